@@ -1,0 +1,1 @@
+"""From links to entity pairs, hard negatives and entity embeddings: Ibis expressions."""

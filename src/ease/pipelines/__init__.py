@@ -1,0 +1,1 @@
+"""One folder a pipeline: thin nodes and their wiring."""

@@ -1,0 +1,1 @@
+"""Reading Wikipedia, Wikidata and Wikinews dumps."""
