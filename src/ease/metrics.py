@@ -1,0 +1,163 @@
+"""Scores of sentence embeddings: NumPy arrays in, numbers out, no model."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import spearmanr
+
+from ease.errors import EaseError
+
+logger = logging.getLogger(__name__)
+
+BLOCK_ELEMENTS = 4_000_000
+"""Similarities held at once while retrieving (32 MB), whatever the number of candidates."""
+
+TIE_TOLERANCE = 1e-9
+"""Cosines closer than this are equal: identical rows differ by rounding, depending on the block that they fall in."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """Spearman's ρ (-1 to 1), with the rows that it rests on and those left out for want of a gold score."""
+
+    value: float
+    scored: int
+    unscored: int
+
+
+@dataclass(frozen=True)
+class ParallelAccuracy:
+    """Shares (0 to 1) of rows whose nearest neighbour on the other side is their own translation."""
+
+    forward: float
+    backward: float
+
+    @property
+    def average(self) -> float:
+        """Mean of both directions, as the paper's Tatoeba scores are given (section 5.3)."""
+        return (self.forward + self.backward) / 2
+
+
+def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
+    """Scale each row to length 1, in double precision.
+
+    Args:
+        embeddings: One row a sentence: (n, dimension).
+        name: How an error calls the matrix.
+
+    Raises:
+        EaseError: If it is no matrix of finite numbers, or a row is zero and so has no direction.
+    """
+    matrix = np.asarray(embeddings, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise EaseError(f"The {name} have shape {matrix.shape}: give one row a sentence, (sentences, dimension).")
+    broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if broken.size:
+        raise EaseError(
+            f"{broken.size} of {len(matrix)} rows of the {name} hold NaN or infinity, first row {broken[0]}: "
+            "the model has diverged; lower its learning rate or go back to an earlier checkpoint."
+        )
+    # Dividing by the largest entry first keeps the squares of very small or large rows within range.
+    largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
+    zero = np.flatnonzero(largest == 0)
+    if zero.size:
+        raise EaseError(
+            f"{zero.size} of {len(matrix)} rows of the {name} are zero vectors, first row {zero[0]}: "
+            "they have no cosine; look at the sentences there (are they blank?) or at the encoder's pooling."
+        )
+    scaled = matrix / largest
+    normalized: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return normalized
+
+
+def _normalize_aligned(left: ArrayLike, right: ArrayLike) -> tuple[Floats, Floats]:
+    """Normalise two matrices whose rows belong together."""
+    first, second = normalize_rows(left, "left embeddings"), normalize_rows(right, "right embeddings")
+    if first.shape != second.shape:
+        raise EaseError(
+            f"The left embeddings have shape {first.shape} and the right ones {second.shape}: row i of both belong "
+            "together, so give as many rows and the same dimension on both sides."
+        )
+    return first, second
+
+
+def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
+    """Cosine of row i of one matrix with row i of the other: 2 x (n, dimension) -> (n,)."""
+    first, second = _normalize_aligned(left, right)
+    return np.clip(np.einsum("nd,nd->n", first, second), -1.0, 1.0)
+
+
+def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
+    """Spearman's rank correlation of similarities with gold scores; ties share their mean rank.
+
+    Rows whose gold score is NaN are unscored: left out and counted. Similarities that are all the same order
+    nothing, which scores 0 with a warning rather than NaN, so that a collapsed model is never taken for the best.
+
+    Raises:
+        EaseError: If the lengths differ, a similarity is NaN, fewer than 2 rows are scored, or gold is constant.
+    """
+    predicted, wanted = np.asarray(similarities, dtype=np.float64), np.asarray(gold, dtype=np.float64)
+    if predicted.shape != wanted.shape or predicted.ndim != 1:
+        raise EaseError(
+            f"{predicted.shape} similarities against {wanted.shape} gold scores: give one of each a sentence pair."
+        )
+    scored = ~np.isnan(wanted)
+    predicted, wanted = predicted[scored], wanted[scored]
+    unscored = int(scored.size - scored.sum())
+    if np.isnan(predicted).any():
+        raise EaseError(f"{int(np.isnan(predicted).sum())} of {predicted.size} similarities are NaN.")
+    if wanted.size < 2:
+        raise EaseError(f"{wanted.size} of {scored.size} sentence pairs have a gold score: at least 2 are needed.")
+    if np.ptp(wanted) == 0:
+        raise EaseError(f"All {wanted.size} gold scores are {wanted[0]:g}: nothing to rank; is it the right column?")
+    if np.ptp(predicted) == 0:
+        logger.warning("All %d similarities are equal (a collapsed model?): scored as 0", predicted.size)
+        return RankCorrelation(0.0, int(wanted.size), unscored)
+    return RankCorrelation(float(spearmanr(predicted, wanted).statistic), int(wanted.size), unscored)
+
+
+def cosine_spearman(left: ArrayLike, right: ArrayLike, gold: ArrayLike) -> RankCorrelation:
+    """Spearman's correlation of the pairs' cosines with gold scores (section 4.1): 2 x (n, dimension), (n,)."""
+    return spearman(pairwise_cosine(left, right), gold)
+
+
+def parallel_accuracy(left: ArrayLike, right: ArrayLike, block_elements: int = BLOCK_ELEMENTS) -> ParallelAccuracy:
+    """Retrieve each row's translation, the same row of the other matrix, by cosine, in both directions.
+
+    A row counts only if its translation is nearer than every other candidate: a tie is a miss, so that equal
+    sentences or a collapsed model gain nothing, and the score depends neither on the order of the rows nor on
+    rounding. Similarities are computed a block of rows at a time; both directions read the same block.
+
+    Args:
+        left: (n, dimension).
+        right: (n, dimension), row i the translation of the left row i.
+        block_elements: Similarities to hold at once.
+
+    Raises:
+        EaseError: If the shapes differ, a row is zero or not finite, or there are fewer than 2 rows.
+    """
+    first, second = _normalize_aligned(left, right)
+    count = len(first)
+    if count < 2:
+        raise EaseError(f"{count} pair(s) of parallel sentences: retrieval needs at least 2 candidates.")
+    own = np.empty(count)
+    forward_rival = np.empty(count)
+    backward_rival = np.full(count, -np.inf)
+    rows = max(1, block_elements // count)
+    for start in range(0, count, rows):
+        block = first[start : start + rows] @ second.T  # (rows, n)
+        here = np.arange(len(block))
+        own[start : start + rows] = block[here, start + here]
+        block[here, start + here] = -np.inf
+        forward_rival[start : start + rows] = block.max(axis=1)
+        np.maximum(backward_rival, block.max(axis=0), out=backward_rival)
+    return ParallelAccuracy(
+        forward=float(np.mean(own > forward_rival + TIE_TOLERANCE)),
+        backward=float(np.mean(own > backward_rival + TIE_TOLERANCE)),
+    )
