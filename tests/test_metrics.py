@@ -28,7 +28,9 @@ def test_pairwise_cosine_by_hand() -> None:
 
 def test_pairwise_cosine_agrees_with_scikit_learn() -> None:
     left, right = random_rows(200, 16, 1), random_rows(200, 16, 2)
-    np.testing.assert_allclose(pairwise_cosine(left, right), 1 - paired_cosine_distances(left, right), atol=1e-12)
+    np.testing.assert_allclose(
+        pairwise_cosine(left, right), 1 - paired_cosine_distances(left, right), atol=1e-12
+    )
 
 
 def test_rows_of_extreme_length_keep_their_direction() -> None:
@@ -85,7 +87,9 @@ def test_retrieval_agrees_with_nearest_neighbours(block_elements: int) -> None:
     accuracy = parallel_accuracy(left, right, block_elements)
 
     def hits(queries: np.ndarray, candidates: np.ndarray) -> float:
-        nearest = NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
+        nearest = (
+            NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
+        )
         return float(np.mean(nearest == np.arange(len(queries))))
 
     assert 0.1 < accuracy.forward < 0.9
@@ -123,8 +127,16 @@ def test_retrieval_holds_a_block_at_a_time() -> None:
         (np.ones((3, 2)), np.ones((2, 2)), r"\(3, 2\).*\(2, 2\)"),
         (np.ones((3, 2)), np.ones((3, 4)), r"\(3, 2\).*\(3, 4\)"),
         (np.ones(3), np.ones(3), r"left embeddings have shape \(3,\)"),
-        ([[1, 1], [0, 0]], [[1, 1], [1, 1]], "1 of 2 rows of the left embeddings are zero vectors, first row 1"),
-        ([[1, 1], [1, 1]], [[1, np.nan], [1, 1]], "1 of 2 rows of the right embeddings hold NaN.*first row 0"),
+        (
+            [[1, 1], [0, 0]],
+            [[1, 1], [1, 1]],
+            "1 of 2 rows of the left embeddings are zero vectors, first row 1",
+        ),
+        (
+            [[1, 1], [1, 1]],
+            [[1, np.nan], [1, 1]],
+            "1 of 2 rows of the right embeddings hold NaN.*first row 0",
+        ),
     ],
 )
 def test_unusable_embeddings_are_refused(left: object, right: object, said: str) -> None:

@@ -56,7 +56,9 @@ def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
     """
     matrix = np.asarray(embeddings, dtype=np.float64)
     if matrix.ndim != 2:
-        raise EaseError(f"The {name} have shape {matrix.shape}: give one row a sentence, (sentences, dimension).")
+        raise EaseError(
+            f"The {name} have shape {matrix.shape}: give one row a sentence, (sentences, dimension)."
+        )
     broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if broken.size:
         raise EaseError(
@@ -90,7 +92,8 @@ def _normalize_aligned(left: ArrayLike, right: ArrayLike) -> tuple[Floats, Float
 def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
     """Cosine of row i of one matrix with row i of the other: 2 x (n, dimension) -> (n,)."""
     first, second = _normalize_aligned(left, right)
-    return np.clip(np.einsum("nd,nd->n", first, second), -1.0, 1.0)
+    cosines: Floats = np.einsum("nd,nd->n", first, second)
+    return cosines.clip(-1.0, 1.0)
 
 
 def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
@@ -113,9 +116,13 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
     if np.isnan(predicted).any():
         raise EaseError(f"{int(np.isnan(predicted).sum())} of {predicted.size} similarities are NaN.")
     if wanted.size < 2:
-        raise EaseError(f"{wanted.size} of {scored.size} sentence pairs have a gold score: at least 2 are needed.")
+        raise EaseError(
+            f"{wanted.size} of {scored.size} sentence pairs have a gold score: at least 2 are needed."
+        )
     if np.ptp(wanted) == 0:
-        raise EaseError(f"All {wanted.size} gold scores are {wanted[0]:g}: nothing to rank; is it the right column?")
+        raise EaseError(
+            f"All {wanted.size} gold scores are {wanted[0]:g}: nothing to rank; is it the right column?"
+        )
     if np.ptp(predicted) == 0:
         logger.warning("All %d similarities are equal (a collapsed model?): scored as 0", predicted.size)
         return RankCorrelation(0.0, int(wanted.size), unscored)
@@ -127,7 +134,9 @@ def cosine_spearman(left: ArrayLike, right: ArrayLike, gold: ArrayLike) -> RankC
     return spearman(pairwise_cosine(left, right), gold)
 
 
-def parallel_accuracy(left: ArrayLike, right: ArrayLike, block_elements: int = BLOCK_ELEMENTS) -> ParallelAccuracy:
+def parallel_accuracy(
+    left: ArrayLike, right: ArrayLike, block_elements: int = BLOCK_ELEMENTS
+) -> ParallelAccuracy:
     """Retrieve each row's translation, the same row of the other matrix, by cosine, in both directions.
 
     A row counts only if its translation is nearer than every other candidate: a tie is a miss, so that equal

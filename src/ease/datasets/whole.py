@@ -1,0 +1,87 @@
+"""Saving that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kedro.io.core import AbstractVersionedDataset, Version
+from kedro_datasets.json import JSONDataset as KedroJSONDataset
+from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
+
+
+class SavedWhole(AbstractVersionedDataset[Any, Any]):
+    """Write a version aside and rename it when it is whole; load what this run saved.
+
+    A version is found by its final name, so a run that is killed while it saves leaves nothing that could be taken
+    for a table. Once saved, the version stays pinned: an overlapping run's newer one is not read by mistake.
+    """
+
+    def _get_save_path(self) -> PurePosixPath:
+        final = super()._get_save_path()
+        return final.with_name(f".{final.name}.part")
+
+    def _publish(self) -> None:
+        """Give what was written aside its final name and pin this version."""
+        aside = Path(self._get_save_path())
+        _flush_to_disk(aside)
+        os.replace(aside, aside.with_name(aside.name.removeprefix(".").removesuffix(".part")))
+        version = self.resolve_save_version()
+        if version:
+            self._version = Version(version, version)
+
+
+def _flush_to_disk(path: Path) -> None:
+    files = path.rglob("*") if path.is_dir() else [path]
+    for file in files:
+        if file.is_file():
+            with open(file, "rb") as opened:
+                os.fsync(opened.fileno())
+
+
+class JSONDataset(SavedWhole, KedroJSONDataset):
+    """A versioned JSON file, saved whole or not at all."""
+
+    def save(self, data: Any) -> None:
+        """Write `data` aside and rename it."""
+        KedroJSONDataset.save.__wrapped__(self, data)
+        self._publish()
+
+
+class FigureDataset(SavedWhole, KedroPlotlyDataset):
+    """A versioned Plotly figure (JSON), saved whole or not at all; Kedro-Viz shows it."""
+
+    def save(self, data: Any) -> None:
+        """Write the figure aside and rename it."""
+        KedroPlotlyDataset.save.__wrapped__(self, data)
+        self._publish()
+
+
+class FolderDataset(SavedWhole):
+    """A versioned folder, such as a saved model: takes a folder over, gives the path of its version out."""
+
+    def __init__(
+        self, *, filepath: str, version: Version | None = None, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Point to the folder `filepath`; each version is a folder below it."""
+        super().__init__(PurePosixPath(filepath), version)
+        self.metadata = metadata
+
+    def load(self) -> Path:
+        """Return the path of the version's folder."""
+        return Path(self._get_load_path())
+
+    def save(self, data: Path) -> None:
+        """Move the folder `data` aside and rename it."""
+        aside = Path(self._get_save_path())
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(data, aside)
+        self._publish()
+
+    def _exists(self) -> bool:
+        return Path(self._get_load_path()).is_dir()
+
+    def _describe(self) -> dict[str, Any]:
+        return {"filepath": str(self._filepath), "version": self._version}

@@ -1,0 +1,120 @@
+"""Beside every version: what it was made from; and no `--only-missing-outputs` over stale versions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kedro.framework.hooks import hook_impl
+from kedro.io import AbstractVersionedDataset, CatalogProtocol
+from kedro.io.core import VersionNotFoundError, is_parameter
+from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+from pydantic import BaseModel
+
+import ease
+from ease.errors import EaseError
+
+SIDECAR = "provenance.json"
+
+
+class Provenance:
+    """Writes a sidecar into every version's folder and refuses to go on from versions that no longer fit."""
+
+    def __init__(self) -> None:
+        self._catalog: CatalogProtocol | None = None
+        self._made_from: dict[str, dict[str, Any]] = {}
+
+    @hook_impl
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
+    ) -> None:
+        """Refuse `--only-missing-outputs` where an output that would be kept was made from something else.
+
+        Raises:
+            EaseError: Naming the dataset and what differs.
+        """
+        self._catalog = catalog
+        if run_params.get("only_missing_outputs"):
+            for node in pipeline.nodes:
+                _refuse_stale_outputs(node, catalog)
+
+    @hook_impl
+    def before_node_run(self, node: Node, catalog: CatalogProtocol, inputs: dict[str, Any]) -> None:
+        """Note what the node is given: parameters, and the versions of its tables."""
+        parameters = {name: value for name, value in inputs.items() if is_parameter(name)}
+        self._made_from[node.name] = _provenance(node, catalog, parameters)
+
+    @hook_impl
+    def before_dataset_saved(self, dataset_name: str, node: Node) -> None:
+        """Write the sidecar first: a version that exists then always has one."""
+        assert self._catalog is not None
+        dataset = self._catalog.get(dataset_name)
+        if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
+            folder = _folder(dataset, version)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / SIDECAR).write_text(json.dumps(self._made_from[node.name], indent=2), encoding="utf-8")
+
+
+def _refuse_stale_outputs(node: Node, catalog: CatalogProtocol) -> None:
+    datasets = {name: catalog.get(name) for name in node.outputs}
+    versioned = {name: ds for name, ds in datasets.items() if isinstance(ds, AbstractVersionedDataset)}
+    if not versioned or not all(dataset.exists() for dataset in versioned.values()):
+        return
+    parameters = {name: catalog.load(name) for name in node.inputs if is_parameter(name)}
+    now = _provenance(node, catalog, parameters)
+    for name, dataset in versioned.items():
+        sidecar = _folder(dataset, dataset.resolve_load_version() or "") / SIDECAR
+        then = json.loads(sidecar.read_text(encoding="utf-8")) if sidecar.is_file() else {}
+        differing = [key for key in now if now[key] != then.get(key)]
+        if differing:
+            raise EaseError(
+                f"`{name}` was made from other {' and '.join(differing)} than this run would use"
+                f"{_first_difference(now[differing[0]], then.get(differing[0]))}: "
+                "run without --only-missing-outputs, or delete that version."
+            )
+
+
+def _first_difference(now: Any, then: Any) -> str:
+    if not isinstance(now, dict) or not isinstance(then, dict):
+        return ""
+    name = next((key for key in sorted({*now, *then}) if now.get(key) != then.get(key)), "")
+    return f" (`{name}`: {then.get(name)!r} then, {now.get(name)!r} now)"
+
+
+def _provenance(node: Node, catalog: CatalogProtocol, parameters: dict[str, Any]) -> dict[str, Any]:
+    plain = {name: json.loads(_to_json(value)) for name, value in parameters.items()}
+    return {"code": code_version(), "parameters": plain, "inputs": input_versions(node, catalog)}
+
+
+def _to_json(value: Any) -> str:
+    return value.model_dump_json() if isinstance(value, BaseModel) else json.dumps(value)
+
+
+def input_versions(node: Node, catalog: CatalogProtocol) -> dict[str, str | None]:
+    """Return the version of each versioned input that the node loads; None for one that does not exist."""
+    versions: dict[str, str | None] = {}
+    for name in node.inputs:
+        dataset = None if is_parameter(name) else catalog.get(name)
+        if isinstance(dataset, AbstractVersionedDataset):
+            try:
+                versions[name] = dataset.resolve_load_version()
+            except VersionNotFoundError:
+                versions[name] = None
+    return versions
+
+
+def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
+    return Path(dataset._get_versioned_path(version)).parent
+
+
+@cache
+def code_version() -> str:
+    """Return the package's version and a digest of its sources."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(ease.__file__).parent.rglob("*.py")):
+        digest.update(source.read_bytes())
+    return f"{ease.__version__}+{digest.hexdigest()[:12]}"

@@ -1,0 +1,53 @@
+"""Parameters one row a value, and the data versions of each training, in MLflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mlflow
+from kedro.framework.hooks import hook_impl
+from kedro.io import CatalogProtocol
+from kedro.pipeline.node import Node
+from mlflow.tracking import MlflowClient
+from pydantic import BaseModel
+
+from ease.hooks.provenance import code_version, input_versions
+
+TRAINING_TAG = "training"
+"""Nodes with this tag open a nested MLflow run and return its id in their `mlflow_run` output."""
+
+
+class Tracking:
+    """Adds to kedro-mlflow what it leaves out."""
+
+    @hook_impl
+    def before_node_run(self, inputs: dict[str, Any]) -> None:
+        """Log each field of a parameter model by its own name: kedro-mlflow logs a model as one string."""
+        if mlflow.active_run():
+            for name, value in inputs.items():
+                if isinstance(value, BaseModel):
+                    mlflow.log_params(flatten_options(value, name.removeprefix("params:")))
+
+    @hook_impl
+    def after_node_run(
+        self, node: Node, catalog: CatalogProtocol, outputs: dict[str, Any]
+    ) -> None:
+        """Log the versions of the data that a training was given into that training's own run."""
+        run_id = next((value for name, value in outputs.items() if name.endswith(".mlflow_run")), None)
+        if TRAINING_TAG not in node.tags or run_id is None:
+            return
+        client = MlflowClient()
+        client.log_param(run_id["run_id"], "code", code_version())
+        for name, version in input_versions(node, catalog).items():
+            client.log_param(run_id["run_id"], f"data.{name}", version)
+
+
+def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
+    """Return the fields of an options model, nested ones too, by dotted names."""
+    return dict(_flatten(options.model_dump(mode="json"), prefix))
+
+
+def _flatten(value: Any, prefix: str) -> list[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        return [(prefix, value)]
+    return [pair for key, inner in value.items() for pair in _flatten(inner, f"{prefix}.{key}".lstrip("."))]

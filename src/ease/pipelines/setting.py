@@ -1,0 +1,35 @@
+"""A setting: the choices that one comparison of methods shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from ease.languages import check_languages
+
+
+def _words(value: Any) -> Any:
+    """Split a string: the command line gives a list as words."""
+    return value.split() if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+
+
+class Setting(BaseModel):
+    """Languages, encoder and evaluation tasks that all methods of a setting share."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="the setting's name, as in paths and namespaces")
+    languages: Words = Field(description="Wikipedia language codes")
+    dev_tasks: Words = Field(description="tasks whose main scores, averaged, choose the best checkpoint")
+    test_tasks: Words = Field(description="tasks that score the trained encoder")
+
+    @field_validator("languages")
+    @classmethod
+    def _known(cls, languages: Sequence[str]) -> Sequence[str]:
+        check_languages(list(languages))
+        return languages
