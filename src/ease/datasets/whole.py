@@ -12,15 +12,17 @@ from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
 
-class SavedWhole(AbstractVersionedDataset[Any, Any]):
-    """Write a version aside and rename it when it is whole; load what this run saved.
+class SavedWhole:
+    """A mixin before a versioned dataset: write a version aside and rename it when it is whole; load what this run saved.
 
     A version is found by its final name, so a run that is killed while it saves leaves nothing that could be taken
     for a table. Once saved, the version stays pinned: an overlapping run's newer one is not read by mistake.
     """
 
+    _version: Version | None
+
     def _get_save_path(self) -> PurePosixPath:
-        final = super()._get_save_path()
+        final: PurePosixPath = super()._get_save_path()  # type: ignore[misc]
         return final.with_name(f".{final.name}.part")
 
     def _publish(self) -> None:
@@ -28,7 +30,7 @@ class SavedWhole(AbstractVersionedDataset[Any, Any]):
         aside = Path(self._get_save_path())
         _flush_to_disk(aside)
         os.replace(aside, aside.with_name(aside.name.removeprefix(".").removesuffix(".part")))
-        version = self.resolve_save_version()
+        version = self.resolve_save_version()  # type: ignore[attr-defined]
         if version:
             self._version = Version(version, version)
 
@@ -59,7 +61,7 @@ class FigureDataset(SavedWhole, KedroPlotlyDataset):
         self._publish()
 
 
-class FolderDataset(SavedWhole):
+class FolderDataset(SavedWhole, AbstractVersionedDataset[Path, Path]):
     """A versioned folder, such as a saved model: takes a folder over, gives the path of its version out."""
 
     def __init__(
