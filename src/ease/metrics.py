@@ -17,7 +17,7 @@ BLOCK_ELEMENTS = 4_000_000
 """Similarities held at once while retrieving (32 MB), whatever the number of candidates."""
 
 TIE_TOLERANCE = 1e-9
-"""Cosines closer than this are equal: identical rows differ by rounding, depending on the block that they fall in."""
+"""Cosines closer than this are equal: rounding differs with the block in which identical rows fall."""
 
 Floats = NDArray[np.float64]
 
@@ -83,8 +83,8 @@ def _normalize_aligned(left: ArrayLike, right: ArrayLike) -> tuple[Floats, Float
     first, second = normalize_rows(left, "left embeddings"), normalize_rows(right, "right embeddings")
     if first.shape != second.shape:
         raise EaseError(
-            f"The left embeddings have shape {first.shape} and the right ones {second.shape}: row i of both belong "
-            "together, so give as many rows and the same dimension on both sides."
+            f"The left embeddings have shape {first.shape} and the right ones {second.shape}: row i of "
+            "both belong together, so give as many rows and the same dimension on both sides."
         )
     return first, second
 
@@ -100,15 +100,16 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
     """Spearman's rank correlation of similarities with gold scores; ties share their mean rank.
 
     Rows whose gold score is NaN are unscored: left out and counted. Similarities that are all the same order
-    nothing, which scores 0 with a warning rather than NaN, so that a collapsed model is never taken for the best.
+    nothing: that scores 0 with a warning rather than NaN, which no model selection could compare.
 
     Raises:
-        EaseError: If the lengths differ, a similarity is NaN, fewer than 2 rows are scored, or gold is constant.
+        EaseError: If lengths differ, a similarity is NaN, fewer than 2 rows are scored, or gold is constant.
     """
     predicted, wanted = np.asarray(similarities, dtype=np.float64), np.asarray(gold, dtype=np.float64)
     if predicted.shape != wanted.shape or predicted.ndim != 1:
         raise EaseError(
-            f"{predicted.shape} similarities against {wanted.shape} gold scores: give one of each a sentence pair."
+            f"{predicted.shape} similarities against {wanted.shape} gold scores: "
+            "give one of each for a sentence pair."
         )
     scored = ~np.isnan(wanted)
     predicted, wanted = predicted[scored], wanted[scored]
@@ -130,7 +131,7 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
 
 
 def cosine_spearman(left: ArrayLike, right: ArrayLike, gold: ArrayLike) -> RankCorrelation:
-    """Spearman's correlation of the pairs' cosines with gold scores (section 4.1): 2 x (n, dimension), (n,)."""
+    """Spearman's correlation of pairs' cosines with gold scores (section 4.1): 2 x (n, dimension), (n,)."""
     return spearman(pairwise_cosine(left, right), gold)
 
 

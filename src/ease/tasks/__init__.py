@@ -1,8 +1,9 @@
 """Evaluation tasks, one file each: the file's name is the task's name, found, not listed.
 
-A task's module holds `Options`, a frozen Pydantic model, and `evaluate(encode, options) -> list[Score]`. Modules
-whose names begin with an underscore hold what several tasks share. `conf/base/parameters/tasks/<task>.yml` holds a
-task's options under the key `task_<task>`: Kedro refuses one top-level key in two files.
+A task's module holds `Options`, a frozen Pydantic model, and `evaluate(encode, options) -> list[Score]`.
+Modules whose names begin with an underscore hold what several tasks share.
+`conf/base/parameters/tasks/<task>.yml` holds a task's options under the key `task_<task>`: Kedro refuses one
+top-level key in two files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from statistics import fmean
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 from pydantic import BaseModel
@@ -42,7 +43,7 @@ class Task(Protocol):
 
     Options: type[BaseModel]
 
-    def evaluate(self, encode: Encode, options: Any) -> list[Score]:
+    def evaluate(self, encode: Encode, options: BaseModel) -> list[Score]:
         """Score an encoder on the task's data, a score for each subset."""
 
 
@@ -70,7 +71,9 @@ def main_score(scores: Sequence[Score]) -> float:
     tasks = sorted({score.task for score in scores})
     values = [score.value for score in scores if score.subset != AVERAGE]
     if len(tasks) != 1 or not values:
-        raise EaseError(f"A main score averages the subsets of one task, not of {', '.join(tasks) or 'none'}.")
+        raise EaseError(
+            f"A main score averages the subsets of one task, not of {', '.join(tasks) or 'none'}."
+        )
     return fmean(values)
 
 

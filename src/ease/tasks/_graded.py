@@ -27,36 +27,41 @@ class GradedPair(NamedTuple):
 
 @dataclass(frozen=True)
 class GradedColumns:
-    """Where a tab-separated file holds a pair, columns counted from 0, and the range of its grades."""
+    """Where a tab-separated file holds a pair, and the range of its grades.
 
-    left: int
-    right: int
-    gold: int
+    Columns are numbers from 0 in a file that begins with its first pair, names in one whose first line names
+    them.
+    """
+
+    left: int | str
+    right: int | str
+    gold: int | str
     lowest: float
     highest: float
-    header: Sequence[str] | None = None
-    """The first line's column names, which are checked; None where the file begins with its first pair."""
 
 
-def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
-    """Read a grade; a blank one is NaN.
+def check_gold(gold: float, lowest: float, highest: float, place: str) -> float:
+    """Refuse a grade outside its range: most often another column was read. NaN, ungraded, may pass."""
+    if not math.isnan(gold) and not lowest <= gold <= highest:
+        raise EaseError(
+            f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"
+        )
+    return gold
 
-    Raises:
-        EaseError: If it is no number or lies outside the range.
-    """
+
+def _parse_gold(text: str, columns: GradedColumns, place: str) -> float:
+    """Read a grade; a blank one is NaN."""
     if not text.strip():
         return math.nan
     try:
         gold = float(text)
     except ValueError:
         raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?") from None
-    if not math.isnan(gold) and not lowest <= gold <= highest:
-        raise EaseError(f"{place}: the score {text} is outside {lowest:g} to {highest:g}; is it the right column?")
-    return gold
+    return check_gold(gold, columns.lowest, columns.highest, place)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The numbered, non-blank lines of a tab-separated file; its quotation marks are text (LF and CRLF, BOM or none)."""
+    """The numbered, non-blank lines of a tab-separated file, whose quotation marks are plain text."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -69,24 +74,37 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise EaseError(f"{path}: not a tab-separated UTF-8 text ({error}).") from error
 
 
+def _find_columns(columns: GradedColumns, header: list[str], place: str) -> list[int]:
+    """Turn column names into numbers by the first line of the file."""
+    names = [str(name) for name in (columns.left, columns.right, columns.gold)]
+    missing = [name for name in names if name not in header]
+    if missing:
+        raise EaseError(f"{place}: no column {', '.join(missing)} among {', '.join(header)}.")
+    return [header.index(name) for name in names]
+
+
 def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
     """Read a tab-separated file of graded pairs.
 
     Raises:
-        EaseError: Naming the file and the line, if it cannot be read, a column is missing or a grade is no number.
+        EaseError: Naming the file and line, if it cannot be read, lacks a column or a grade is no number.
     """
-    needed = max(columns.left, columns.right, columns.gold) + 1
     pairs = []
+    positions = [columns.left, columns.right, columns.gold]
+    named = isinstance(columns.left, str)
     for index, (number, row) in enumerate(_rows(path)):
-        if index == 0 and columns.header is not None:
-            missing = [name for name in columns.header if name not in row]
-            if missing:
-                raise EaseError(f"{path}, line {number}: column {', '.join(missing)} is missing; it has {row}.")
+        place = f"{path}, line {number}"
+        if named and index == 0:
+            positions = [*_find_columns(columns, row, place)]
             continue
-        if len(row) < needed:
-            raise EaseError(f"{path}, line {number}: {len(row)} columns instead of at least {needed}, tab-separated.")
-        gold = parse_gold(row[columns.gold], columns.lowest, columns.highest, f"{path}, line {number}")
-        pairs.append(GradedPair(row[columns.left], row[columns.right], gold))
+        try:
+            left, right, gold = (row[int(position)] for position in positions)
+        except IndexError:
+            needed = 1 + max(map(int, positions))
+            raise EaseError(
+                f"{place}: {len(row)} tab-separated columns instead of at least {needed}."
+            ) from None
+        pairs.append(GradedPair(left, right, _parse_gold(gold, columns, place)))
     if not pairs:
         raise EaseError(f"{path}: holds no sentence pair.")
     return pairs
@@ -96,7 +114,10 @@ def score_graded_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, s
     """Spearman's correlation, in points, of the pairs' cosines with their grades (section 4.1)."""
     left = encode([pair.left for pair in pairs])
     right = encode([pair.right for pair in pairs])
-    correlation = cosine_spearman(left, right, [pair.gold for pair in pairs])
+    try:
+        correlation = cosine_spearman(left, right, [pair.gold for pair in pairs])
+    except EaseError as error:
+        raise EaseError(f"{task} {subset}: {error}") from error
     logger.info(
         "%s %s: Spearman %.1f over %d pairs (%d without a gold score left out)",
         *(task, subset, 100 * correlation.value, correlation.scored, correlation.unscored),

@@ -1,0 +1,40 @@
+"""The sample wiki's graded English pairs, kept out of its dumps: they select models in the sample's runs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.errors import EaseError
+from ease.tasks import Encode, Score
+from ease.tasks._graded import GradedPair, check_gold, score_graded_pairs
+from ease.tasks._tables import read_columns
+
+COLUMNS = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
+LOWEST, HIGHEST = 0.0, 5.0
+
+
+class Options(BaseModel):
+    """Where the graded pairs lie."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: Path = Field(description="Parquet file with the columns sentence1, sentence2 and score (0 to 5).")
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Spearman's correlation of cosines with the grades."""
+    pairs = []
+    for number, row in enumerate(read_columns(options.path, COLUMNS).to_pylist(), start=1):
+        place = f"{options.path}, row {number}"
+        left, right = row["sentence1"], row["sentence2"]
+        if left is None or right is None:
+            raise EaseError(f"{place}: a sentence is missing; make the file again.")
+        gold = math.nan if row["score"] is None else check_gold(row["score"], LOWEST, HIGHEST, place)
+        pairs.append(GradedPair(left, right, gold))
+    if not pairs:
+        raise EaseError(f"{options.path}: holds no sentence pair.")
+    return [score_graded_pairs(encode, pairs, "sample_graded", "en")]

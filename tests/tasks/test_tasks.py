@@ -1,0 +1,60 @@
+"""Discovery of tasks, their configuration, and the averages of their scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.tasks import Score, average_main_scores, get_task, main_score, task_names
+
+CONFIGURATION = Path(__file__).parents[2] / "conf" / "base" / "parameters" / "tasks"
+
+
+def test_every_task_is_found_with_its_configuration() -> None:
+    assert {"sample_graded", "sample_parallel", "sickr", "stsb"} <= set(task_names())
+    assert task_names() == sorted(path.stem for path in CONFIGURATION.glob("*.yml"))
+
+
+@pytest.mark.parametrize("name", task_names())
+def test_a_task_keeps_the_protocol(name: str) -> None:
+    task = get_task(name)
+    fields = task.Options.model_fields
+    assert all(field.description for field in fields.values()), "each option is explained"
+    assert task.Options.model_config["frozen"]
+    written = OmegaConf.load(CONFIGURATION / f"{name}.yml")
+    assert list(written) == [f"task_{name}"]
+    plain = {key: value for key, value in OmegaConf.to_container(written)[f"task_{name}"].items()}  # type: ignore
+    assert plain.keys() == fields.keys()
+    options = task.Options.model_validate(plain)
+    with pytest.raises(ValidationError, match="extra"):
+        task.Options.model_validate({**options.model_dump(), "paht": "x"})
+
+
+def test_an_unknown_task_is_named_with_its_neighbours() -> None:
+    with pytest.raises(EaseError, match=r"'stbs': did you mean stsb\?.*Choose from .*sickr"):
+        get_task("stbs")
+    with pytest.raises(EaseError, match="Unknown evaluation task '_graded'"):
+        get_task("_graded")
+
+
+def test_a_main_score_averages_subsets_and_not_their_average() -> None:
+    scores = [Score("t", subset, "m", value) for subset, value in [("a", 10), ("b", 40), ("average", 99)]]
+    assert main_score(scores) == 25
+
+
+def test_several_tasks_weigh_the_same_whatever_their_subsets() -> None:
+    scores = [Score("x", "a", "m", 10), Score("y", "b", "m", 80), Score("x", "c", "m", 30)]
+    assert average_main_scores(scores) == (20 + 80) / 2
+
+
+def test_averages_of_nothing_or_of_mixed_tasks_are_refused() -> None:
+    with pytest.raises(EaseError, match="No score to average"):
+        average_main_scores([])
+    with pytest.raises(EaseError, match="not of none"):
+        main_score([])
+    with pytest.raises(EaseError, match="not of x, y"):
+        main_score([Score("x", "a", "m", 1), Score("y", "a", "m", 1)])
