@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from statistics import fmean
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from pydantic import BaseModel
@@ -28,8 +27,7 @@ AVERAGE = "average"
 """The subset under which a task gives the mean of its other subsets."""
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """One number: `value` in points, 0 to 100 (correlations may fall below 0)."""
 
     task: str

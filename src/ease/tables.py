@@ -1,0 +1,73 @@
+"""Tables of results as people read them: in the log, in the README, in a notebook."""
+
+from __future__ import annotations
+
+import numbers
+
+import pandas as pd
+
+from ease.tasks import AVERAGE
+
+
+def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Part scores into those of single subsets and each task's main score.
+
+    Args:
+        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
+
+    Returns:
+        The subsets of tasks that have several, and a row for each method and task with the mean of its
+        subsets; the same columns.
+    """
+    single = scores[scores["subset"] != AVERAGE]
+    several = single.groupby("task")["subset"].transform("nunique") > 1
+    keys = ["method", "task", "metric"]
+    mains = single.groupby(keys, sort=False, as_index=False)["value"].mean().assign(subset=AVERAGE)
+    return single[several], mains[scores.columns]
+
+
+def score_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores with a row for each task and subset, averages after the subsets, and a column for each method.
+
+    Args:
+        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
+    """
+    subsets, mains = split_scores(scores)
+    lone = scores.groupby("task")["subset"].transform("nunique") == 1
+    mains = mains[~mains["task"].isin(scores.loc[lone, "task"])]
+    rows = pd.concat([subsets, scores[lone], mains])
+    tasks, methods = list(dict.fromkeys(scores["task"])), list(dict.fromkeys(scores["method"]))
+    wide = rows.pivot(index=["task", "subset", "metric"], columns="method", values="value")[methods]
+    order = sorted(wide.index, key=lambda key: (tasks.index(key[0]), key[1] == AVERAGE, key[1]))
+    return wide.loc[order].rename_axis(columns=None).reset_index()
+
+
+def _cell(value: object, decimals: int) -> str:
+    """Write one value: integers in groups of three, other numbers rounded, a dash for none."""
+    if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)):
+        return "–"
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return f"{value:,.{decimals}f}"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def format_table(table: pd.DataFrame, decimals: int = 1) -> str:
+    """Write a table as Markdown that is also readable as it stands: columns aligned, numbers to the right."""
+    cells = [[_cell(value, decimals) for value in row] for row in table.itertuples(index=False, name=None)]
+    names = [_cell(str(name), decimals) for name in table.columns]
+    right = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
+    widths = [max(3, *(len(row[column]) for row in [names, *cells])) for column in range(len(names))]
+    rule = [
+        "-" * (width - 1) + (":" if numeric else "-") for width, numeric in zip(widths, right, strict=True)
+    ]
+
+    def line(row: list[str]) -> str:
+        padded = (
+            text.rjust(width) if numeric else text.ljust(width)
+            for text, width, numeric in zip(row, widths, right, strict=True)
+        )
+        return f"| {' | '.join(padded)} |"
+
+    return "\n".join(line(row) for row in [names, rule, *cells])
