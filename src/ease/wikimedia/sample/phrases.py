@@ -1,0 +1,153 @@
+"""Sentences in 18 languages from hand-written templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import yaml
+
+from ease.wikimedia.sample.facts import Entity, Fact
+from ease.wikimedia.sample.names import WikiNames, capitalize
+
+FRAMES: dict[str, tuple[str, ...]] = {
+    "define": ("X",),
+    "several": ("A", "B", "D"),
+    "located": ("T", "R"),
+    "part": ("R", "K"),
+    "pays": ("T", "C"),
+    "speaks": ("T", "L"),
+    "writes": ("L", "S"),
+    "circulates": ("C", "R"),
+    "heard": ("L", "R"),
+    "pays_speaks": ("T", "C", "L"),
+    "same_currency": ("T", "T2", "C"),
+    "same_language": ("T", "T2", "L"),
+    "same_region": ("T", "T2", "R"),
+}
+"""What can be said, each with the slots of its templates in the order of a statement's entities."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+class Statement(NamedTuple):
+    """Something to say, in whatever language: a frame and the entities for its slots."""
+
+    frame: str
+    entities: tuple[Entity, ...]
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that the statement tells (none for definitions and lists)."""
+        first, rest = self.entities[0], self.entities[1:]
+        match self.frame:
+            case "define" | "several":
+                return ()
+            case "pays_speaks":
+                return Fact("pays", first, rest[0]), Fact("speaks", first, rest[1])
+            case "same_currency":
+                return Fact("pays", first, rest[1]), Fact("pays", rest[0], rest[1])
+            case "same_language":
+                return Fact("speaks", first, rest[1]), Fact("speaks", rest[0], rest[1])
+            case "same_region":
+                return Fact("located", first, rest[1]), Fact("located", rest[0], rest[1])
+            case relation:
+                return (Fact(relation, first, rest[0]),)
+
+
+class Mention(NamedTuple):
+    """An entity's name in a sentence: code point offsets into its text."""
+
+    start: int
+    end: int
+    entity: Entity
+
+
+class Sentence(NamedTuple):
+    """A sentence of prose and the names in it, in order."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True)
+class Phrasebook:
+    """The words and templates of one language, with the names to fill in."""
+
+    language: str
+    wiki: WikiNames
+    words: Mapping[str, Mapping[str, str]]
+    headings: Mapping[str, str]
+    notes: Mapping[str, str]
+    articles: Mapping[Entity, str]
+    templates: Mapping[str, tuple[tuple[str, ...], ...]]
+    """Frame to its templates, each split into literal text (even places) and slots (odd places)."""
+
+    def can_say(self, statement: Statement) -> bool:
+        """Whether the language has a name for each of the entities."""
+        return all(entity in self.wiki.names for entity in statement.entities)
+
+    def say(self, statement: Statement, template: int) -> Sentence:
+        """Word a statement with one of its frame's templates (any number: taken modulo how many there are)."""
+        choices = self.templates[statement.frame]
+        entities = dict(zip(FRAMES[statement.frame], statement.entities, strict=True))
+        kind = self.words[statement.entities[0].kind]
+        return self._fill(choices[template % len(choices)], entities, kind)
+
+    def note(self, name: str, entity: Entity) -> Sentence:
+        """Word one of the notes (a caption, a list item) about an entity."""
+        return self._fill(_split(self.notes[name]), {"X": entity}, self.words[entity.kind])
+
+    def _fill(
+        self, template: Sequence[str], entities: Mapping[str, Entity], kind: Mapping[str, str]
+    ) -> Sentence:
+        text = ""
+        mentions = []
+        for place, piece in enumerate(template):
+            if place % 2 == 0:
+                text += piece
+            elif piece in entities:
+                entity = entities[piece]
+                text += self.articles.get(entity, "")
+                mentions.append(Mention(len(text), len(text) + len(self.wiki.names[entity]), entity))
+                text += self.wiki.names[entity]
+            else:
+                text += kind[piece]
+        return Sentence(capitalize(text, self.language), tuple(mentions))
+
+
+@cache
+def read_templates(language: str) -> dict[str, dict]:
+    """The language's file of words and templates, parsed."""
+    path = files("ease.wikimedia.sample").joinpath("templates", f"{language}.yml")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def nouns(language: str) -> dict[str, str]:
+    """The language's word for each kind of entity."""
+    return {kind: forms["short"] for kind, forms in read_templates(language)["words"].items()}
+
+
+def make_phrasebook(wiki: WikiNames) -> Phrasebook:
+    """Join a language's templates with its names."""
+    content = read_templates(wiki.language)
+    articles = {
+        Entity(kind, code): article
+        for kind, by_article in content.get("articles", {}).items()
+        for article, codes in by_article.items()
+        for code in codes.split()
+    }
+    templates = {
+        frame: tuple(_split(line) for line in lines.splitlines()) for frame, lines in content["frames"].items()
+    }
+    return Phrasebook(
+        wiki.language, wiki, content["words"], content["headings"], content["notes"], articles, templates
+    )
+
+
+def _split(template: str) -> tuple[str, ...]:
+    return tuple(_SLOT.split(template))
