@@ -8,6 +8,9 @@ import pandas as pd
 
 from ease.tasks import AVERAGE
 
+COLUMNS = ["method", "task", "subset", "metric", "value"]
+"""Columns of a table of scores."""
+
 
 def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Part scores into those of single subsets and each task's main score.
@@ -19,11 +22,11 @@ def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         The subsets of tasks that have several, and a row for each method and task with the mean of its
         subsets; the same columns.
     """
-    single = scores[scores["subset"] != AVERAGE]
+    single = scores.loc[scores["subset"] != AVERAGE, COLUMNS]
     several = single.groupby("task")["subset"].transform("nunique") > 1
     keys = ["method", "task", "metric"]
     mains = single.groupby(keys, sort=False, as_index=False)["value"].mean().assign(subset=AVERAGE)
-    return single[several], mains[scores.columns]
+    return single[several], mains[COLUMNS]
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -33,9 +36,9 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
         scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
     """
     subsets, mains = split_scores(scores)
-    lone = scores.groupby("task")["subset"].transform("nunique") == 1
-    mains = mains[~mains["task"].isin(scores.loc[lone, "task"])]
-    rows = pd.concat([subsets, scores[lone], mains])
+    several = set(subsets["task"])
+    lone = scores.loc[~scores["task"].isin(several) & (scores["subset"] != AVERAGE), COLUMNS]
+    rows = pd.concat([subsets, lone, mains[mains["task"].isin(several)]])
     tasks, methods = list(dict.fromkeys(scores["task"])), list(dict.fromkeys(scores["method"]))
     wide = rows.pivot(index=["task", "subset", "metric"], columns="method", values="value")[methods]
     order = sorted(wide.index, key=lambda key: (tasks.index(key[0]), key[1] == AVERAGE, key[1]))
@@ -44,7 +47,7 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _cell(value: object, decimals: int) -> str:
     """Write one value: integers in groups of three, other numbers rounded, a dash for none."""
-    if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)):
+    if pd.api.types.is_scalar(value) and pd.isna(value):
         return "–"
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return f"{value:,}"

@@ -1,0 +1,78 @@
+"""Tables of results as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ease.tables import COLUMNS, format_table, score_table, split_scores
+
+
+def make_scores() -> pd.DataFrame:
+    """Two methods on a task of two languages and on one of a single subset."""
+    rows = [
+        ("simcse", "parallel", "ja-en", "accuracy", 10.0),
+        ("simcse", "parallel", "it-en", "accuracy", 20.0),
+        ("simcse", "parallel", "average", "accuracy", 15.0),
+        ("simcse", "graded", "en", "spearman", 50.0),
+        ("ease", "parallel", "ja-en", "accuracy", 70.0),
+        ("ease", "parallel", "it-en", "accuracy", 80.0),
+        ("ease", "parallel", "average", "accuracy", 75.0),
+        ("ease", "graded", "en", "spearman", 60.0),
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def test_scores_part_into_subsets_and_main_scores() -> None:
+    subsets, mains = split_scores(make_scores().assign(seed=1))
+    assert list(subsets["value"]) == [10, 20, 70, 80]
+    assert mains.set_index(["method", "task"])["value"].to_dict() == {
+        ("simcse", "parallel"): 15,
+        ("simcse", "graded"): 50,
+        ("ease", "parallel"): 75,
+        ("ease", "graded"): 60,
+    }
+    assert list(subsets.columns) == list(mains.columns) == COLUMNS
+
+
+def test_the_score_table_has_a_column_a_method_and_averages_last() -> None:
+    table = score_table(make_scores())
+    assert table.to_dict("list") == {
+        "task": ["parallel", "parallel", "parallel", "graded"],
+        "subset": ["it-en", "ja-en", "average", "en"],
+        "metric": ["accuracy", "accuracy", "accuracy", "spearman"],
+        "simcse": [20, 10, 15, 50],
+        "ease": [80, 70, 75, 60],
+    }
+
+
+def test_a_method_that_lacks_a_score_has_a_gap() -> None:
+    table = score_table(make_scores().query("not (method == 'simcse' and task == 'graded')"))
+    assert np.isnan(table["simcse"].iloc[-1])
+    assert table["ease"].iloc[-1] == 60
+
+
+def test_a_table_is_markdown_with_aligned_columns() -> None:
+    table = pd.DataFrame(
+        {
+            "language": ["it", "a|b\nc"],
+            "pages": [1234567, 0],
+            "share": [0.123, np.nan],
+            "single": np.array([2.25, np.nan], dtype=np.float32),
+            "good": [True, False],
+        }
+    )
+    assert format_table(table, decimals=2).splitlines() == [
+        "| language |     pages | share | single |  good |",
+        "| -------- | --------: | ----: | -----: | ----: |",
+        "| it       | 1,234,567 |  0.12 |   2.25 |  True |",
+        "| a\\|b c   |         0 |     – |      – | False |",
+    ]
+
+
+def test_an_empty_table_keeps_its_head() -> None:
+    assert (
+        format_table(pd.DataFrame({"a": [], "long name": []}))
+        .splitlines()[0]
+        .startswith("|   a | long name |")
+    )
