@@ -1,0 +1,211 @@
+"""Finding Wikipedia's dump files, and cutting them into shards that many processes read."""
+
+from __future__ import annotations
+
+import glob
+import logging
+import mmap
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from ease.errors import EaseError
+from ease.languages import check_languages
+from ease.wikimedia.siteinfo import read_header
+from ease.wikimedia.streams import Compression, DecompressedStream, compression_of
+from ease.wikimedia.titles import SiteInfo
+
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile(
+    r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:(?P<edition>.+?)-)?pages-articles(?P<multistream>-multistream)?"
+    r"(?P<part>\d*)\.xml(?P<pages>-p\d+p\d+)?(?P<rest>-[\w-]+)?(?:\.(?:bz2|gz))?"
+)
+_DUMP = re.compile(r".*-pages-articles.*\.xml[^.]*(?:\.(?:bz2|gz))?")
+_STREAM_START = re.compile(rb"BZh[1-9]1AY&SY")
+_END_OF_STREAM = 0x177245385090
+"""The 48 bits that close a bz2 stream; a checksum of 32 bits and up to 7 bits of padding follow."""
+
+
+@dataclass(frozen=True)
+class DumpFile:
+    """A dump file of one Wikipedia; `dump_date` is YYYYMMDD, None where neither name nor folder tells it."""
+
+    path: Path
+    language: str
+    dump_date: str | None
+    kind: Compression
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The pages that begin within bytes `start` to `end` of a file; at both, compressed streams begin."""
+
+    dump: DumpFile
+    start: int
+    end: int
+
+
+def find_dumps(source: str | Path, languages: Sequence[str]) -> list[DumpFile]:
+    """The dump files of some languages in a folder (searched through), a glob, or one file.
+
+    Of the same dump as one file and in parts, as multistream and plain, packed and unpacked, one form is
+    taken: one file before parts, multistream before plain. Of several dated dumps of a language the newest is
+    taken, and the log says so.
+
+    Raises:
+        EaseError: Nothing is there, a language has no dump there, or a file is no MediaWiki export.
+    """
+    found: dict[str, list[DumpFile]] = defaultdict(list)
+    for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
+        dump = _recognise(path)
+        found[dump.language].append(dump)
+    missing = [language for language in languages if language not in found]
+    if missing or not languages or len(set(languages)) < len(languages):
+        check_languages(missing or languages)
+        raise EaseError(
+            f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found))}. Add the "
+            "dumps, or take the languages out of `languages`."
+        )
+    dumps = [dump for language in languages for dump in _choose_forms(_choose_date(found[language]))]
+    for dump in dumps:
+        read_siteinfo(dump)
+    return dumps
+
+
+def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str) -> list[Path]:
+    """The files that a folder, a glob or one file's path names, sorted.
+
+    Args:
+        source: The folder is searched through.
+        wanted: Called with the name of each file of a folder; true for the files to list.
+        pattern: What `wanted` accepts, in words for the message.
+
+    Raises:
+        EaseError: The path does not exist, or no file fits.
+    """
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if wanted(file.name) and file.is_file())
+        if not files:
+            raise EaseError(f"The folder {path} holds no dump: no file in it is named {pattern}.")
+        return files
+    if not glob.has_magic(str(source)):
+        raise EaseError(f"{path} does not exist: set the source to a folder, a glob or a file of dumps.")
+    files = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
+    files = [file for file in files if "index" not in file.name]
+    if not files:
+        raise EaseError(f"No file fits the glob {source}: dumps are named {pattern}.")
+    return files
+
+
+def dump_date(path: Path) -> str | None:
+    """The date YYYYMMDD in a dump's name, else in the nearest folder above it that is named by a date."""
+    in_name = re.findall(r"(?<!\d)\d{8}(?!\d)", re.sub(r"-p\d+p\d+", "", path.name))
+    for text in (*in_name, *(parent.name for parent in path.absolute().parents)):
+        if re.fullmatch(r"(19|20)\d{6}", text):
+            try:
+                datetime.strptime(text, "%Y%m%d")
+            except ValueError:
+                continue
+            return text
+    return None
+
+
+def read_siteinfo(dump: DumpFile) -> SiteInfo:
+    """What a dump says about its wiki, under the language that its name says.
+
+    Raises:
+        EaseError: The file is no MediaWiki export, or declares entities.
+    """
+    header = read_header(dump.path)
+    return SiteInfo(
+        language=dump.language,
+        dbname=header.dbname or "",
+        case=header.case,
+        namespaces=dict(header.namespaces),
+    )
+
+
+def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
+    """Cut a bz2 file where streams begin, every `bytes_per_shard` or more; others stay whole."""
+    size = dump.path.stat().st_size
+    starts = [0]
+    if dump.kind == "bz2" and size > bytes_per_shard:
+        with dump.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            while (start := _next_stream(dump.path, content, starts[-1] + bytes_per_shard)) is not None:
+                starts.append(start)
+    return [Shard(dump, start, end) for start, end in zip(starts, [*starts[1:], size], strict=True)]
+
+
+def _next_stream(path: Path, content: mmap.mmap, position: int) -> int | None:
+    """The first true start of a bz2 stream from a byte on: the one before has ended, its own data decode."""
+    while match := _STREAM_START.search(content, position):
+        start = match.start()
+        before = int.from_bytes(content[start - 11 : start], "big")
+        ended = any(before >> (32 + padding) & (1 << 48) - 1 == _END_OF_STREAM for padding in range(8))
+        if ended and _decodes(path, start):
+            return start
+        position = start + 1
+    return None
+
+
+def _decodes(path: Path, start: int) -> bool:
+    try:
+        return any(True for _ in islice(DecompressedStream(path, start), 1))
+    except EaseError:
+        return False
+
+
+def _recognise(path: Path) -> DumpFile:
+    """A dump file with its language: from its name, else from the wiki that it says it is of."""
+    match = _NAME.fullmatch(path.name)
+    if match:
+        language = match["wiki"].replace("_", "-")
+    else:
+        header = read_header(path)
+        language = (header.dbname or "").removesuffix("wiki").replace("_", "-") or header.language
+        if not language:
+            raise EaseError(
+                f"{path} tells its language neither by name nor inside: name it as enwiki-pages-articles.xml."
+            )
+    return DumpFile(path, language, dump_date(path), compression_of(path))
+
+
+def _choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
+    """The dumps of the newest date, and those without a date."""
+    dates = sorted({dump.dump_date for dump in dumps if dump.dump_date})
+    if len(dates) > 1:
+        logger.info(
+            "%s: the dump of %s is taken, not %s", dumps[0].language, dates[-1], ", ".join(dates[:-1])
+        )
+    return [dump for dump in dumps if dump.dump_date is None or dump.dump_date == dates[-1]]
+
+
+def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
+    """One form of each edition (`20240101`, `latest`, `mini`), its parts in their order."""
+    editions: dict[str, dict[tuple[bool, bool], list[tuple[DumpFile, re.Match[str]]]]] = defaultdict(dict)
+    chosen = []
+    for dump in dumps:
+        match = _NAME.fullmatch(dump.path.name)
+        if match is None:
+            chosen.append(dump)
+            continue
+        form = (bool(match["part"] or match["pages"]), not match["multistream"])
+        editions[match["edition"] or ""].setdefault(form, []).append((dump, match))
+    for _, forms in sorted(editions.items()):
+        parts: dict[tuple[int, int, str], tuple[int, DumpFile]] = {}
+        for dump, match in forms[min(forms)]:
+            first_page = int(re.findall(r"\d+", match["pages"])[0]) if match["pages"] else 0
+            # Of a part in several packings: many streams are read in parallel, the rest as fast as unpacked.
+            speed = {"bz2": 0 if match["multistream"] else 3, "plain": 1, "gz": 2}[dump.kind]
+            key = (int(match["part"] or 0), first_page, match["rest"] or "")
+            parts[key] = min(parts.get(key, (speed, dump)), (speed, dump), key=lambda choice: choice[0])
+        chosen.extend(dump for _, (_, dump) in sorted(parts.items(), key=lambda item: item[0]))
+    return chosen

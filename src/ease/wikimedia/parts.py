@@ -1,0 +1,162 @@
+"""Parts of tables on disk: Parquet files in a folder that appears whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ease.errors import EaseError
+
+COUNTS_FILE = "counts.json"
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_WRITABLE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+}
+_ROWS_PER_GROUP = 50_000
+_CHARACTERS_PER_GROUP = 16_000_000
+
+
+@contextmanager
+def whole_folder(final: Path) -> Iterator[Path]:
+    """A folder to write into beside `final`, which takes that name once the block has ended without a fault.
+
+    Raises:
+        EaseError: The place is not writable or full; what was half written is gone.
+    """
+    temporary: Path | None = None
+    lock: int | None = None
+    try:
+        with _writing_faults(final.parent):
+            final.parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+            lock = os.open(temporary, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield temporary
+            for file in (*temporary.iterdir(), temporary):
+                _sync(file)
+            if not final.exists():
+                temporary.replace(final)
+                _sync(final.parent)
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs."""
+    for path in folder.glob(".*.*"):
+        lock = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(lock)
+
+
+def write_counts(folder: Path, counts: dict[str, Any]) -> None:
+    """Write what a part's making counted."""
+    (folder / COUNTS_FILE).write_bytes(
+        orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+    )
+
+
+def read_counts(folder: Path) -> dict[str, Any]:
+    """Read what a part's making counted."""
+    return orjson.loads((folder / COUNTS_FILE).read_bytes())
+
+
+class TableWriter:
+    """Writes rows to a Parquet file in groups of bounded size."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._rows: list[tuple[Any, ...]] = []
+        self._characters = 0
+        self._file = path.open("wb")
+        self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
+
+    def append(self, row: tuple[Any, ...], characters: int = 0) -> None:
+        """Add a row, in the order of the schema.
+
+        Args:
+            row: One value for each column.
+            characters: The row's text, so that long ones make smaller groups.
+        """
+        self._rows.append(row)
+        self._characters += characters
+        if len(self._rows) >= _ROWS_PER_GROUP or self._characters >= _CHARACTERS_PER_GROUP:
+            self._flush()
+
+    def write(self, table: pa.Table | pa.RecordBatch) -> None:
+        """Add rows that are already columns."""
+        if table.num_rows:
+            self._parquet.write(table)
+
+    def _flush(self) -> None:
+        columns = zip(*self._rows, strict=True)
+        arrays = [
+            pa.array(column, type=field.type) for column, field in zip(columns, self._schema, strict=True)
+        ]
+        self.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._rows.clear()
+        self._characters = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._file:
+            if kind is None and self._rows:
+                self._flush()
+            if kind is None:
+                self._parquet.close()
+
+
+@contextmanager
+def _writing_faults(folder: Path) -> Iterator[None]:
+    """Say in words which folder could not be written to, and why."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            raise EaseError(
+                f"No space left for {folder} ({os.strerror(error.errno)}): free some or choose another "
+                "folder. What was finished is kept, and the next run goes on from there."
+            ) from error
+        if error.errno in _NOT_WRITABLE:
+            raise EaseError(
+                f"Cannot write to {folder} ({error.strerror}): choose a folder that you may write to."
+            ) from error
+        raise
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

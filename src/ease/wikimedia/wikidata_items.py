@@ -1,0 +1,108 @@
+"""Wikidata's items: their sitelinks and their types, from lines of the JSON dump."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+
+SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
+ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
+
+_INSTANCE_OF = "P31"
+_ENTITY_ID = re.compile(r"[A-Z][1-9]\d{0,17}")
+
+
+class Item(NamedTuple):
+    """An item with the titles of its articles by language, and the items that it is an instance of."""
+
+    qid: int
+    titles: dict[str, str]
+    types: list[int]
+
+
+class ParsedLines(NamedTuple):
+    """The rows of some lines, counts, and the numbers of the broken lines with the reason."""
+
+    sitelinks: pa.RecordBatch
+    entity_types: pa.RecordBatch
+    counts: Counter[str]
+    broken: list[tuple[int, str]]
+
+
+def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str]) -> ParsedLines:
+    """Read the items of whole lines.
+
+    Args:
+        chunk: One entity a line.
+        first_line: The number of the chunk's first line in its file.
+        languages: The Wikipedias whose articles are wanted.
+    """
+    sites = {language.replace("-", "_") + "wiki": language for language in languages}
+    counts: Counter[str] = Counter()
+    broken: list[tuple[int, str]] = []
+    items: list[Item] = []
+    for number, line in enumerate(chunk.split(b"\n"), first_line):
+        # An entity's own line begins with { and ends with }: what else is there belongs to the array.
+        content = line.strip(b"[], \t\r\xef\xbb\xbf")
+        if not content:
+            continue
+        try:
+            item = read_item(orjson.loads(content), sites)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            broken.append((number, f"{type(error).__name__}: {error}"))
+            continue
+        counts["other_entities" if item is None else "items"] += 1
+        if item is not None and item.titles:
+            items.append(item)
+    titles = [(item.qid, language, title) for item in items for language, title in item.titles.items()]
+    types = [(item.qid, type_qid) for item in items for type_qid in item.types]
+    counts.update(broken_lines=len(broken), items_with_sitelinks=len(items), entity_types=len(types))
+    return ParsedLines(_batch(titles, SITELINKS), _batch(types, ENTITY_TYPES), counts, broken)
+
+
+def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | None:
+    """An item of the dump; None for a property or another entity.
+
+    Args:
+        entity: As the dump writes it.
+        sites: From the site (`be_x_oldwiki`) to the language (`be-x-old`) of the wanted Wikipedias.
+
+    Raises:
+        ValueError: Its identifier is none.
+        TypeError, KeyError, AttributeError: A part of it has not the form that the dump gives it.
+    """
+    identifier = entity["id"]
+    if not _ENTITY_ID.fullmatch(identifier):
+        raise ValueError(f"{identifier!r} is no identifier of an entity")
+    if entity.get("type", "item") != "item" or identifier[0] != "Q":
+        return None
+    # Old dumps write an empty map as [], and a part that is empty may be left out.
+    sitelinks, claims = entity.get("sitelinks") or {}, entity.get("claims") or {}
+    titles = {language: sitelinks[site]["title"] for site, language in sites.items() if site in sitelinks}
+    if not all(isinstance(title, str) and title for title in titles.values()):
+        raise TypeError("a sitelink's title is no text")
+    return Item(int(identifier[1:]), titles, _types(claims.get(_INSTANCE_OF) or []))
+
+
+def _types(statements: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The values of the preferred statements, or of the normal ones where none is preferred; each once."""
+    preferred = [statement for statement in statements if statement["rank"] == "preferred"]
+    best = preferred or [statement for statement in statements if statement["rank"] == "normal"]
+    # Another kind of snak says that the value is unknown, or that there is none.
+    values = [
+        snak["datavalue"]["value"] for snak in (s["mainsnak"] for s in best) if snak["snaktype"] == "value"
+    ]
+    return list(
+        dict.fromkeys(int(value.get("numeric-id") or value["id"].removeprefix("Q")) for value in values)
+    )
+
+
+def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
+    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
