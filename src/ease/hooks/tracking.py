@@ -12,9 +12,10 @@ from mlflow.tracking import MlflowClient
 from pydantic import BaseModel
 
 from ease.hooks.provenance import code_version, input_versions
+from ease.pipelines.mlflow_runs import run_of
 
 TRAINING_TAG = "training"
-"""Nodes with this tag open a nested MLflow run and return its id in their `mlflow_run` output."""
+"""Nodes with this tag open a nested MLflow run and return the encoder that it trained."""
 
 
 class Tracking:
@@ -29,17 +30,14 @@ class Tracking:
                     mlflow.log_params(flatten_options(value, name.removeprefix("params:")))
 
     @hook_impl
-    def after_node_run(
-        self, node: Node, catalog: CatalogProtocol, outputs: dict[str, Any]
-    ) -> None:
+    def after_node_run(self, node: Node, catalog: CatalogProtocol, outputs: dict[str, Any]) -> None:
         """Log the versions of the data that a training was given into that training's own run."""
-        run_id = next((value for name, value in outputs.items() if name.endswith(".mlflow_run")), None)
-        if TRAINING_TAG not in node.tags or run_id is None:
+        if TRAINING_TAG not in node.tags:
             return
-        client = MlflowClient()
-        client.log_param(run_id["run_id"], "code", code_version())
-        for name, version in input_versions(node, catalog).items():
-            client.log_param(run_id["run_id"], f"data.{name}", version)
+        encoder = next(value for name, value in outputs.items() if name.endswith(".encoder"))
+        versions = {f"data.{name}": version for name, version in input_versions(node, catalog).items()}
+        for name, value in {"code": code_version(), **versions}.items():
+            MlflowClient().log_param(run_of(encoder), name, value)
 
 
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 A task's module holds `Options`, a frozen Pydantic model, and `evaluate(encode, options) -> list[Score]`.
 Modules whose names begin with an underscore hold what several tasks share.
-`conf/base/parameters/tasks/<task>.yml` holds a task's options under the key `task_<task>`: Kedro refuses one
-top-level key in two files.
+`conf/base/parameters/tasks/<task>.yml` holds a task's options under `tasks.<task>`.
 """
 
 from __future__ import annotations

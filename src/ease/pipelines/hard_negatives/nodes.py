@@ -1,0 +1,34 @@
+"""Nodes of `hard_negatives`."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import ibis
+
+from ease.entities.negatives import HardNegativeOptions
+from ease.entities.negatives import count_hard_negatives as count
+from ease.entities.negatives import mine_hard_negatives as mine
+from ease.tables import format_table
+
+logger = logging.getLogger(__name__)
+
+
+def mine_hard_negatives(
+    pairs: ibis.Table,
+    links: ibis.Table,
+    entity_types: ibis.Table,
+    vocabulary: ibis.Table,
+    dumps: dict[str, Any],
+    options: HardNegativeOptions,
+) -> ibis.Table:
+    """Give each pair an entity of the same type that its page never links to; without Wikidata there are no types."""
+    return mine(pairs, links, entity_types if dumps["wikidata"] else None, vocabulary, options)
+
+
+def count_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list[dict[str, Any]]:
+    """Count for each language the pairs with a hard negative, kept without and dropped."""
+    counts = count(pairs, training_pairs).to_pandas()
+    logger.info("Hard negatives:\n%s", format_table(counts))
+    return counts.to_dict(orient="records")

@@ -1,0 +1,103 @@
+"""Nodes of `ingest`."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pandas as pd
+import plotly.graph_objects as go
+import pyarrow.parquet as pq
+from pydantic import Field
+
+from ease.entities.links import resolve_links as resolve
+from ease.entities.links import summarize_links
+from ease.errors import EaseError
+from ease.pipelines.setting import Setting
+from ease.plots import plot_ingest_summary
+from ease.tables import format_table
+from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.ingestion import IngestOptions as ParsingOptions
+from ease.wikimedia.ingestion import ingest_wikipedia
+from ease.wikimedia.mapping import MapShards, spark_map
+from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
+
+logger = logging.getLogger(__name__)
+
+Dumps = dict[str, Any]
+
+
+class IngestOptions(ParsingOptions):
+    """How dumps are read, and where their parts are kept."""
+
+    parts: Path = Field(description="folder of the parsed parts, kept from run to run outside the versions")
+
+
+def parse_wikipedia(
+    dumps: Dumps, options: IngestOptions, engine: str
+) -> tuple[list[Path], list[Path], dict[str, Any]]:
+    """Parse the dumps into parts of `sentences` and `redirects`, and count what became of the pages."""
+    files = [
+        file for listed in dumps["wikipedia"] for file in find_dumps(listed["path"], [listed["language"]])
+    ]
+    parts = ingest_wikipedia(files, options, options.parts, shard_map(engine))
+    return parts.sentences, parts.redirects, parts.counts
+
+
+def shard_map(engine: str) -> MapShards | None:
+    """Return where shards are parsed: on the engine's cluster, or None for processes of this machine."""
+    if engine == "duckdb":
+        return None
+    if engine == "spark":
+        from pyspark.sql import SparkSession
+
+        return spark_map(SparkSession.builder.getOrCreate().sparkContext)
+    raise EaseError(f"Unknown `engine` {engine!r}: choose duckdb or spark.")
+
+
+def read_wikidata(
+    dumps: Dumps, options: IngestOptions, setting: Setting
+) -> tuple[list[Path], list[Path], dict[str, Any]]:
+    """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty."""
+    if dumps["wikidata"]:
+        parts = ingest_wikidata(Path(dumps["wikidata"]), setting.languages, options, options.parts)
+        return parts.sitelinks, parts.entity_types, parts.counts
+    logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
+    empty = [options.parts / "no_wikidata" / name for name in ("sitelinks.parquet", "entity_types.parquet")]
+    empty[0].parent.mkdir(parents=True, exist_ok=True)
+    for path, schema in zip(empty, (SITELINKS, ENTITY_TYPES), strict=True):
+        pq.write_table(schema.empty_table(), path)
+    return [empty[0]], [empty[1]], {}
+
+
+def resolve_links(
+    sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
+) -> ibis.Table:
+    """Follow redirects and turn link targets into entities: Wikidata's, or titles where there is no Wikidata dump."""
+    return resolve(sentences, redirects, sitelinks if dumps["wikidata"] else None, setting.languages)
+
+
+def summarize_ingest(
+    page_counts: dict[str, Any], wikidata_counts: dict[str, Any], sentences: ibis.Table, links: ibis.Table
+) -> tuple[dict[str, Any], go.Figure]:
+    """Say for each language what became of its pages and links: as JSON, as a table in the log, as a plot."""
+    found = summarize_links(sentences, links).to_pandas().set_index("language")
+    rows = [
+        {
+            "language": language,
+            "pages": counts["pages"],
+            "kept": counts["articles"],
+            **{f"skipped_{reason}": number for reason, number in counts["skipped"].items()},
+            "sentences": counts["sentences"],
+            "links": counts["links"],
+            "links_resolved": int(found["links_resolved"].get(language, 0)),
+        }
+        for language, counts in page_counts.items()
+    ]
+    table = pd.DataFrame(rows).fillna(0).convert_dtypes()
+    logger.info("Ingested:\n%s", format_table(table))
+    summary = {"languages": rows, "wikipedia": page_counts, "wikidata": wikidata_counts}
+    return summary, plot_ingest_summary(table)

@@ -1,0 +1,40 @@
+"""Wiring of `ingest`."""
+
+from kedro.pipeline import Pipeline, node, pipeline
+
+from ease.pipelines.ingest.nodes import parse_wikipedia, read_wikidata, resolve_links, summarize_ingest
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `ingest` for one setting."""
+    return pipeline(
+        [
+            node(
+                parse_wikipedia,
+                ["dumps", "params:ingest", "params:engine"],
+                ["sentences", "redirects", "page_counts"],
+                name="parse_wikipedia",
+            ),
+            node(
+                read_wikidata,
+                ["dumps", "params:ingest", "params:setting"],
+                ["sitelinks", "entity_types", "wikidata_counts"],
+                name="read_wikidata",
+            ),
+            node(
+                resolve_links,
+                ["sentences", "redirects", "sitelinks", "dumps", "params:setting"],
+                "links",
+                name="resolve_links",
+            ),
+            node(
+                summarize_ingest,
+                ["page_counts", "wikidata_counts", "sentences", "links"],
+                ["ingest_summary", "ingest_plot"],
+                name="summarize_ingest",
+            ),
+        ],
+        namespace=setting,
+        parameters={"params:ingest", "params:engine"},
+        tags="ingest",
+    )

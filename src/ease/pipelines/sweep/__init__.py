@@ -1,0 +1,5 @@
+"""Train and score variants of the methods: seeds, learning rates, controls."""
+
+from ease.pipelines.sweep.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]
