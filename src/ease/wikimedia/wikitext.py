@@ -1,0 +1,225 @@
+"""Wikitext to running prose with its links.
+
+A fixed number of passes, each linear in the page whatever stands in it, in the order of MediaWiki's own parser. Links
+are carried through them as marks in the text, so their offsets are right whatever the passes take out.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from ease.wikimedia.linktrails import link_trail
+from ease.wikimedia.markup import (
+    HOLE,
+    LITERAL,
+    choose_variants,
+    cut_tables,
+    cut_templates,
+    decode_entities,
+    decode_spaces,
+    hide_extensions,
+    strip_quotes,
+    strip_tags,
+)
+from ease.wikimedia.prose import join_blocks, mend_holes
+from ease.wikimedia.titles import SiteInfo, TargetKind, normalize_title, read_target
+
+_START, _END = "\x01", "\x02"
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MAGIC_WORD = re.compile(r"__([^\W\d_][^\W_\u200c]*+)__")
+_EXTERNAL = re.compile(
+    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
+    r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
+    re.IGNORECASE,
+)
+_REDIRECT = re.compile(r"\s*+#[^\s:\[\]|#*]++\s*+:?\s*+\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]")
+_LOOSE_START = re.compile(rf"{_START}([ {HOLE}]+)")
+_LOOSE_END = re.compile(rf"(?<![ {HOLE}])([ {HOLE}]+){_END}")
+_LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
+_EDGES = " \t\n" + HOLE
+
+
+class Link(NamedTuple):
+    """A link's surface `text[start:end]` and the normalised title that it leads to."""
+
+    start: int
+    end: int
+    target: str
+
+
+class Article(NamedTuple):
+    """Running prose, a line for each paragraph, list item and heading, and its links in order."""
+
+    text: str
+    links: list[Link]
+
+
+class _OpenLink(NamedTuple):
+    """A `[[` whose end is not found yet, with the lengths of what was written before it."""
+
+    head: str
+    bar: str
+    pieces: int
+    targets: int
+
+
+def parse_wikitext(source: str, site: SiteInfo) -> Article:
+    """Read a page's prose and the links in it to articles of the same wiki.
+
+    Args:
+        source: The page's wikitext.
+        site: The wiki, which knows the prefixes and the letters that join a link.
+
+    Returns:
+        The prose, and links with offsets in code points, in order and apart.
+    """
+    text, literals = hide_extensions(_CONTROL.sub("", source))
+    text = strip_tags(cut_tables(cut_templates(text)))
+    text = strip_quotes(decode_spaces(choose_variants(text)))
+    if "__" in text:
+        text = _MAGIC_WORD.sub(lambda word: "" if word[0] == word[0].upper() else word[0], text)
+    text, targets = _LinkReader(text, site).read()
+    text = _EXTERNAL.sub(lambda link: link[1] or HOLE, text)
+    text = _LOOSE_START.sub(rf"\1{_START}", _LOOSE_END.sub(rf"{_END}\1", text))
+    text = join_blocks(decode_entities(mend_holes(text)))
+    if literals:
+        text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
+    return _place_links(text, targets)
+
+
+def redirect_target(source: str, site: SiteInfo) -> str | None:
+    """The title that a redirect page leads to, whatever its language's keyword; None if the page is no redirect."""
+    redirect = _REDIRECT.match(source)
+    return normalize_title(redirect[1], site) or None if redirect else None
+
+
+@cache
+def _link_tokens(language: str) -> re.Pattern[str]:
+    """Whole links without brackets inside (1 target, 2 label, 3 trail); else ends of links, headings, and beginnings
+    of links (4 target, 5 bar).
+    """
+    head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
+    return re.compile(
+        rf"{head}(?:\|([^\[\]]*+))?\]\]({link_trail(language)})|\]\]|\n(?==)|(?:{head}|\[\[(?!\[))(\|?)"
+    )
+
+
+@cache
+def _trail(language: str) -> re.Pattern[str]:
+    return re.compile(link_trail(language))
+
+
+class _LinkReader:
+    """Replaces links by their surfaces between marks, and takes files, categories and other languages out."""
+
+    def __init__(self, text: str, site: SiteInfo) -> None:
+        self.text = text
+        self.site = site
+        self.pieces: list[str] = []
+        self.targets: list[str] = []
+        self._open: list[_OpenLink] = []
+
+    def read(self) -> tuple[str, list[str]]:
+        """The text with marked links, and their targets in order."""
+        text, pieces = self.text, self.pieces
+        search = _link_tokens(self.site.language).search
+        position = 0
+        while token := search(text, position):
+            start = token.start()
+            pieces.append(text[position:start])
+            position = token.end()
+            if token[1] is not None:
+                self._add_link(token[1], token[2], token[3])
+            elif text[start] == "[":
+                self._open.append(_OpenLink(token[4] or "", token[5], len(pieces), len(self.targets)))
+                pieces.append("")
+            elif text[start] == "]":
+                position = self._close(position)
+            else:
+                self._give_up()
+                pieces.append("\n")
+        pieces.append(text[position:])
+        self._give_up()
+        return "".join(pieces), self.targets
+
+    def _add_link(self, head: str, label: str | None, trail: str) -> None:
+        """Write a link whose label holds no brackets; without a label it shows its target."""
+        kind, title = read_target(head, self.site)
+        if kind in _UNSEEN:
+            self.pieces.append(HOLE + trail)
+            return
+        if label is None:
+            label = head.strip().removeprefix(":")
+        elif not label:
+            label = _without_qualifier(head)
+        surface = label.strip(_EDGES)
+        if kind is not TargetKind.ARTICLE or not surface:
+            self.pieces.append(label + trail)
+            return
+        if "\n" in surface:
+            surface = " ".join(surface.split())
+        if len(surface) == len(label):
+            self.pieces.append(f"{_START}{surface}{trail}{_END}")
+        else:
+            before = " " if label[0] in _EDGES else ""
+            after = " " if label[-1] in _EDGES and not trail else ""
+            self.pieces.append(f"{before}{_START}{surface}{trail}{_END}{after}")
+        self.targets.append(title)
+
+    def _close(self, position: int) -> int:
+        """End the last open link at a `]]`; returns where to read on."""
+        if not self._open:
+            return position
+        link = self._open.pop()
+        pieces, last = self.pieces, self.pieces[-1]
+        if self.text[position : position + 1] == "]" and last.count("[") > last.count("]"):
+            pieces.append("]")
+            position += 1
+        kind, title = read_target(link.head, self.site) if link.head else (TargetKind.INVALID, "")
+        if kind in _UNSEEN:
+            del pieces[link.pieces :], self.targets[link.targets :]
+            pieces.append(HOLE)
+            return position
+        if not link.bar:
+            pieces[link.pieces] = link.head
+        trail = _trail(self.site.language).match(self.text, position)
+        tail = trail[0] if trail else ""
+        if kind is not TargetKind.ARTICLE or len(self.targets) > link.targets:
+            pieces.append(tail)
+            return position + len(tail)
+        label = "".join(pieces[link.pieces :])
+        del pieces[link.pieces :]
+        self._add_link(link.head, label, tail)
+        return position + len(tail)
+
+    def _give_up(self) -> None:
+        """Show what looked like links and never ended, without the brackets."""
+        for link in self._open:
+            self.pieces[link.pieces] = link.head + link.bar
+        self._open.clear()
+
+
+_UNSEEN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAGE})
+
+
+def _without_qualifier(head: str) -> str:
+    """What the pipe trick shows: `[[Mercury (planet)|]]` as "Mercury", `[[Help:Pipe, trick|]]` as "Pipe"."""
+    name = head.strip().removeprefix(":")
+    name = name.partition(":")[2] or name
+    shorter = re.sub(r"\s*\([^()]*\)\s*$", "", name)
+    return shorter if shorter != name else name.partition(",")[0]
+
+
+def _place_links(text: str, targets: list[str]) -> Article:
+    """Turn marks in the text into offsets."""
+    pieces: list[str] = []
+    links: list[Link] = []
+    position = 0
+    for index, piece in enumerate(re.split(f"[{_START}{_END}]", text)):
+        if index % 2 and piece:
+            links.append(Link(position, position + len(piece), targets[index // 2]))
+        pieces.append(piece)
+        position += len(piece)
+    return Article("".join(pieces), links)
