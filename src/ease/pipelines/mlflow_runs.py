@@ -13,6 +13,7 @@ import mlflow
 from mlflow.entities import Metric
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
+from pydantic import BaseModel
 
 from ease.tasks import Score
 
@@ -70,3 +71,14 @@ def score_name(score: Score) -> str:
 
 def _experiments(client: MlflowClient) -> list[str]:
     return [experiment.experiment_id for experiment in client.search_experiments()]
+
+
+def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
+    """Return the fields of an options model, nested ones too, by dotted names."""
+    return dict(_flatten(options.model_dump(mode="json"), prefix))
+
+
+def _flatten(value: Any, prefix: str) -> list[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        return [(prefix, value)]
+    return [pair for key, inner in value.items() for pair in _flatten(inner, f"{prefix}.{key}".lstrip("."))]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from ease.encoder import EncoderOptions
 from ease.languages import check_languages
 
 
@@ -25,6 +26,7 @@ class Setting(BaseModel):
 
     name: str = Field(description="the setting's name, as in paths and namespaces")
     languages: Words = Field(description="Wikipedia language codes")
+    encoder: EncoderOptions = Field(description="what every method starts from")
     dev_tasks: Words = Field(description="tasks whose main scores, averaged, choose the best checkpoint")
     test_tasks: Words = Field(description="tasks that score the trained encoder")
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES
 from ease.pipelines.setting import Setting
-from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.dumps import dump_date, find_dumps
 from ease.wikimedia.sample import SampleFiles, SampleOptions, write_sample
 from ease.wikimedia.wikidata import find_wikidata
 
@@ -54,9 +54,11 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     dumps = find_dumps(wikipedia, setting.languages)
     for dump in dumps:
         logger.info("%s: %s (dump date %s)", dump.language, dump.path, dump.dump_date or "unknown")
+    wikidata_file = find_wikidata(wikidata) if wikidata else None
     return {
         "wikipedia": [
             {"language": dump.language, "path": str(dump.path), "dump_date": dump.dump_date} for dump in dumps
         ],
-        "wikidata": str(find_wikidata(wikidata)) if wikidata else None,
+        "wikidata": str(wikidata_file) if wikidata_file else None,
+        "wikidata_date": dump_date(wikidata_file) if wikidata_file else None,
     }

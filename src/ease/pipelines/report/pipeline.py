@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.report.nodes import compare_curves, compare_scores
+from ease.pipelines.train import UNTRAINED
 
-UNTRAINED = "untrained"
 
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:

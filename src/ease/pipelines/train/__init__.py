@@ -1,5 +1,5 @@
 """Train an encoder by one method."""
 
-from ease.pipelines.train.pipeline import create_pipeline
+from ease.pipelines.train.pipeline import UNTRAINED, create_encoder_pipeline, create_pipeline
 
-__all__ = ["create_pipeline"]
+__all__ = ["UNTRAINED", "create_encoder_pipeline", "create_pipeline"]

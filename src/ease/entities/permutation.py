@@ -1,0 +1,43 @@
+"""The control of the method's claim: entities that no longer mean the same across languages."""
+
+from __future__ import annotations
+
+import ibis
+import ibis.expr.types as ir
+
+from ease.entities.hashing import draw, hash_title
+
+
+def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) -> ir.Table:
+    """Rename the entities by another random permutation of the vocabulary in each language.
+
+    Within a language nothing is lost, since a renamed entity is still one entity; across languages the entities tell
+    nothing any more.
+
+    Args:
+        training_pairs: Pairs with `entity` and `hard_negative`.
+        vocabulary: All entities; each language permutes all of them.
+        seed: Chooses the permutations.
+
+    Returns:
+        The same rows with other entities, ordered by pair_id.
+    """
+    languages = training_pairs.select("language").distinct()
+    members = languages.cross_join(vocabulary.select("entity"))
+    # The draws decide the order; the entity itself breaks the rare tie.
+    ticket = draw(seed, hash_title(members.language), members.entity)
+    place = ibis.row_number().over(group_by=members.language, order_by=members.entity)
+    turn = ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity])
+    numbered = members.mutate(place=place, turn=turn)
+    renamed = numbered.select("language", "entity", number="place").inner_join(
+        numbered.select("language", number="turn", other="entity"), ["language", "number"]
+    )
+    names = renamed.select("language", "entity", "other")
+    negatives = names.select("language", hard_negative="entity", other_negative="other")
+    joined = training_pairs.inner_join(names, ["language", "entity"]).left_join(
+        negatives, ["language", "hard_negative"]
+    )
+    columns = {"entity": "other", "hard_negative": "other_negative"}
+    return joined.select(
+        **{name: joined[columns.get(name, name)] for name in training_pairs.columns}
+    ).order_by("pair_id")

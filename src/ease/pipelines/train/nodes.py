@@ -1,0 +1,61 @@
+"""Nodes of `train`."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ibis
+
+from ease.encoder import build_encoder as build
+from ease.encoder import save_encoder
+from ease.entities.hashing import draw
+from ease.pipelines.recipe import Recipe
+from ease.pipelines.setting import Setting
+from ease.pipelines.training_jobs import TrainingData, train_tracked
+
+logger = logging.getLogger(__name__)
+
+
+def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
+    """Make or load the encoder that every method of the setting starts from."""
+    folder = Path(work) / f"{setting.name}.untrained"
+    shutil.rmtree(folder, ignore_errors=True)
+    save_encoder(build(setting.encoder, drawn_sentences(sentences, setting)), folder)
+    return folder
+
+
+def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
+    """Yield sentences of all languages in a random order that the seed sets; nothing is read before the first."""
+    ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
+    keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
+    drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
+    for batch in drawn.to_pyarrow_batches():
+        yield from batch.column("text").to_pylist()
+
+
+def train_encoder(
+    encoder: Path,
+    training_pairs: ibis.Table,
+    vocabulary: ibis.Table,
+    entity_embeddings: Path,
+    evaluation_data: dict[str, dict[str, str]],
+    dumps: dict[str, Any],
+    recipe: Recipe,
+    setting: Setting,
+    tasks: dict[str, dict[str, Any]],
+    work: str,
+) -> tuple[Path, list[dict[str, Any]]]:
+    """Train by the recipe's method in a nested MLflow run, going on from a broken run's checkpoint.
+
+    Returns:
+        The folder of the best model, and its history: rows of step, name and value.
+    """
+    data = TrainingData(
+        encoder, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
+    )
+    trained = train_tracked(f"{setting.name}.{recipe.method}", data, recipe, Path(work))
+    return trained.model, trained.history

@@ -1,0 +1,115 @@
+"""From tables and a recipe to a training in a nested MLflow run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ibis
+
+from ease.model_card import WIKIDATA_LICENCE, DataSource, ModelCardData
+from ease.pipelines.mlflow_runs import flatten_options, remember_run, reporter, training_run
+from ease.pipelines.recipe import Recipe
+from ease.pipelines.setting import Setting
+from ease.scoring import at_paths
+from ease.training import TrainingJob, TrainingResult, run_job
+
+
+class TrainingData(NamedTuple):
+    """What every training of a setting is given."""
+
+    encoder: Path
+    training_pairs: ibis.Table
+    vocabulary: ibis.Table
+    entity_embeddings: Path
+    evaluation_data: Mapping[str, Mapping[str, str]]
+    dumps: Mapping[str, Any]
+    tasks: Mapping[str, Mapping[str, Any]]
+    setting: Setting
+
+
+class Trained(NamedTuple):
+    """A training's model and curves."""
+
+    model: Path
+    """The best model, in sentence-transformers form, in a folder that is the caller's to move."""
+    history: list[dict[str, Any]]
+    """Rows of step, name and value."""
+    best_score: float | None
+    """Development score of the model, in points."""
+
+
+def train_tracked(name: str, data: TrainingData, recipe: Recipe, work: Path) -> Trained:
+    """Train in a nested MLflow run, going on from a broken run's checkpoint.
+
+    Args:
+        name: Of the MLflow run and of the folder to work in.
+        data: Tables, encoder and evaluation sets.
+        recipe: Method, its parameters and the loop's.
+        work: Where checkpoints lie until the training is finished.
+    """
+    job = write_job(work / name, data, recipe)
+    parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}
+    with training_run(name, parameters) as run_id:
+        result = run_job(job, reporter(run_id))
+    remember_run(result.model, run_id)
+    return Trained(_take_over(job, result), history_rows(result), result.best_score)
+
+
+def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
+    """Lay out the tables as files that every process of the training can read, and describe the job."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs, vocabulary = folder / "training_pairs.parquet", folder / "entity_vocabulary.parquet"
+    data.training_pairs.order_by("pair_id").to_parquet(pairs)
+    data.vocabulary.order_by("row").to_parquet(vocabulary)
+    development = {name: data.tasks[name] for name in data.setting.dev_tasks}
+    return TrainingJob(
+        folder=folder,
+        pairs=pairs,
+        vocabulary=vocabulary,
+        table=data.entity_embeddings,
+        encoder=str(data.encoder),
+        pooling=data.setting.encoder.pooling,
+        method=recipe.method,
+        method_options=recipe.options,
+        training=recipe.training,
+        development=at_paths(development, {name: data.evaluation_data[name] for name in development}),
+        card=describe_data(data, recipe.method),
+    )
+
+
+def describe_data(data: TrainingData, method: str) -> ModelCardData:
+    """Tell the model card what the model is trained on."""
+    dumps = data.dumps["wikipedia"]
+    sources = [DataSource(name=f"Wikipedia ({dump['language']})", date=dump["dump_date"]) for dump in dumps]
+    if data.dumps["wikidata"]:
+        wikidata = DataSource(name="Wikidata", date=data.dumps["wikidata_date"], licence=WIKIDATA_LICENCE)
+        sources.append(wikidata)
+    start = data.setting.encoder.name
+    return ModelCardData(
+        name=f"{method} ({data.setting.name})",
+        languages=data.setting.languages,
+        sources=tuple(sources),
+        base_model=None if ":" in start or Path(start).exists() else start,
+    )
+
+
+def history_rows(result: TrainingResult) -> list[dict[str, Any]]:
+    """Lay the reported values out as rows of step, name and value."""
+    return [
+        {"step": int(values["step"]), "name": name, "value": value}
+        for values in result.history
+        for name, value in values.items()
+        if name != "step"
+    ]
+
+
+def _take_over(job: TrainingJob, result: TrainingResult) -> Path:
+    """Move the model out of the training's folder, and remove what the training needed."""
+    model = job.folder.with_name(f"{job.folder.name}.model")
+    shutil.rmtree(model, ignore_errors=True)
+    result.model.rename(model)
+    shutil.rmtree(job.folder)
+    return model
