@@ -29,7 +29,7 @@ _EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_REMOVED_EXTENSIONS})(?=[\s/>]))", r
 _BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK_TAGS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _INLINE_TAG = re.compile(rf"</?(?:{_INLINE_TAGS}|{_REMOVED_EXTENSIONS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _HTML_TABLE = re.compile(r"(<table(?=[\s/>])[^<>]*+>)|</table\s*+>", re.IGNORECASE)
-_WIKI_TABLE = re.compile(rf"^[ \t:{HOLE}]*+(\{{\|)|^[ \t]*+\|\}}", re.MULTILINE)
+_WIKI_TABLE = re.compile(rf"\n[ \t:{HOLE}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
     name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_REMOVED_EXTENSIONS.split("|")]
 }
@@ -149,6 +149,7 @@ def cut_tables(text: str) -> str:
     """Take out tables, nested ones too; of a table without an end nothing."""
     for table, mark in ((_WIKI_TABLE, "{|"), (_HTML_TABLE, "<")):
         if mark in text:
+            text = "\n" + text  # so that a mark at the page's beginning is one after a line's end, too
             opened: list[int] = []
             cuts: list[tuple[int, int]] = []
             for token in table.finditer(text):

@@ -8,9 +8,10 @@ from ease.wikimedia.markup import HOLE
 
 _JOINTS = r" \t,;:،؛、，；：/–—\-"
 _AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{HOLE}[{HOLE}{_JOINTS}]*+")
-_EMPTY = re.compile(rf"[(\[（]{HOLE}*+[)\]）]")
-_BEFORE_CLOSING = re.compile(rf"(?<![{_JOINTS}{HOLE}])[{_JOINTS}]*+{HOLE}[{HOLE}{_JOINTS}]*+(?=[)\]）])")
-_HOLES = re.compile(rf"(?<![ {HOLE}])( *+){HOLE}[ {HOLE}]*+")
+_BEFORE_CLOSING = re.compile(rf"{HOLE}[{HOLE}{_JOINTS}]*+(?=[)\]）])")
+_HOLES = re.compile(rf"{HOLE}[ {HOLE}]*+")
+_JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + HOLE
+_EMPTY = (f"({HOLE})", f"[{HOLE}]", f"（{HOLE}）")
 _HEADING = re.compile(rf"(=+)(.+?)(=+)[ \t{HOLE}]*$")
 _ITEM_MARKS = "*#:; \t"
 _ROW_MARKS = ("{|", "|-", "|+")
@@ -23,24 +24,37 @@ def mend_holes(text: str) -> str:
         return text
     for _ in range(2):
         text = _AFTER_OPENING.sub(rf"\1{HOLE}", text)
-        text = _EMPTY.sub(lambda brackets: HOLE if HOLE in brackets[0] else brackets[0], text)
-        text = _BEFORE_CLOSING.sub("", text)
-    return _HOLES.sub(_fill, text)
+        for brackets in _EMPTY:
+            text = text.replace(brackets, HOLE)
+        text = _drop_before_closing(text)
+    pieces, position = [], 0
+    for hole in _HOLES.finditer(text):
+        left = text[position : hole.start()]
+        kept = left.rstrip(" ")
+        spaces = (len(kept) < len(left), " " in hole[0])
+        position = hole.end()
+        pieces.append(kept)
+        if True in spaces and _needs_space(kept[-1:] or "\n", text[position : position + 1] or "\n", hole[0][-1]):
+            pieces.append(" ")
+    pieces.append(text[position:])
+    return "".join(pieces)
 
 
-def _fill(hole: re.Match[str]) -> str:
-    """A space where there was one on either side, unless it would begin or end a line or stand before a comma."""
-    found = hole[0]
-    if " " not in found:
-        return ""
-    text, start, end = hole.string, hole.start(), hole.end()
-    before = text[start - 1] if start else "\n"
-    after = text[end] if end < len(text) else "\n"
+def _drop_before_closing(text: str) -> str:
+    """Drop the holes and commas before closing brackets."""
+    pieces, position = [], 0
+    for hole in _BEFORE_CLOSING.finditer(text):
+        pieces.append(text[position : hole.start()].rstrip(_JOINT_CHARACTERS))
+        position = hole.end()
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def _needs_space(before: str, after: str, last: str) -> bool:
+    """Whether a space stays: not where it would begin or end a line, stand before a comma, or after a bracket."""
     if before in "\n([（“«" or after in "\n,.)]）":
-        return ""
-    if after in ";:!?»”" and found[-1] != " ":
-        return ""
-    return " "
+        return False
+    return after not in ";:!?»”" or last == " "
 
 
 def join_blocks(text: str) -> str:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -140,6 +141,7 @@ def _raise_first(title: str, site: SiteInfo) -> str:
     return _upper(title[0], site.language) + title[1:]
 
 
+@lru_cache(maxsize=4096)
 def _upper(letter: str, language: str) -> str:
     """One letter's capital, where that is one letter: ß stays, as do Georgian letters on Wikimedia's wikis."""
     if letter == "i" and language in _DOTTED_I:

@@ -27,7 +27,7 @@ from ease.wikimedia.prose import join_blocks, mend_holes
 from ease.wikimedia.titles import SiteInfo, TargetKind, normalize_title, read_target
 
 _START, _END = "\x01", "\x02"
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_RESERVED = (_START, _END, LITERAL, HOLE)
 _MAGIC_WORD = re.compile(r"__([^\W\d_][^\W_\u200c]*+)__")
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
@@ -35,10 +35,8 @@ _EXTERNAL = re.compile(
     re.IGNORECASE,
 )
 _REDIRECT = re.compile(r"\s*+#[^\s:\[\]|#*]++\s*+:?\s*+\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]")
-_LOOSE_START = re.compile(rf"{_START}([ {HOLE}]+)")
-_LOOSE_END = re.compile(rf"(?<![ {HOLE}])([ {HOLE}]+){_END}")
 _LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
-_EDGES = " \t\n" + HOLE
+_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + HOLE
 
 
 class Link(NamedTuple):
@@ -75,14 +73,15 @@ def parse_wikitext(source: str, site: SiteInfo) -> Article:
     Returns:
         The prose, and links with offsets in code points, in order and apart.
     """
-    text, literals = hide_extensions(_CONTROL.sub("", source))
+    for mark in _RESERVED:  # XML has no such characters, but a caller may
+        source = source.replace(mark, "")
+    text, literals = hide_extensions(source)
     text = strip_tags(cut_tables(cut_templates(text)))
     text = strip_quotes(decode_spaces(choose_variants(text)))
     if "__" in text:
         text = _MAGIC_WORD.sub(lambda word: "" if word[0] == word[0].upper() else word[0], text)
     text, targets = _LinkReader(text, site).read()
     text = _EXTERNAL.sub(lambda link: link[1] or HOLE, text)
-    text = _LOOSE_START.sub(rf"\1{_START}", _LOOSE_END.sub(rf"{_END}\1", text))
     text = join_blocks(decode_entities(mend_holes(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
@@ -214,12 +213,14 @@ def _without_qualifier(head: str) -> str:
 
 def _place_links(text: str, targets: list[str]) -> Article:
     """Turn marks in the text into offsets."""
-    pieces: list[str] = []
-    links: list[Link] = []
-    position = 0
-    for index, piece in enumerate(re.split(f"[{_START}{_END}]", text)):
-        if index % 2 and piece:
-            links.append(Link(position, position + len(piece), targets[index // 2]))
-        pieces.append(piece)
-        position += len(piece)
+    before, *rest = text.split(_START)
+    pieces, links, position = [before], [], len(before)
+    for target, piece in zip(targets, rest, strict=True):
+        surface, _, after = piece.partition(_END)
+        words = surface.strip()
+        if words:
+            start = position + surface.index(words)
+            links.append(Link(start, start + len(words), target))
+        pieces += (surface, after)
+        position += len(surface) + len(after)
     return Article("".join(pieces), links)
