@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from sentence_transformers import SentenceTransformer
 
 from ease.errors import EaseError
-from ease.tasks import Encode, Score, average_main_scores, get_task
+from ease.tasks import Encode, Score, get_task
 
 ENCODE_BATCH = 256
 """Sentences encoded at once."""
@@ -44,15 +44,6 @@ def at_paths(options: TaskOptions, located: Mapping[str, Mapping[str, str]]) -> 
 def score_tasks(encode: Encode, names: Sequence[str], options: TaskOptions) -> list[Score]:
     """Score an encoder on the tasks `names`, one score a subset."""
     return [score for name in names for score in get_task(name).evaluate(encode, task_options(name, options))]
-
-
-def development_score(
-    encoder: SentenceTransformer, names: Sequence[str], options: TaskOptions
-) -> dict[str, float]:
-    """Return each development score in points, and as `score` their average, which chooses the best checkpoint."""
-    scores = score_tasks(encode_with(encoder), names, options)
-    named = {f"{score.task}/{score.subset}": score.value for score in scores}
-    return {"score": average_main_scores(scores), **named}
 
 
 def encode_with(encoder: SentenceTransformer | Path) -> Callable[[Sequence[str]], np.ndarray]:

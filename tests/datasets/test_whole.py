@@ -14,7 +14,7 @@ import pytest
 from kedro.io import DatasetError, Version
 
 from ease.datasets.tables import PartsDataset, TableDataset
-from ease.datasets.whole import FigureDataset, FolderDataset, JSONDataset
+from ease.datasets.whole import FigureDataset, PathDataset, JSONDataset
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
 
@@ -99,7 +99,7 @@ def test_a_folder_is_taken_over_whole(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "weights").write_text("w")
-    dataset = FolderDataset(filepath=str(tmp_path / "kept"), version=Version(None, None))
+    dataset = PathDataset(filepath=str(tmp_path / "kept"), version=Version(None, None))
     assert not dataset.exists()
     dataset.save(folder)
     assert (dataset.load() / "weights").read_text() == "w"

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kedro.io.core import AbstractVersionedDataset, Version
+from kedro.io.core import AbstractVersionedDataset, DatasetError, Version
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
@@ -61,29 +61,32 @@ class FigureDataset(SavedWhole, KedroPlotlyDataset):
         self._publish()
 
 
-class FolderDataset(SavedWhole, AbstractVersionedDataset[Path, Path]):
-    """A versioned folder, such as a saved model: takes a folder over, gives the path of its version out."""
+class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Path]):
+    """A versioned file or folder, such as a saved model: takes a path over, gives the path of its version out."""
 
     def __init__(
         self, *, filepath: str, version: Version | None = None, metadata: dict[str, Any] | None = None
     ) -> None:
-        """Point to the folder `filepath`; each version is a folder below it."""
+        """Point to `filepath`; each version lies below it."""
         super().__init__(PurePosixPath(filepath), version)
         self.metadata = metadata
 
     def load(self) -> Path:
-        """Return the path of the version's folder."""
-        return Path(self._get_load_path())
+        """Return the version's path."""
+        path = Path(self._get_load_path())
+        if not path.exists():
+            raise DatasetError(f"{path}: no such version of {self._filepath}.")
+        return path
 
     def save(self, data: Path) -> None:
-        """Move the folder `data` aside and rename it."""
+        """Move `data` aside and rename it."""
         aside = Path(self._get_save_path())
         aside.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(data, aside)
         self._publish()
 
     def _exists(self) -> bool:
-        return Path(self._get_load_path()).is_dir()
+        return Path(self._get_load_path()).exists()
 
     def _describe(self) -> dict[str, Any]:
         return {"filepath": str(self._filepath), "version": self._version}

@@ -12,11 +12,7 @@ from mlflow.tracking import MlflowClient
 from pydantic import BaseModel
 
 from ease.hooks.provenance import code_version, input_versions
-from ease.pipelines.mlflow_runs import run_of
-
-TRAINING_TAG = "training"
-"""Nodes with this tag open a nested MLflow run and return the encoder that it trained."""
-
+from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, run_of
 
 class Tracking:
     """Adds to kedro-mlflow what it leaves out."""
@@ -38,14 +34,3 @@ class Tracking:
         versions = {f"data.{name}": version for name, version in input_versions(node, catalog).items()}
         for name, value in {"code": code_version(), **versions}.items():
             MlflowClient().log_param(run_of(encoder), name, value)
-
-
-def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
-    """Return the fields of an options model, nested ones too, by dotted names."""
-    return dict(_flatten(options.model_dump(mode="json"), prefix))
-
-
-def _flatten(value: Any, prefix: str) -> list[tuple[str, Any]]:
-    if not isinstance(value, dict):
-        return [(prefix, value)]
-    return [pair for key, inner in value.items() for pair in _flatten(inner, f"{prefix}.{key}".lstrip("."))]

@@ -17,6 +17,9 @@ from pydantic import BaseModel
 
 from ease.tasks import Score
 
+TRAINING_TAG = "training"
+"""Nodes with this tag open a nested run and return the encoder that it trained."""
+
 RUN_FILE = "training/mlflow_run.json"
 """Where a trained encoder's folder names the run that trained it."""
 

@@ -30,32 +30,21 @@ class TrainingData(NamedTuple):
     setting: Setting
 
 
-class Trained(NamedTuple):
-    """A training's model and curves."""
-
-    model: Path
-    """The best model, in sentence-transformers form, in a folder that is the caller's to move."""
-    history: list[dict[str, Any]]
-    """Rows of step, name and value."""
-    best_score: float | None
-    """Development score of the model, in points."""
-
-
-def train_tracked(name: str, data: TrainingData, recipe: Recipe, work: Path) -> Trained:
-    """Train in a nested MLflow run, going on from a broken run's checkpoint.
+def train_tracked(name: str, data: TrainingData, recipe: Recipe, folder: Path) -> TrainingResult:
+    """Train in a nested MLflow run, going on from a broken run's checkpoint; a finished training is not repeated.
 
     Args:
-        name: Of the MLflow run and of the folder to work in.
+        name: Of the MLflow run.
         data: Tables, encoder and evaluation sets.
         recipe: Method, its parameters and the loop's.
-        work: Where checkpoints lie until the training is finished.
+        folder: Where the training works, and leaves its model.
     """
-    job = write_job(work / name, data, recipe)
+    job = write_job(folder, data, recipe)
     parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}
     with training_run(name, parameters) as run_id:
         result = run_job(job, reporter(run_id))
     remember_run(result.model, run_id)
-    return Trained(_take_over(job, result), history_rows(result), result.best_score)
+    return result
 
 
 def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
@@ -106,10 +95,10 @@ def history_rows(result: TrainingResult) -> list[dict[str, Any]]:
     ]
 
 
-def _take_over(job: TrainingJob, result: TrainingResult) -> Path:
-    """Move the model out of the training's folder, and remove what the training needed."""
-    model = job.folder.with_name(f"{job.folder.name}.model")
+def take_over(folder: Path, result: TrainingResult) -> Path:
+    """Move the model out of the folder in which it was trained, and remove the folder."""
+    model = folder.with_name(f"{folder.name}.model")
     shutil.rmtree(model, ignore_errors=True)
     result.model.rename(model)
-    shutil.rmtree(job.folder)
+    shutil.rmtree(folder)
     return model

@@ -11,22 +11,26 @@ from ease.pipelines.train import UNTRAINED
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     """Create `report` over the methods of one setting and the encoder that they start from."""
+    compared = (UNTRAINED, *methods)
     return pipeline(
         [
             node(
                 compare_scores,
-                {method: f"{method}.scores" for method in (UNTRAINED, *methods)},
+                {method: f"{method}_scores" for method in compared},
                 ["comparison", "comparison_plot"],
                 name="compare_scores",
-                tags="report",
             ),
             node(
                 compare_curves,
-                {method: f"{method}.history" for method in methods},
+                {method: f"{method}_history" for method in methods},
                 "curves_plot",
                 name="compare_curves",
-                tags="report",
             ),
         ],
         namespace=setting,
+        inputs={
+            **{f"{method}_scores": f"{setting}.{method}.scores" for method in compared},
+            **{f"{method}_history": f"{setting}.{method}.history" for method in methods},
+        },
+        tags="report",
     )

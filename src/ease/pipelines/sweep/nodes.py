@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.plots import plot_variants
 from ease.scoring import at_paths, encode_with, score_tasks
 from ease.tables import format_table
+from ease.tasks import AVERAGE
 
 logger = logging.getLogger(__name__)
 
@@ -50,3 +52,80 @@ class Sweep(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     variants: tuple[Variant, ...] = Field(min_length=1)
+
+
+def run_sweep(
+    sentences: ibis.Table,
+    training_pairs: ibis.Table,
+    vocabulary: ibis.Table,
+    entity_embeddings: Path,
+    evaluation_data: dict[str, dict[str, str]],
+    dumps: dict[str, Any],
+    sweep: Sweep,
+    setting: Setting,
+    tasks: dict[str, dict[str, Any]],
+    work: str,
+    **recipes: Any,
+) -> tuple[pd.DataFrame, go.Figure]:
+    """Train and score every variant from every seed, each in a nested MLflow run; a broken sweep goes on.
+
+    Args:
+        recipes: The setting's recipes by their methods' names.
+
+    Returns:
+        Columns variant, method, seed, task, subset, metric, value, development; and the main task's plot.
+    """
+    folder = Path(work) / f"{setting.name}.sweep"
+    rows = []
+    for variant in sweep.variants:
+        pairs = training_pairs
+        for seed in variant.seeds:
+            seeded = with_seed(setting, seed)
+            if variant.permute_entities:
+                pairs = permute_entities(training_pairs, vocabulary, seed)
+            start = build_encoder(sentences, seeded, work)
+            data = TrainingData(
+                start, pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, seeded
+            )
+            rows += train_variant(variant, seed, recipes, data, folder)
+    shutil.rmtree(folder)
+    return report_variants(pd.DataFrame(rows), setting)
+
+
+def train_variant(
+    variant: Variant, seed: int, recipes: dict[str, Any], data: TrainingData, folder: Path
+) -> list[dict[str, Any]]:
+    """Train one variant from one seed and score it on the test tasks."""
+    recipe = varied(Recipe.model_validate(recipes[variant.method]), variant, seed)
+    name = f"{variant.label} seed={seed}"
+    result = train_tracked(name, data, recipe, folder / name)
+    located = at_paths({task: data.tasks[task] for task in data.evaluation_data}, data.evaluation_data)
+    scores = score_tasks(encode_with(result.model), data.setting.test_tasks, located)
+    add_scores(result.model, scores)
+    about = {"variant": variant.label, "method": variant.method, "seed": seed, "development": result.best_score}
+    return [{**about, **asdict(score)} for score in scores]
+
+
+def with_seed(setting: Setting, seed: int) -> Setting:
+    """Return the setting with an encoder from another seed."""
+    return setting.model_copy(update={"encoder": setting.encoder.model_copy(update={"seed": seed})})
+
+
+def varied(recipe: Recipe, variant: Variant, seed: int) -> Recipe:
+    """Return the recipe with the variant's own parameters and the seed."""
+    training = {**recipe.training.model_dump(), **variant.training, "seed": seed}
+    return Recipe(method=recipe.method, options={**recipe.options, **variant.options}, training=training)
+
+
+def report_variants(rows: pd.DataFrame, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:
+    """Show each variant's average on the setting's first test task, in the log, as a plot and in MLflow."""
+    task = setting.test_tasks[0]
+    averages = rows[(rows["task"] == task) & (rows["subset"] == AVERAGE)]
+    if averages.empty:
+        averages = rows[rows["task"] == task]
+    table = averages[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
+    logger.info("Variants, in points of 100:\n%s", format_table(table))
+    figure = plot_variants(averages, title=f"{task} of each variant")
+    mlflow.log_table(table, "variants.json")
+    mlflow.log_figure(figure, "variants.html")
+    return rows, figure

@@ -15,7 +15,7 @@ from ease.encoder import save_encoder
 from ease.entities.hashing import draw
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_jobs import TrainingData, train_tracked
+from ease.pipelines.training_jobs import TrainingData, history_rows, take_over, train_tracked
 
 logger = logging.getLogger(__name__)
 
@@ -57,5 +57,6 @@ def train_encoder(
     data = TrainingData(
         encoder, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
-    trained = train_tracked(f"{setting.name}.{recipe.method}", data, recipe, Path(work))
-    return trained.model, trained.history
+    name = f"{setting.name}.{recipe.method}"
+    result = train_tracked(name, data, recipe, Path(work) / name)
+    return take_over(Path(work) / name, result), history_rows(result)

@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.hooks.tracking import TRAINING_TAG
+from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.train.nodes import build_encoder, train_encoder
 
 UNTRAINED = "untrained"

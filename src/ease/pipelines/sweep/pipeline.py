@@ -1,0 +1,31 @@
+"""Wiring of `sweep`."""
+
+from kedro.pipeline import Pipeline, node, pipeline
+
+from ease.methods import method_names
+from ease.pipelines.sweep.nodes import run_sweep
+
+
+def create_pipeline(setting: str, name: str) -> Pipeline:
+    """Create the sweep that `parameters/sweeps/<name>.yml` describes, over one setting's data."""
+    recipes = {method: f"params:{method}" for method in method_names()}
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    arguments = {
+        "sentences": "sentences",
+        "training_pairs": "training_pairs",
+        "vocabulary": "entity_vocabulary",
+        "entity_embeddings": "entity_embeddings",
+        "evaluation_data": "evaluation_data",
+        "dumps": "dumps",
+        "sweep": f"params:{name}",
+        "setting": "params:setting",
+        "tasks": "params:tasks",
+        "work": "params:work",
+        **recipes,
+    }
+    return pipeline(
+        [node(run_sweep, arguments, [f"{name}_sweep", f"{name}_sweep_plot"], name=f"run_{name}")],
+        namespace=setting,
+        parameters={f"params:{name}", "params:tasks", "params:work"},
+        tags="sweep",
+    )
