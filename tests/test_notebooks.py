@@ -110,7 +110,7 @@ def test_two_runs_of_one_method_are_told_apart(execute: Execute, tracking_uri: s
 
 def test_a_run_that_is_not_there_is_named(execute: Execute) -> None:
     with pytest.raises(
-        CellExecutionError, match="No run with scores is called 'multilingual.none'.*kedro run"
+        CellExecutionError, match=r"No run with scores is called 'multilingual.none'.*kedro run"
     ):
         execute(["multilingual.none", "multilingual.ease"])
 

@@ -71,7 +71,7 @@ def test_ingest_summary_stacks_pages_and_parts_links() -> None:
             "links_resolved": [8, 0],
         }
     )
-    figure = plot_ingest_summary(summary)
+    figure = plot_ingest_summary(summary.convert_dtypes())
     (kept,) = traces(figure, "kept")
     assert dict(zip(kept.y, kept.x, strict=True)) == {"it": 5, "en": 7}
     (redirect,) = traces(figure, "skipped: redirect")
@@ -169,12 +169,24 @@ def test_variants_show_each_seed_and_the_mean() -> None:
 
 
 def test_the_funnel_says_what_is_left_and_what_each_filter_removed() -> None:
-    figure = plot_pair_funnel(pd.DataFrame({"step": ["links", "sentence_length"], "pairs": [2000, 500]}))
-    bar = figure.data[0]
-    assert list(bar.y) == ["links", "sentence length"]
-    assert list(bar.text) == ["2,000 (100%)", "500 (25%)"]
-    assert list(bar.customdata) == [0, 1500]
-    assert plot_pair_funnel(pd.DataFrame({"step": ["links"], "pairs": [0]})).data[0].text == ("0 (0%)",)
+    funnel = pd.DataFrame(
+        {
+            "language": ["it", "en"],
+            "pairs": [1500, 500],
+            "rare": [1000, 400],
+            "too_long": [0, 0],
+            "left": [500, 100],
+        }
+    )
+    figure = plot_pair_funnel(funnel)
+    total, left, rare = figure.data
+    assert list(total.y) == ["linked", "− rare", "− too long"]
+    assert list(total.text) == ["2,000 (100%)", "600 (30%)", "600 (30%)"]
+    assert list(total.customdata) == [0, 1400, 0]
+    assert (left.name, dict(zip(left.y, left.x, strict=True))) == ("left", {"it": 500, "en": 100})
+    assert (rare.name, dict(zip(rare.y, rare.x, strict=True))) == ("removed: rare", {"it": 1000, "en": 400})
+    nothing_linked = pd.DataFrame({"language": ["it"], "pairs": [0], "rare": [0], "left": [0]})
+    assert plot_pair_funnel(nothing_linked).data[0].text == ("0 (0%)", "0 (0%)")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +196,7 @@ def test_the_funnel_says_what_is_left_and_what_each_filter_removed() -> None:
         plot_scores(SCORES.head(0)),
         plot_curves(history(["dev/score"]).head(0)),
         plot_variants(pd.DataFrame(columns=["variant", "method", "seed", "value"]), "Seeds"),
-        plot_pair_funnel(pd.DataFrame(columns=["step", "pairs"])),
+        plot_pair_funnel(pd.DataFrame(columns=["language", "pairs", "left"])),
     ],
 )
 def test_an_empty_table_says_so(figure: go.Figure) -> None:

@@ -49,9 +49,11 @@ def _cell(value: object, decimals: int) -> str:
     """Write one value: integers in groups of three, other numbers rounded, a dash for none."""
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return "–"
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, numbers.Integral):
         return f"{value:,}"
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+    if isinstance(value, numbers.Real):
         return f"{value:,.{decimals}f}"
     return str(value).replace("|", "\\|").replace("\n", " ")
 

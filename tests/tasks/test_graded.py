@@ -78,7 +78,8 @@ def test_quotes_crlf_a_mark_of_byte_order_further_columns_and_blank_grades(tmp_p
     (tmp_path / "sts-dev.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
     first, second, third = read_graded_pairs(tmp_path / "sts-dev.csv", stsb.COLUMNS)
     assert first == ('an "odd', "line", 1.0)
-    assert (second.left, second.right) == ("a b", "a c") and np.isnan(second.gold)
+    assert (second.left, second.right) == ("a b", "a c")
+    assert np.isnan(second.gold)
     assert third == ('x"', "café\x85y", 3.0)
 
 
@@ -115,7 +116,9 @@ def test_a_bad_benchmark_file_is_named_with_its_line(
 
 def test_a_missing_column_of_sick_is_named(tmp_path: Path, encode: Encode) -> None:
     (tmp_path / "SICK_trial.txt").write_text("pair_ID\tsentence_A\tsentence_B\n1\ta\tb\n", encoding="utf-8")
-    with pytest.raises(EaseError, match="SICK_trial.txt, line 1: no column relatedness_score among pair_ID"):
+    with pytest.raises(
+        EaseError, match=r"SICK_trial\.txt, line 1: no column relatedness_score among pair_ID"
+    ):
         sickr.evaluate(encode, sickr.Options(path=tmp_path))
 
 
@@ -146,16 +149,16 @@ def test_sample_graded_ranks_pairs_and_leaves_ungraded_ones_out(tmp_path: Path, 
 )
 def test_bad_graded_pairs_are_named(tmp_path: Path, encode: Encode, scores: list[object], said: str) -> None:
     options = write_graded(tmp_path / "graded.parquet", scores)
-    with pytest.raises(EaseError, match=f"graded.parquet.*{said}"):
+    with pytest.raises(EaseError, match=rf"graded\.parquet.*{said}"):
         sample_graded.evaluate(encode, options)
 
 
 def test_files_that_are_no_tables_are_named(tmp_path: Path, encode: Encode) -> None:
     options = sample_graded.Options(path=tmp_path / "graded.parquet")
-    with pytest.raises(EaseError, match="graded.parquet: cannot be read"):
+    with pytest.raises(EaseError, match=r"graded\.parquet: cannot be read"):
         sample_graded.evaluate(encode, options)
     options.path.write_text("sentence1,sentence2,score\n")
-    with pytest.raises(EaseError, match="graded.parquet: not a whole Parquet file"):
+    with pytest.raises(EaseError, match=r"graded\.parquet: not a whole Parquet file"):
         sample_graded.evaluate(encode, options)
     pq.write_table(pa.table({"sentence1": ["a"], "sentence2": [None], "score": [1.0]}), options.path)
     with pytest.raises(EaseError, match="row 1: a sentence is missing"):

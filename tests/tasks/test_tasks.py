@@ -26,8 +26,10 @@ def test_a_task_keeps_the_protocol(name: str) -> None:
     assert all(field.description for field in fields.values()), "each option is explained"
     assert task.Options.model_config["frozen"]
     written = OmegaConf.load(CONFIGURATION / f"{name}.yml")
-    assert list(written) == [f"task_{name}"]
-    plain = {key: value for key, value in OmegaConf.to_container(written)[f"task_{name}"].items()}  # type: ignore
+    assert list(written) == ["tasks"]
+    assert list(written.tasks) == [name]
+    plain = OmegaConf.to_container(written.tasks[name])
+    assert isinstance(plain, dict)
     assert plain.keys() == fields.keys()
     options = task.Options.model_validate(plain)
     with pytest.raises(ValidationError, match="extra"):

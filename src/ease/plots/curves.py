@@ -8,16 +8,13 @@ from plotly.subplots import make_subplots
 
 from ease.plots.style import Style, finish, method_label, method_styles, nothing
 
-AVERAGED = "dev/score"
-"""The curve that averages the development tasks and chooses the checkpoint."""
-
 
 def plot_curves(history: pd.DataFrame) -> go.Figure:
     """Loss terms, rates and development scores over the steps of training: a panel each, a line a method.
 
     Args:
-        history: Columns `method`, `step`, `name` (`train/...` or `dev/...`), `value`. The best value of a
-            `dev/` curve, whose checkpoint is kept, carries a star.
+        history: Columns `method`, `step`, `name` (`train/...`; `dev/score` and its parts
+            `dev/<task>/<subset>`), `value`. The best value of a `dev/` curve carries a star.
     """
     title = "Training curves"
     history = history.dropna(subset="value")
@@ -55,10 +52,11 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
 
 
 def _panels(names: pd.Series) -> list[str]:
-    """Curves to show: development first; the parts of an average of one are left out."""
-    shown = sorted(names.unique(), key=lambda name: (not name.startswith("dev/"), name))
-    parts = [name for name in shown if name.startswith("dev/") and name != AVERAGED]
-    return [name for name in shown if name not in parts] if AVERAGED in shown and len(parts) == 1 else shown
+    """Curves to show: development first; a single task that `dev/score` averages would be the same curve."""
+    shown = sorted(names.unique(), key=lambda name: (not name.startswith("dev/"), name.count("/"), name))
+    tasks = [name for name in shown if name.startswith("dev/") and name.count("/") > 1]
+    averaged = [name for name in shown if name.startswith("dev/") and name.count("/") == 1]
+    return [name for name in shown if name not in tasks] if averaged and len(tasks) == 1 else shown
 
 
 def _unit(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -42,15 +44,7 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
     for index, name in enumerate(["kept", *reasons]):
         look = SKIPPED[(index - 1) % len(SKIPPED)] if index else KEPT
         label = "kept" if name == "kept" else f"skipped: {name.removeprefix('skipped_').replace('_', ' ')}"
-        bar = go.Bar(
-            y=rows["language"],
-            x=rows[name],
-            name=label,
-            orientation="h",
-            marker={"color": look.colour, "pattern": {"shape": look.pattern}},
-            hovertemplate=f"%{{y}}: %{{x:,}} pages {label}<extra></extra>",
-        )
-        figure.add_trace(bar, 1, 1)
+        figure.add_trace(_stacked_bar(rows, name, label, look, "pages"), 1, 1)
     _add_links(figure, rows)
     figure.update_layout(barmode="stack", legend_traceorder="normal")
     figure.update_xaxes(title_text="pages", rangemode="tozero", row=1, col=1)
@@ -61,11 +55,11 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
 
 def _add_links(figure: go.Figure, rows: pd.DataFrame) -> None:
     """Split each language's links into those that lead to an article and the others."""
-    unresolved = rows["links"] - rows["links_resolved"]
-    share = (rows["links_resolved"] / rows["links"].where(rows["links"] > 0)).map("{:.0%}".format)
+    links, resolved = rows["links"].astype(float), rows["links_resolved"].astype(float)
+    share = (resolved / links).map("{:.0%}".format).replace("nan%", "")
     parts = (
-        ("links resolved", rows["links_resolved"], RESOLVED, share),
-        ("links unresolved", unresolved, UNRESOLVED, None),
+        ("links resolved", resolved, RESOLVED, share),
+        ("links unresolved", links - resolved, UNRESOLVED, None),
     )
     for name, values, colour, text in parts:
         bar = go.Bar(
@@ -73,7 +67,7 @@ def _add_links(figure: go.Figure, rows: pd.DataFrame) -> None:
             x=values,
             name=name,
             orientation="h",
-            text=None if text is None else text.replace("nan%", ""),
+            text=text,
             textposition="auto",
             marker={"color": colour},
             hovertemplate=f"%{{y}}: %{{x:,}} {name}<extra></extra>",
@@ -82,29 +76,59 @@ def _add_links(figure: go.Figure, rows: pd.DataFrame) -> None:
 
 
 def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
-    """How many pairs each filter leaves.
+    """How many pairs each filter leaves, over all languages, and what became of each language's pairs.
 
     Args:
-        funnel: Columns `step` (the filter's name), `pairs` (those left after it), in the order of filtering.
+        funnel: A row a language: `language`, `pairs` (before filtering), a column for each filter with the
+            pairs that it removed, in the order of filtering, and `left`.
     """
     title = "Pairs left after each filter"
     if funnel.empty:
         return nothing(title)
-    first = max(int(funnel["pairs"].iloc[0]), 1)
-    texts = [f"{count:,} ({count / first:.0%})" for count in funnel["pairs"]]
-    removed = -funnel["pairs"].diff().fillna(0)
-    bar = go.Bar(
-        y=funnel["step"].str.replace("_", " "),
-        x=funnel["pairs"],
+    filters = [name for name in funnel.columns if name not in ("language", "pairs", "left")]
+    rows = funnel.sort_values("language", ascending=False)
+    figure = make_subplots(
+        rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=("All languages", "Each language")
+    )
+    figure.add_trace(_funnel_bar(funnel, filters), 1, 1)
+    for index, name in enumerate(["left", *[name for name in filters if funnel[name].sum()]]):
+        look = SKIPPED[(index - 1) % len(SKIPPED)] if index else KEPT
+        label = "left" if name == "left" else f"removed: {name.replace('_', ' ')}"
+        figure.add_trace(_stacked_bar(rows, name, label, look, "pairs"), 1, 2)
+    figure.update_layout(barmode="stack", legend_traceorder="normal")
+    figure.update_xaxes(title_text="sentence–entity pairs", rangemode="tozero")
+    figure.update_xaxes(range=[0, max(1, int(funnel["pairs"].sum())) * 1.3], row=1, col=1)
+    figure.update_yaxes(autorange="reversed", row=1, col=1)
+    figure.update_yaxes(title_text="language", type="category", row=1, col=2)
+    return finish(figure, title, 230 + max(24 * len(rows), 40 * (len(filters) + 1)))
+
+
+def _funnel_bar(funnel: pd.DataFrame, filters: list[str]) -> go.Bar:
+    """The pairs left after each filter, in numbers and as shares of those before."""
+    total = int(funnel["pairs"].sum())
+    removed = [0, *(int(funnel[name].sum()) for name in filters)]
+    left = [total - gone for gone in accumulate(removed)]
+    return go.Bar(
+        y=["linked", *(f"− {name.replace('_', ' ')}" for name in filters)],
+        x=left,
         orientation="h",
-        text=texts,
+        showlegend=False,
+        text=[f"{count:,} ({count / max(total, 1):.0%})" for count in left],
         textposition="outside",
         cliponaxis=False,
         customdata=removed,
         marker={"color": KEPT.colour},
-        hovertemplate="%{y}: %{x:,} left, %{customdata:,.0f} removed<extra></extra>",
+        hovertemplate="%{y}: %{x:,} left, %{customdata:,} removed<extra></extra>",
     )
-    figure = go.Figure(bar)
-    figure.update_xaxes(title_text="sentence–entity pairs", range=[0, first * 1.18])
-    figure.update_yaxes(autorange="reversed", title_text="after filter")
-    return finish(figure, title, 190 + 40 * len(funnel))
+
+
+def _stacked_bar(rows: pd.DataFrame, column: str, label: str, look: Style, unit: str) -> go.Bar:
+    """One part of what became of each language's pages or pairs."""
+    return go.Bar(
+        y=rows["language"],
+        x=rows[column].astype(float),
+        name=label,
+        orientation="h",
+        marker={"color": look.colour, "pattern": {"shape": look.pattern}},
+        hovertemplate=f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>",
+    )
