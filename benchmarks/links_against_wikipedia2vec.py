@@ -1,0 +1,219 @@
+"""Compare our links with those of wikipedia2vec's DumpDB, article by article, on dump files.
+
+Links inside templates, tables, references, galleries, files and categories, by mwparserfromhell's tree, leave both
+sides; nothing else does. Writes a Markdown table: a row a dump file, with the links of each side and how many of them
+the other side has with the same target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import mwparserfromhell
+from mwparserfromhell.nodes import Tag, Template, Wikilink
+from wikipedia2vec.dump_db import DumpDB
+from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
+
+from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.pages import Page, iterate_pages
+from ease.wikimedia.streams import DecompressedStream, compression_of
+from ease.wikimedia.titles import SiteInfo, normalize_title
+from ease.wikimedia.wikitext import parse_wikitext
+
+_XML_LANGUAGE = re.compile(rb'xml:lang="[^"]*"')
+_PAGE_END = b"</page>"
+_EXCLUDED_TAGS = frozenset({"ref", "table", "gallery"})
+
+
+@dataclass
+class Agreement:
+    """Links of both readers on one dump file, and how many of them the other one has, too."""
+
+    name: str
+    articles: int = 0
+    ours: int = 0
+    theirs: int = 0
+    common: int = 0
+    excluded: int = 0
+    only_ours: Counter[tuple[str, str]] = field(default_factory=Counter)
+    only_theirs: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, title: str, ours: Counter[str], theirs: Counter[str]) -> None:
+        """Count an article's links that remain on each side."""
+        self.articles += 1
+        self.ours += ours.total()
+        self.theirs += theirs.total()
+        self.common += (ours & theirs).total()
+        self.only_ours.update({(title, target): count for target, count in (ours - theirs).items()})
+        self.only_theirs.update({(title, target): count for target, count in (theirs - ours).items()})
+
+    @property
+    def theirs_found(self) -> float:
+        """Share of DumpDB's links that we find (0 to 1)."""
+        return self.common / self.theirs if self.theirs else 1.0
+
+    @property
+    def ours_found(self) -> float:
+        """Share of our links that DumpDB finds (0 to 1)."""
+        return self.common / self.ours if self.ours else 1.0
+
+
+def dump_of(path: Path) -> DumpFile:
+    """A dump file with the language that its name begins with."""
+    return DumpFile(path, path.name.partition("wiki")[0].replace("_", "-"), None, compression_of(path))
+
+
+def articles_of(dump: DumpFile) -> Iterator[Page]:
+    """The pages of a dump that DumpDB takes for articles."""
+    for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size)):
+        if page.namespace == 0 and page.redirect is None:
+            yield page
+
+
+def compare(path: Path) -> Agreement:
+    """Read a dump with both readers; needs a process of its own, as a DumpDB may be opened once in each."""
+    dump = dump_of(path)
+    site = read_siteinfo(dump)
+    agreement = Agreement(path.name)
+    with TemporaryDirectory() as folder:
+        database = DumpDB(str(_build_dump_db(dump, Path(folder))))
+        resolve = _redirects(database, site)
+        for page in articles_of(dump):
+            theirs = Counter(
+                resolve(link.title)
+                for paragraph in database.get_paragraphs(page.title)
+                for link in paragraph.wiki_links
+            )
+            ours = Counter(resolve(link.target) for link in parse_wikitext(page.text, site).links)
+            kept, excluded = _links_of_tree(page.text, dump.language, resolve)
+            agreement.excluded += excluded.total()
+            agreement.add(page.title, _leave(ours, kept, excluded), _leave(theirs, kept, excluded))
+        database.close()
+    return agreement
+
+
+def _build_dump_db(dump: DumpFile, folder: Path) -> Path:
+    """Build the DumpDB of a copy that DumpDB can read: bz2, not cut off, with the language that the file's name says."""
+    copy, database = folder / "pages.xml.bz2", folder / "pages.db"
+    language = f'xml:lang="{dump.language}"'.encode()
+    pending, begun = b"", False
+    with bz2.open(copy, "wb") as file:
+        for _, block in DecompressedStream(dump.path):
+            pending += block
+            end = pending.rfind(_PAGE_END) + len(_PAGE_END)
+            if end >= len(_PAGE_END):
+                whole = pending[:end]
+                file.write(whole if begun else _XML_LANGUAGE.sub(language, whole, count=1))
+                pending, begun = pending[end:], True
+        file.write(b"\n</mediawiki>\n")
+    command = [Path(sys.executable).with_name("wikipedia2vec"), "build-dump-db", copy, database, "--pool-size", "1"]
+    subprocess.run(command, check=True, capture_output=True)
+    return database
+
+
+def _redirects(database: DumpDB, site: SiteInfo) -> Callable[[str], str]:
+    """How the targets of both sides are made comparable: normalised, and redirects within the dump followed."""
+    redirects = {normalize_title(old, site): normalize_title(new, site) for old, new in database.redirects()}
+
+    def resolve(title: str) -> str:
+        title, seen = normalize_title(title, site), set()
+        while title in redirects and title not in seen:
+            seen.add(title)
+            title = redirects[title]
+        return title
+
+    return resolve
+
+
+def _links_of_tree(
+    source: str, language: str, resolve: Callable[[str], str]
+) -> tuple[Counter[str], Counter[str]]:
+    """Targets of the links of mwparserfromhell's tree, and of those that leave both sides.
+
+    The tree is that of the text as DumpDB parses it: without marks of bold and italics.
+    """
+    names = ["File", "Image", "Media", "Category", *MEDIA_ALIASES.get(language, ())]
+    names += CATEGORY_ALIASES.get(language, ())
+    unseen = re.compile(f"(?:{'|'.join(names)}):", re.IGNORECASE)
+    kept: Counter[str] = Counter()
+    excluded: Counter[str] = Counter()
+    pending = [(mwparserfromhell.parse(re.sub("'''*", "", source)), False)]
+    while pending:
+        code, inside = pending.pop()
+        for node in code.nodes:
+            leaves = inside
+            if isinstance(node, Template) or (isinstance(node, Tag) and str(node.tag).lower() in _EXCLUDED_TAGS):
+                leaves = True
+            elif isinstance(node, Wikilink):
+                leaves = leaves or unseen.match(str(node.title).strip()) is not None
+                (excluded if leaves else kept)[resolve(node.title.strip_code().strip())] += 1
+            pending += [(child, leaves) for child in node.__children__() if child is not None]
+    return kept, excluded
+
+
+def _leave(links: Counter[str], kept: Counter[str], excluded: Counter[str]) -> Counter[str]:
+    """One side's links without those that must leave: what is more than the kept ones, up to as many as are excluded."""
+    return Counter(
+        {
+            target: count - min(max(count - kept[target], 0), excluded[target])
+            for target, count in links.items()
+        }
+    )
+
+
+def compare_all(paths: list[Path]) -> list[Agreement]:
+    """Compare each dump in a fresh process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as executor:
+        return list(executor.map(compare, paths))
+
+
+def markdown_table(agreements: list[Agreement]) -> str:
+    """The agreements as a Markdown table."""
+    lines = [
+        "| dump | articles | our links | DumpDB's links | left both sides | in both | DumpDB's found in ours | ours found in DumpDB's |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in agreements:
+        lines.append(
+            f"| {row.name.partition('-pages')[0]} | {row.articles:,} | {row.ours:,} | {row.theirs:,} | {row.excluded:,} | "
+            f"{row.common:,} | {row.theirs_found:.2%} | {row.ours_found:.2%} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Compare the dumps named on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "dumps", nargs="*", type=Path, help="dump files; by default those under $EASE_TEST_DATA/dumps/wikipedia"
+    )
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="also list N links that one side lacks")
+    arguments = parser.parse_args()
+    paths = arguments.dumps
+    if not paths:
+        if "EASE_TEST_DATA" not in os.environ:
+            parser.error("name dump files, or set EASE_TEST_DATA")
+        paths = sorted((Path(os.environ["EASE_TEST_DATA"]) / "dumps" / "wikipedia").glob("*-pages-articles*"))
+    agreements = compare_all(paths)
+    sys.stdout.write(markdown_table(agreements))
+    for agreement in agreements if arguments.show else ():
+        for side, links in (("ours", agreement.only_ours), ("DumpDB's", agreement.only_theirs)):
+            sys.stdout.write(f"\n{agreement.name}: only in {side}\n")
+            for (title, target), count in links.most_common(arguments.show):
+                sys.stdout.write(f"  {count} x {target!r} on {title!r}\n")
+
+
+if __name__ == "__main__":
+    main()
