@@ -64,7 +64,7 @@ class Sentence(NamedTuple):
 
 @cache
 def parser_version() -> str:
-    """A checksum of this package's modules and of ICU's rules, so that no part of an older parser is taken."""
+    """A checksum of this package's modules and ICU's rules, so that no part of an older parser is taken."""
     checksum = hashlib.blake2b(icu.ICU_VERSION.encode(), digest_size=8)
     for module in sorted(Path(__file__).parent.glob("*.py")):
         checksum.update(module.read_bytes())

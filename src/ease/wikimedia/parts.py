@@ -129,11 +129,15 @@ class TableWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._file:
-            if kind is None and self._rows:
-                self._flush()
+        try:
             if kind is None:
+                if self._rows:
+                    self._flush()
                 self._parquet.close()
+        finally:
+            # After a fault, pyarrow would try to write the file's end once more when the writer is collected.
+            self._parquet.is_open = False
+            self._file.close()
 
 
 @contextmanager

@@ -1,0 +1,92 @@
+"""Dump files made for tests, in the forms that Wikimedia publishes."""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from ease.wikimedia.dumps import DumpFile, Shard, split_into_shards
+from ease.wikimedia.pages import Page, PageTally, iterate_pages
+from ease.wikimedia.streams import compression_of
+
+HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/"
+    version="{version}" xml:lang="{language}">
+  <siteinfo>
+    <sitename>Wikipedia</sitename>
+    <dbname>{language}wiki</dbname>
+    <case>{case}</case>
+    <namespaces>
+      <namespace key="0" case="first-letter" />
+      <namespace key="6" case="first-letter">Berkas</namespace>
+    </namespaces>
+  </siteinfo>
+"""
+TAIL = "</mediawiki>\n"
+
+
+def make_page(
+    page_id: int,
+    title: str,
+    text: str,
+    namespace: int = 0,
+    redirect: str | None = None,
+    model: str = "wikitext",
+) -> str:
+    """One page as the exporter writes it."""
+    target = "" if redirect is None else f'    <redirect title="{escape(redirect)}" />\n'
+    return (
+        f"  <page>\n    <title>{escape(title, quote=False)}</title>\n    <ns>{namespace}</ns>\n"
+        f"    <id>{page_id}</id>\n{target}    <revision>\n      <id>{page_id + 1000}</id>\n"
+        f"      <timestamp>2024-01-01T00:00:00Z</timestamp>\n      <model>{model}</model>\n      <format>text/x-wiki</format>\n"
+        f'      <text bytes="{len(text.encode())}" xml:space="preserve">{escape(text, quote=False)}</text>\n'
+        "    </revision>\n  </page>\n"
+    )
+
+
+def make_export(
+    pages: Sequence[str], language: str = "en", version: str = "0.11", case: str = "first-letter"
+) -> str:
+    """A whole export of pages."""
+    return HEAD.format(language=language, version=version, case=case) + "".join(pages) + TAIL
+
+
+def article(page_id: int) -> str:
+    """An article of a few sentences with two links."""
+    filler = f"Sentence about number {page_id * 7919 % 1000} and its {page_id}th neighbour. " * (page_id % 7)
+    return make_page(
+        page_id, f"Article {page_id}", f"See [[Berlin]] and [[paris|the city]]. {filler}\n\nAn end."
+    )
+
+
+def as_streams(chunks: Sequence[bytes]) -> bytes:
+    """A bz2 file of one stream for each chunk."""
+    return b"".join(bz2.compress(chunk) for chunk in chunks)
+
+
+def cut(content: bytes, size: int) -> list[bytes]:
+    """Chunks of some bytes, as pbzip2 cuts: wherever it falls."""
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+def as_dump(path: Path, content: bytes, language: str = "en") -> DumpFile:
+    """Write a file and name it as a dump."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return DumpFile(path, language, None, compression_of(path))
+
+
+def whole(dump: DumpFile) -> Shard:
+    """The file as one shard."""
+    return Shard(dump, 0, dump.path.stat().st_size)
+
+
+def read_all(dump: DumpFile, bytes_per_shard: int = 1 << 40) -> tuple[list[Page], list[PageTally]]:
+    """The pages of all shards in their order, and each shard's tally."""
+    pages: list[Page] = []
+    tallies: list[PageTally] = []
+    for shard in split_into_shards(dump, bytes_per_shard):
+        tallies.append(PageTally())
+        pages.extend(iterate_pages(shard, tally=tallies[-1]))
+    return pages, tallies

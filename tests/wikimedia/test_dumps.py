@@ -1,0 +1,230 @@
+"""Finding dumps and cutting them into shards."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps import find_dumps, read_siteinfo, split_into_shards
+from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, cut, make_export, read_all
+
+EXPORT = make_export([article(1)]).encode()
+
+
+def place(folder: Path, *names: str) -> None:
+    for name in names:
+        content = bz2.compress(EXPORT) if name.endswith("bz2") else gzip.compress(EXPORT)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(EXPORT if name.endswith("xml") else content)
+
+
+def names(source: Path | str, *languages: str) -> list[str]:
+    return [dump.path.name for dump in find_dumps(source, languages)]
+
+
+def test_finds_each_language_of_the_real_slices(test_data: Path) -> None:
+    dumps = find_dumps(test_data / "dumps", ["tr", "it", "es"])
+    assert [(dump.language, dump.kind) for dump in dumps] == [("tr", "bz2"), ("it", "gz"), ("es", "bz2")]
+    assert [dump.dump_date for dump in dumps] == [None, None, None]
+
+
+def test_the_file_name_wins_over_the_siteinfo_of_another_wiki(test_data: Path) -> None:
+    (dump,) = find_dumps(test_data / "dumps", ["ko"])
+    site = read_siteinfo(dump)
+    assert (site.language, site.dbname) == ("ko", "enwiki")
+
+
+def test_reads_the_siteinfo_of_schema_0_8(test_data: Path) -> None:
+    (dump,) = find_dumps(test_data / "dumps", ["it"])
+    site = read_siteinfo(dump)
+    assert (site.language, site.case) == ("it", "first-letter")
+    assert site.namespaces["categoria"] == 14
+
+
+def test_language_and_date_from_names(tmp_path: Path) -> None:
+    place(
+        tmp_path,
+        "20240320/be_x_oldwiki-latest-pages-articles.xml.bz2",
+        "zh_min_nanwiki-20240101-pages-articles.xml.gz",
+    )
+    dumps = find_dumps(tmp_path, ["be-x-old", "zh-min-nan"])
+    assert [(dump.language, dump.dump_date) for dump in dumps] == [
+        ("be-x-old", "20240320"),
+        ("zh-min-nan", "20240101"),
+    ]
+
+
+def test_language_of_a_strange_name_from_inside(tmp_path: Path) -> None:
+    content = make_export([], language="simple")
+    (tmp_path / "my-copy-pages-articles.xml").write_text(content)
+    assert [dump.language for dump in find_dumps(tmp_path, ["simple"])] == ["simple"]
+
+
+def test_takes_one_form_of_a_dump(tmp_path: Path) -> None:
+    place(
+        tmp_path,
+        "enwiki-20240101-pages-articles.xml.bz2",
+        "enwiki-20240101-pages-articles-multistream.xml.bz2",
+        "enwiki-20240101-pages-articles1.xml-p1p41242.bz2",
+        "enwiki-20240101-pages-articles-multistream-index.txt.bz2",
+        "dewiki-20240101-pages-articles.xml",
+        "dewiki-20240101-pages-articles.xml.gz",
+        "dewiki-20240101-pages-meta-current.xml.bz2",
+        "enwiktionary-20240101-pages-meta-current.xml.bz2",
+    )
+    assert names(tmp_path, "en") == ["enwiki-20240101-pages-articles-multistream.xml.bz2"]
+    assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
+
+
+def test_takes_numbered_parts_in_their_order(tmp_path: Path) -> None:
+    parts = [
+        "enwiki-20240101-pages-articles-multistream1.xml-p1p41242.bz2",
+        "enwiki-20240101-pages-articles-multistream2.xml-p41243p151573.bz2",
+        "enwiki-20240101-pages-articles-multistream10.xml-p4045403p5399366.bz2",
+        "enwiki-20240101-pages-articles-multistream11.xml-p5399367p6899366.bz2",
+        "enwiki-20240101-pages-articles-multistream11.xml-p6899367p7054859.bz2",
+    ]
+    place(tmp_path, *parts, "enwiki-20240101-pages-articles1.xml-p1p41242.bz2")
+    assert names(tmp_path, "en") == parts
+
+
+def test_takes_the_newest_date(tmp_path: Path) -> None:
+    place(tmp_path, "eowiki-20230101-pages-articles.xml.gz", "eowiki-20240101-pages-articles.xml.gz")
+    assert names(tmp_path, "eo") == ["eowiki-20240101-pages-articles.xml.gz"]
+
+
+def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
+    place(tmp_path, "a/eowiki-1-pages-articles.xml.gz", "b/eowiki-2-pages-articles.xml.gz")
+    assert names(f"{tmp_path}/*/eowiki-2*", "eo") == ["eowiki-2-pages-articles.xml.gz"]
+    assert names(tmp_path / "a/eowiki-1-pages-articles.xml.gz", "eo") == ["eowiki-1-pages-articles.xml.gz"]
+
+
+@pytest.mark.parametrize(
+    ("source", "languages", "message"),
+    [
+        ("missing", ["en"], "missing does not exist: set the source"),
+        ("missing*", ["en"], r"No file fits the glob .*missing\*"),
+        ("empty", ["en"], r"empty holds no dump: no file in it is named \*-pages-articles\*.xml"),
+        ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
+        ("full", ["en", "xq"], "Unknown language 'xq'"),
+        ("full", ["en", "en"], "names en more than once"),
+        ("full", [], "No language is given"),
+    ],
+)
+def test_says_what_is_missing(tmp_path: Path, source: str, languages: list[str], message: str) -> None:
+    (tmp_path / "empty").mkdir()
+    place(tmp_path / "full", "enwiki-1-pages-articles.xml.gz", "dewiki-1-pages-articles.xml")
+    with pytest.raises(EaseError, match=message):
+        find_dumps(tmp_path / source, languages)
+
+
+BOMB = b"""<?xml version="1.0"?>
+<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;">]>
+<mediawiki><siteinfo><dbname>&lol2;</dbname></siteinfo></mediawiki>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (".xml", b"this is no XML", r"is not a MediaWiki export .*: it begins with b'this is no XML'"),
+        (".xml", b"<!DOCTYPE html><html>404</html>", "declares a document type"),
+        (".xml", b"<html>404</html>", r"is not a MediaWiki export .*: its root is <html>"),
+        (".xml", b"<mediawiki><siteinfo></wrong>", "is broken before its first page: mismatched tag"),
+        (".xml", BOMB, "declares a document type or entities, .* refused"),
+        (".xml", b'<?xml version="1.0" encoding="iso-8859-1"?><mediawiki/>', "encoded in iso-8859-1"),
+        (".xml", b"", r"is empty \(0 bytes\)"),
+        (".xml", b"   ", "it holds no element"),
+        (".xml.bz2", EXPORT, "is not a bz2 file: it begins with b'<med'"),
+        (
+            ".xml.gz",
+            bz2.compress(EXPORT),
+            "is bz2-compressed: rename it so that it ends in .bz2|is not a gz file",
+        ),
+        (".xml", bz2.compress(EXPORT), "is bz2-compressed: rename it so that it ends in .bz2"),
+        (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data, .* begins at byte 0"),
+        (".xml.gz", gzip.compress(EXPORT)[:20] + b"\xff" * 400, "is broken: its gz data"),
+    ],
+)
+def test_refuses_what_is_no_dump(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / f"enwiki-1-pages-articles{name}"
+    path.write_bytes(content)
+    with pytest.raises(EaseError, match=message) as caught:
+        find_dumps(tmp_path, ["en"])
+    assert str(path) in str(caught.value)
+
+
+def test_garbage_after_the_data_is_named(tmp_path: Path) -> None:
+    content = as_streams(cut(EXPORT, 500))
+    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content + b"garbage")
+    with pytest.raises(
+        EaseError, match=rf"has other data after its last bz2 stream, at byte {len(content):,}"
+    ):
+        read_all(dump)
+
+
+@pytest.fixture(scope="module")
+def many_pages() -> list[str]:
+    return [article(number) for number in range(1, 400)]
+
+
+@pytest.mark.parametrize("bytes_per_shard", [1, 500, 3000, 1 << 40])
+@pytest.mark.parametrize("chunk", ["at pages", 97, 1000, 20000])
+def test_shards_hold_each_page_once(
+    tmp_path: Path, many_pages: list[str], chunk: int | str, bytes_per_shard: int
+) -> None:
+    """Multistream dumps cut at pages, pbzip2 anywhere: inside tags, characters, or pages longer than a stream."""
+    export = make_export(many_pages)
+    plain = as_dump(tmp_path / "plain.xml", export.encode())
+    if isinstance(chunk, int):
+        streams = cut(export.encode(), chunk)
+    else:
+        head = export[: export.index("  <page>")]
+        groups = ["".join(many_pages[start : start + 25]) for start in range(0, len(many_pages), 25)]
+        streams = [part.encode() for part in (head, *groups, TAIL)]
+    packed = as_dump(tmp_path / "packed.xml.bz2", as_streams(streams))
+    expected, _ = read_all(plain)
+    pages, tallies = read_all(packed, bytes_per_shard)
+    assert pages == expected
+    assert len(expected) == len(many_pages)
+    assert not any(tally.truncated or tally.skipped for tally in tallies)
+    assert sum(tally.seen for tally in tallies) == len(many_pages)
+    if bytes_per_shard == 500:
+        assert len(tallies) > 3
+
+
+def test_a_real_dump_read_in_shards_gives_the_same_pages(tmp_path: Path, test_data: Path) -> None:
+    source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
+    content = bz2.decompress(source.read_bytes())
+    packed = as_dump(tmp_path / "packed.xml.bz2", as_streams(cut(content, 100_000)))
+    pages, tallies = read_all(packed, 60_000)
+    assert pages == read_all(as_dump(tmp_path / "plain.xml", content))[0]
+    assert (len(pages), len(tallies) > 4) == (27, True)
+
+
+END_OF_STREAM = (0x177245385090 << 32).to_bytes(10, "big")
+
+
+@pytest.mark.parametrize(
+    ("second", "shards"),
+    [
+        (bz2.compress(EXPORT), 2),
+        (b"BZh91AY&SY" + random.Random(0).randbytes(3000), 1),
+        (END_OF_STREAM + b"BZh91AY&SY" + random.Random(0).randbytes(3000), 1),
+        (random.Random(0).randbytes(50) + bz2.compress(EXPORT), 1),
+    ],
+    ids=["true start", "cannot be decoded", "false end before it", "no end before it"],
+)
+def test_only_true_starts_of_streams_split_a_file(tmp_path: Path, second: bytes, shards: int) -> None:
+    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", bz2.compress(EXPORT) + second)
+    assert len(split_into_shards(dump, 1)) == shards
+
+
+def test_plain_and_gz_are_one_shard(tmp_path: Path) -> None:
+    for name, content in (("a.xml", EXPORT), ("a.xml.gz", gzip.compress(EXPORT))):
+        dump = as_dump(tmp_path / name, content)
+        assert [(shard.start, shard.end) for shard in split_into_shards(dump, 10)] == [(0, len(content))]
