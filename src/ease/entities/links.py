@@ -1,0 +1,106 @@
+"""From links as written to entities: redirects followed, titles mapped to Wikidata items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ibis
+import ibis.expr.types as ir
+
+from ease.entities.hashing import hash_title
+from ease.errors import EaseError
+
+MAX_REDIRECTS = 10
+"""A link is followed through this many redirects in a row; a longer chain, like a loop, leads nowhere."""
+
+
+def resolve_links(
+    sentences: ir.Table,
+    redirects: ir.Table,
+    sitelinks: ir.Table | None,
+    languages: Sequence[str],
+) -> ir.Table:
+    """The links of the chosen languages that lead to an entity other than their own page.
+
+    Links to a page without a Wikidata item, to no page at all, into a loop of redirects, and of a page to itself are
+    left out.
+
+    Args:
+        sitelinks: None where there is no Wikidata dump. Every title then is an entity, missing pages included.
+
+    Returns:
+        A row for each link (two for a sentence that links an entity twice): language, page_id, sentence_index, title
+        (after redirects), entity (the item's number; without Wikidata minus a 63-bit hash of the title).
+
+    Raises:
+        EaseError: Several languages without Wikidata, whose titles cannot be told to mean the same.
+    """
+    if sitelinks is None and len(languages) != 1:
+        raise EaseError(
+            f"`languages` names {len(languages)} languages, but there is no Wikidata dump to tell which of their titles "
+            "mean the same entity: give a Wikidata dump, or choose one language."
+        )
+    chosen = sentences.filter(sentences.language.isin(list(languages)))
+    linked = chosen.select("language", "page_id", "page_title", "sentence_index", link=chosen.links.unnest())
+    written = linked.mutate(written=linked.link.target).drop("link")
+    followed = follow_redirects(redirects).rename(
+        written="source_title", followed="target_title"
+    )
+    routed = _left_join(written, followed, ["language", "written"])
+    titled = routed.select(
+        "language",
+        "page_id",
+        "sentence_index",
+        "page_title",
+        title=routed.written_right.isnull().ifelse(routed.written, routed.followed),
+    )
+    titled = titled.filter(titled.title.notnull() & (titled.title != titled.page_title)).drop("page_title")
+    if sitelinks is None:
+        return titled.mutate(entity=-hash_title(titled.title))
+    items = sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())
+    return titled.inner_join(items, ["language", "title"]).select(*titled.columns, "entity")
+
+
+def follow_redirects(redirects: ir.Table) -> ir.Table:
+    """Each redirect with the page that it leads to in the end: null for a loop or more than `MAX_REDIRECTS` steps.
+
+    Only redirects to redirects are joined again and again, a step at a time; a Wikipedia has few of them.
+
+    Returns:
+        Columns language, source_title (unique in a language), target_title.
+    """
+    step = redirects.group_by("language", "source_title").agg(target_title=redirects.target_title.min())
+    targets = step.select("language", title=step.target_title).distinct()
+    onward = step.rename(title="source_title", next_title="target_title")
+    onward = onward.semi_join(targets, ["language", "title"])
+    current = step.rename(title="target_title")
+    for _ in range(MAX_REDIRECTS - 1):
+        joined = _left_join(current, onward, ["language", "title"])
+        current = joined.select("language", "source_title", title=joined.next_title.coalesce(joined.title))
+    last = _left_join(current, onward, ["language", "title"])
+    arrived = last.next_title.isnull()
+    return last.select(
+        "language", "source_title", target_title=arrived.ifelse(last.title, ibis.null("string"))
+    )
+
+
+def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
+    """How many links each language's sentences hold, and how many of them lead to an entity.
+
+    Returns:
+        Columns language, sentences, links, links_resolved, ordered by language.
+    """
+    written = sentences.group_by("language").agg(
+        sentences=sentences.count(), links=sentences.links.length().sum().fill_null(0)
+    )
+    resolved = links.group_by("language").agg(links_resolved=links.count())
+    both = written.left_join(resolved, "language")
+    return both.select(
+        "language", "sentences", "links", links_resolved=both.links_resolved.fill_null(0)
+    ).order_by("language")
+
+
+def _left_join(left: ir.Table, right: ir.Table, keys: list[str]) -> ir.Table:
+    """A left join as a table of its own: Ibis confuses the sides where a join's computed column is joined again."""
+    joined = left.left_join(right, keys)
+    return joined.mutate()

@@ -1,0 +1,160 @@
+"""Hard negatives: to each pair an entity of the same type that its page never links to."""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+import ibis
+import ibis.expr.types as ir
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.entities.hashing import draw
+
+logger = logging.getLogger(__name__)
+
+_FIRST_DRAWS = 3
+"""Draws for every pair, of which nearly all find a negative; the search that follows is for the few others."""
+_TYPE, _FIRST, _LATER = 1, 2, 3
+"""Keys that keep the draws of different purposes apart."""
+
+
+class HardNegativeOptions(BaseModel):
+    """How hard negatives are looked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    without: Literal["drop", "keep"] = Field(
+        "drop", description="What becomes of a pair that has no hard negative."
+    )
+    exhaustive_limit: int = Field(
+        256,
+        ge=0,
+        description="Every member of a type with at most so many is tried; of a broader type only draws are.",
+    )
+    draws: int = Field(
+        64, ge=1, description="Draws of a member of a broader type before the type is given up."
+    )
+    seed: int = Field(0, ge=0, description="Chooses types and negatives.")
+
+
+def mine_hard_negatives(
+    pairs: ir.Table,
+    links: ir.Table,
+    entity_types: ir.Table | None,
+    vocabulary: ir.Table,
+    options: HardNegativeOptions,
+) -> ir.Table:
+    """Add to each pair a random entity of the vocabulary that has a type of its entity and is not linked on its page.
+
+    The types of a pair's entity that have another member are put into a random order; the first in which an entity is
+    found gives it, all admissible ones with equal chance. Types of up to `exhaustive_limit` members are searched to the
+    end, so a pair stays without only if they have no admissible member; broader ones are given up after `draws` draws.
+    Members are numbered within their type and drawn by number, so no pair is joined with all members of a broad type.
+
+    Args:
+        links: A row for each link, as `resolve_links` gives them: what a page links to.
+        entity_types: None where there is no Wikidata dump; every pair then is kept without.
+
+    Returns:
+        The pairs with a column hard_negative (null where kept without), ordered by pair_id.
+    """
+    if entity_types is None:
+        logger.warning("Hard negatives are off: without a Wikidata dump the types of entities are not known.")
+        return pairs.mutate(hard_negative=ibis.null("int64")).order_by("pair_id")
+    members = _number_members(entity_types, vocabulary)
+    linked = links.select("language", "page_id", "entity")
+    ranked = _rank_types(pairs, members, options.seed)
+    first = _pick_first(_admissible(_first_draws(ranked, options.seed), members, linked))
+    rest = ranked.anti_join(first, "pair_id")
+    later = _pick_first(_admissible(_later_draws(rest, options), members, linked))
+    found = first.union(later)
+    mined = (
+        pairs.left_join(found, "pair_id") if options.without == "keep" else pairs.inner_join(found, "pair_id")
+    )
+    return mined.select(*pairs.columns, "hard_negative").order_by("pair_id")
+
+
+def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
+    """How many pairs of each language have a hard negative, are kept without and are dropped.
+
+    Returns:
+        Columns language, pairs, with_negative, kept_without, dropped, ordered by language.
+    """
+    before = pairs.group_by("language").agg(pairs=pairs.count())
+    after = training_pairs.group_by("language").agg(
+        with_negative=training_pairs.hard_negative.count(), kept=training_pairs.count()
+    )
+    both = (
+        before.left_join(after, "language").drop("language_right").fill_null({"with_negative": 0, "kept": 0})
+    )
+    return both.select(
+        "language",
+        "pairs",
+        "with_negative",
+        kept_without=both.kept - both.with_negative,
+        dropped=both.pairs - both.kept,
+    ).order_by("language")
+
+
+def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
+    """The vocabulary's members of each type with two or more: type, entity, position (0 to size - 1), size."""
+    typed = entity_types.select(entity="qid", type="type_qid").distinct().semi_join(vocabulary, "entity")
+    numbered = typed.mutate(
+        position=ibis.row_number().over(group_by=typed.type, order_by=typed.entity).cast("int64"),
+        size=typed.count().over(group_by=typed.type).cast("int64"),
+    )
+    return numbered.filter(numbered["size"] > 1)
+
+
+def _rank_types(pairs: ir.Table, members: ir.Table, seed: int) -> ir.Table:
+    """A row for each pair and type of its entity, the types of a pair in random order (type_rank from 0)."""
+    keys = pairs.select("pair_id", "language", "page_id", "entity")
+    typed = keys.inner_join(members.select("entity", "type", "size"), "entity")
+    ticket = draw(seed, ibis.literal(_TYPE), typed.pair_id, typed.type)
+    typed = typed.mutate(ticket=ticket)
+    type_rank = ibis.row_number().over(group_by=typed.pair_id, order_by=[typed.ticket, typed.type])
+    return typed.mutate(type_rank=type_rank.cast("int64")).drop("ticket")
+
+
+def _first_draws(ranked: ir.Table, seed: int) -> ir.Table:
+    """A few numbers of members of each pair's first type; `turn` orders them."""
+    chosen = ranked.filter(ranked.type_rank == 0)
+    drawn = chosen.mutate(turn=ibis.range(0, _FIRST_DRAWS).unnest().cast("int64"))
+    return drawn.mutate(position=draw(seed, ibis.literal(_FIRST), drawn.pair_id, drawn.turn) % drawn["size"])
+
+
+def _later_draws(ranked: ir.Table, options: HardNegativeOptions) -> ir.Table:
+    """All numbers of members of narrow types, in random order, and some of broad types; `turn` orders them."""
+    narrow = ranked["size"] <= options.exhaustive_limit
+    trials = ranked.mutate(narrow=narrow, trials=narrow.ifelse(ranked["size"], options.draws))
+    tried = trials.mutate(trial=ibis.range(0, trials.trials).unnest().cast("int64"))
+    ticket = draw(options.seed, ibis.literal(_LATER), tried.pair_id, tried.type, tried.trial)
+    return tried.mutate(
+        position=tried.narrow.ifelse(tried.trial, ticket % tried["size"]),
+        turn=tried.narrow.ifelse(ticket, tried.trial),
+    )
+
+
+def _admissible(drawn: ir.Table, members: ir.Table, linked: ir.Table) -> ir.Table:
+    """The members drawn that are neither the pair's entity nor linked on its page."""
+    candidates = drawn.inner_join(
+        members.select("type", "position", candidate="entity"), ["type", "position"]
+    )
+    candidates = candidates.filter(candidates.candidate != candidates.entity)
+    candidates = candidates.select("pair_id", "language", "page_id", "type_rank", "turn", "candidate")
+    return candidates.anti_join(
+        linked,
+        [
+            candidates.language == linked.language,
+            candidates.page_id == linked.page_id,
+            candidates.candidate == linked.entity,
+        ],
+    )
+
+
+def _pick_first(candidates: ir.Table) -> ir.Table:
+    """For each pair the candidate of the first type and turn."""
+    order = [candidates.type_rank, candidates.turn, candidates.candidate]
+    ranked = candidates.mutate(place=ibis.row_number().over(group_by=candidates.pair_id, order_by=order))
+    return ranked.filter(ranked.place == 0).select("pair_id", hard_negative="candidate")

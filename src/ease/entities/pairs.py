@@ -1,0 +1,153 @@
+"""Sentence–entity pairs: filtered by the entity and the sentence, thinned out and sampled by seed."""
+
+from __future__ import annotations
+
+import ibis
+import ibis.expr.types as ir
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ease.entities.hashing import draw
+from ease.errors import EaseError
+
+KEY = ("language", "page_id", "sentence_index", "entity")
+
+
+class PairOptions(BaseModel):
+    """Which pairs of a sentence and an entity that it links to are kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    min_characters: int = Field(10, ge=1, description="Shorter sentences are left out.")
+    max_characters: int = Field(1000, ge=1, description="Longer sentences are left out.")
+    max_pairs_per_entity: int | None = Field(
+        None, ge=1, description="Cap for an entity in a language; null: none."
+    )
+    max_pairs_per_language: int | None = Field(
+        50_000, ge=1, description="Pairs drawn in a language; null: all."
+    )
+    seed: int = Field(0, ge=0, description="Chooses which pairs the cap and the draw keep.")
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> PairOptions:
+        if self.min_characters > self.max_characters:
+            raise EaseError(
+                f"`min_characters` is {self.min_characters} and `max_characters` {self.max_characters}: no sentence is "
+                "both; set the first to the smaller number."
+            )
+        return self
+
+
+def select_pairs(
+    sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions
+) -> ir.Table:
+    """The pairs that the filters, the cap per entity and the draw per language leave.
+
+    A sentence that links an entity twice makes one pair. Which pairs are drawn depends on the seed and on a pair's own
+    key, not on the order of rows or the engine.
+
+    Args:
+        links: A row for each link, as `resolve_links` gives them.
+        vocabulary: As `build_vocabulary` makes it from these links.
+
+    Returns:
+        Columns pair_id (0 to n - 1, by language, page_id, sentence_index, entity), language, page_id, sentence_index,
+        sentence, entity; ordered by pair_id.
+    """
+    candidates = _candidates(sentences, links, vocabulary, options)
+    kept = candidates.filter(candidates.removed_by.isnull()).select(*KEY)
+    kept = kept.mutate(ticket=draw(options.seed, kept.page_id, kept.sentence_index, kept.entity))
+    kept = _keep_first(kept, ("language", "entity"), options.max_pairs_per_entity)
+    kept = _keep_first(kept, ("language",), options.max_pairs_per_language)
+    texts = sentences.select("language", "page_id", "sentence_index", sentence="text")
+    whole = kept.inner_join(texts, ["language", "page_id", "sentence_index"])
+    pair_id = ibis.row_number().over(order_by=[whole[column] for column in KEY]).cast("int64")
+    return (
+        whole.select("language", "page_id", "sentence_index", "sentence", "entity", pair_id=pair_id)
+        .relocate("pair_id")
+        .order_by("pair_id")
+    )
+
+
+def count_filters(
+    sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions
+) -> ir.Table:
+    """For each language the pairs before filtering, how many each filter removed, in their order, and what is left.
+
+    Returns:
+        Columns language, pairs, rare_entity, too_short, too_long, over_entity_cap, over_language_limit, left.
+    """
+    candidates = _candidates(sentences, links, vocabulary, options)
+    by_entity = candidates.group_by("language", "entity").agg(
+        pairs=candidates.count(),
+        **{name: (candidates.removed_by == name).sum().fill_null(0) for name in _FILTERS},
+        passed=candidates.removed_by.isnull().sum(),
+    )
+    cap, limit = options.max_pairs_per_entity, options.max_pairs_per_language
+    by_entity = by_entity.mutate(
+        capped=by_entity.passed if cap is None else ibis.least(by_entity.passed, cap)
+    )
+    names = ("pairs", *_FILTERS, "passed", "capped")
+    funnel = by_entity.group_by("language").agg(**{name: by_entity[name].sum() for name in names})
+    funnel = funnel.mutate(left=funnel.capped if limit is None else ibis.least(funnel.capped, limit))
+    return funnel.select(
+        "language",
+        "pairs",
+        *_FILTERS,
+        over_entity_cap=funnel.passed - funnel.capped,
+        over_language_limit=funnel.capped - funnel.left,
+        left=funnel.left,
+    ).order_by("language")
+
+
+def check_pairs_left(funnel: pd.DataFrame) -> None:
+    """Refuse to go on without a pair.
+
+    Args:
+        funnel: As `count_filters` gives it.
+
+    Raises:
+        EaseError: Saying how many pairs each filter removed, and the parameter that steers it.
+    """
+    counts = funnel.drop(columns="language").sum().astype(int)
+    if not counts["pairs"]:
+        raise EaseError(
+            "No link of any sentence leads to an entity: check that `languages` are those of the dumps, and that the "
+            "Wikidata dump holds items of these Wikipedias."
+        )
+    if not counts["left"]:
+        removed = "; ".join(f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
+        raise EaseError(
+            f"No pair of a sentence and an entity is left of {counts['pairs']}. Removed were {removed}. Lower the limits, "
+            "or give larger dumps."
+        )
+
+
+_FILTERS = {
+    "rare_entity": "by `min_link_count` (their entity has too few links)",
+    "too_short": "by `min_characters`",
+    "too_long": "by `max_characters`",
+}
+
+
+def _candidates(sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions) -> ir.Table:
+    """Every pair once, without its text, with the name of the first filter that removes it, or null."""
+    frequent = vocabulary.select("entity", "row")
+    lengths = sentences.select("language", "page_id", "sentence_index", characters=sentences.text.length())
+    pairs = links.select(*KEY).distinct().inner_join(lengths, ["language", "page_id", "sentence_index"])
+    pairs = pairs.select(*KEY, "characters").left_join(frequent, "entity")
+    removed_by = ibis.cases(
+        (pairs.row.isnull(), "rare_entity"),
+        (pairs.characters < options.min_characters, "too_short"),
+        (pairs.characters > options.max_characters, "too_long"),
+    )
+    return pairs.select(*KEY, removed_by=removed_by)
+
+
+def _keep_first(pairs: ir.Table, groups: tuple[str, ...], limit: int | None) -> ir.Table:
+    """Of each group the pairs with the lowest tickets."""
+    if limit is None:
+        return pairs
+    place = ibis.row_number().over(group_by=groups, order_by=["ticket", *KEY])
+    ranked = pairs.mutate(place=place)
+    return ranked.filter(ranked.place < limit).drop("place")

@@ -1,0 +1,136 @@
+"""A small random wiki as tables, and the two engines that must give the same rows for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+
+NAMES = ("Zürich", "東京", "Łódź", "Naïve 😀", "O'Brien", "A/B", 'Say "hi"', "رم", "100%", "x")
+
+
+@dataclass(frozen=True)
+class Wiki:
+    """The tables of a Wikipedia in several languages and its Wikidata."""
+
+    sentences: pa.Table
+    redirects: pa.Table
+    sitelinks: pa.Table
+    entity_types: pa.Table
+    languages: tuple[str, ...]
+
+
+class Tables:
+    """Makes tables with the columns that ingestion writes."""
+
+    def sentences(self, rows: Iterable[tuple[str, int, str, int, str, list[str]]]) -> pa.Table:
+        """Rows of language, page_id, page_title, sentence_index, text and the targets of links."""
+        link = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
+        keys = {"language": pa.string(), "page_id": pa.int64(), "page_title": pa.string(), "revision_id": pa.int64()}
+        schema = pa.schema({**keys, "sentence_index": pa.int32(), "text": pa.string(), "links": pa.list_(link)})
+        records: list[dict[str, Any]] = []
+        for language, page, title, index, text, targets in rows:
+            links = [{"start": 0, "end": len(text), "target": target} for target in targets]
+            values = (language, page, title, 1, index, text, links)
+            records.append(dict(zip(schema.names, values, strict=True)))
+        return pa.Table.from_pylist(records, schema)
+
+    def redirects(self, rows: Iterable[tuple[str, str, str]]) -> pa.Table:
+        """Rows of language, source and target."""
+        return self._table(rows, {"language": pa.string(), "source_title": pa.string(), "target_title": pa.string()})
+
+    def sitelinks(self, rows: Iterable[tuple[int, str, str]]) -> pa.Table:
+        """Rows of item, language and title."""
+        return self._table(rows, {"qid": pa.int64(), "language": pa.string(), "title": pa.string()})
+
+    def entity_types(self, rows: Iterable[tuple[int, int]]) -> pa.Table:
+        """Rows of item and type."""
+        return self._table(rows, {"qid": pa.int64(), "type_qid": pa.int64()})
+
+    def links(self, rows: Iterable[tuple[str, int, int, str, int]]) -> pa.Table:
+        """Rows of language, page_id, sentence_index, title and entity."""
+        keys = {"language": pa.string(), "page_id": pa.int64(), "sentence_index": pa.int32()}
+        return self._table(rows, {**keys, "title": pa.string(), "entity": pa.int64()})
+
+    def _table(self, rows: Iterable[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
+        schema = pa.schema(columns)
+        return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+    def wiki(self, seed: int, items: int = 30, pages: int = 25) -> Wiki:
+        """A random wiki: titles in many scripts, chains and loops of redirects, dead links, items of several types."""
+        rng = random.Random(seed)
+        languages = ("en", "ja", "pt")
+        sitelinks = [
+            (qid, language, f"{NAMES[qid % len(NAMES)]} {qid} {language}")
+            for qid in range(1, items + 1)
+            for language in languages
+            if rng.random() < 0.8
+        ]
+        titles = {chosen: [title for _, language, title in sitelinks if language == chosen] for chosen in languages}
+        sources = [f"R{number}" for number in range(40)]
+        redirects = [
+            (language, source, rng.choice([*sources, *titles[language], "Nowhere"]))
+            for language in languages
+            for source in sources
+        ]
+        sentences = []
+        for page in range(pages):
+            language = languages[page % 3]
+            title = rng.choice(titles[language])
+            for index in range(rng.randint(1, 8)):
+                targets = rng.choices(titles[language][:12] + sources[:14] + ["Nowhere"], k=rng.randint(0, 4))
+                text = "é😀語" * rng.randint(1, 40)
+                sentences.append((language, page, title, index, text, targets + targets[:1]))
+        types = [(qid, rng.randint(100, 106)) for qid in range(1, items + 1) for _ in range(2)]
+        return Wiki(
+            self.sentences(sentences),
+            self.redirects(redirects),
+            self.sitelinks(sitelinks),
+            self.entity_types(types),
+            languages,
+        )
+
+
+@pytest.fixture(scope="session")
+def tables() -> Tables:
+    """Makes tables with the columns that ingestion writes."""
+    return Tables()
+
+
+@pytest.fixture(scope="session")
+def spark_engine() -> Iterator[SQLBackend]:
+    """Ibis over a local Spark of one thread."""
+    sql = pytest.importorskip("pyspark.sql", reason="the extra `spark` is not installed")
+    session = (
+        sql.SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        # Tables of a few rows: compiling a query costs more than running it.
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield ibis.pyspark.connect(session)
+    session.stop()
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest) -> SQLBackend:
+    """One engine after the other."""
+    return ibis.duckdb.connect() if request.param == "duckdb" else request.getfixturevalue("spark_engine")
+
+
+@pytest.fixture(scope="session")
+def duckdb_engine() -> SQLBackend:
+    """Ibis over DuckDB."""
+    return ibis.duckdb.connect()

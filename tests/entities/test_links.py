@@ -1,0 +1,102 @@
+"""Links are followed through redirects to entities, alike on both engines."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import Any
+
+import ibis
+import pytest
+from ibis.backends.sql import SQLBackend
+
+from ease.entities.links import MAX_REDIRECTS, follow_redirects, resolve_links, summarize_links
+from ease.errors import EaseError
+
+
+def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
+    """The rows of a table in order, as that engine computes them."""
+    return sorted(tuple(row.values()) for row in engine.to_pyarrow(table).to_pylist())
+
+
+def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> str | None:
+    """Follow redirects one by one."""
+    seen = {title}
+    while (language, title) in redirects:
+        title = redirects[language, title]
+        if title in seen:
+            return None
+        seen.add(title)
+    return title
+
+
+def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
+    """The links of a wiki resolved without any engine."""
+    redirects = {(row["language"], row["source_title"]): row["target_title"] for row in wiki.redirects.to_pylist()}
+    items = {(row["language"], row["title"]): row["qid"] for row in wiki.sitelinks.to_pylist()}
+    resolved = []
+    for row in wiki.sentences.to_pylist():
+        for link in row["links"]:
+            title = walk(redirects, row["language"], link["target"])
+            entity = items.get((row["language"], title or ""))
+            if title is not None and entity is not None and title != row["page_title"]:
+                resolved.append((row["language"], row["page_id"], row["sentence_index"], title, entity))
+    return sorted(resolved)
+
+
+def test_links_equal_those_resolved_one_by_one(engine: SQLBackend, tables: Any) -> None:
+    wiki = tables.wiki(seed=1)
+    resolved = resolve_links(*map(ibis.memtable, (wiki.sentences, wiki.redirects, wiki.sitelinks)), wiki.languages)
+    expected = resolve_one_by_one(wiki)
+    assert rows(engine, resolved) == expected
+    assert len(expected) > 100
+
+
+def test_only_the_chosen_languages_are_resolved(duckdb_engine: SQLBackend, tables: Any) -> None:
+    wiki = tables.wiki(seed=2)
+    resolved = resolve_links(*map(ibis.memtable, (wiki.sentences, wiki.redirects, wiki.sitelinks)), ["ja"])
+    assert rows(duckdb_engine, resolved) == [row for row in resolve_one_by_one(wiki) if row[0] == "ja"]
+
+
+def test_redirects_end_where_they_lead(engine: SQLBackend, tables: Any) -> None:
+    chain = [f"c{step}" for step in range(MAX_REDIRECTS + 2)]
+    redirects = [("en", source, target) for source, target in zip(chain, chain[1:], strict=False)]
+    redirects += [("en", "once", "Page"), ("en", "twice", "once"), ("de", "once", "Seite")]
+    redirects += [("en", "self", "self"), ("en", "a", "b"), ("en", "b", "a"), ("en", "to loop", "a")]
+    redirects += [("en", "double", "Y"), ("en", "double", "X")]
+    followed = follow_redirects(ibis.memtable(tables.redirects(redirects)))
+    found = {(language, source): target for language, source, target in rows(engine, followed)}
+    assert found["en", "once"] == found["en", "twice"] == "Page"
+    assert found["de", "once"] == "Seite"
+    assert [found["en", title] for title in ("self", "a", "b", "to loop")] == [None] * 4
+    assert found["en", "double"] == "X", "a title redirected twice, as in overlapping dumps, goes one way"
+    assert found["en", "c1"] == chain[-1], f"{MAX_REDIRECTS} redirects are followed"
+    assert found["en", "c0"] is None, "a longer chain leads nowhere"
+
+
+def test_without_wikidata_a_title_is_an_entity(engine: SQLBackend, tables: Any) -> None:
+    titles = ["Zürich", "東京", "😀", "", "Nowhere", *(f"Title {number}" for number in range(300))]
+    sentences = tables.sentences([("en", 1, "Page", 0, "text", [*titles, "alias", "Page"])])
+    redirects = tables.redirects([("en", "alias", "東京")])
+    resolved = rows(engine, resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), None, ["en"]))
+    hashes = {title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1) for title in titles}
+    assert resolved == sorted(("en", 1, 0, title, -hashes[title]) for title in [*titles, "東京"])
+    assert len(set(hashes.values())) == len(titles)
+
+
+def test_without_wikidata_several_languages_are_refused(tables: Any) -> None:
+    wiki = tables.wiki(seed=1)
+    with pytest.raises(EaseError, match=r"names 2 languages.*give a Wikidata dump, or choose one language"):
+        resolve_links(ibis.memtable(wiki.sentences), ibis.memtable(wiki.redirects), None, ["en", "ja"])
+
+
+def test_summary_counts_links_and_those_resolved(engine: SQLBackend, tables: Any) -> None:
+    sentences = tables.sentences(
+        [("en", 1, "P", 0, "s", ["A", "Dead", "A"]), ("en", 1, "P", 1, "s", []), ("ja", 2, "P", 0, "s", ["Dead"])]
+    )
+    sitelinks = tables.sitelinks([(7, "en", "A"), (7, "ja", "あ")])
+    links = resolve_links(
+        *map(ibis.memtable, (sentences, tables.redirects([]), sitelinks)), ["en", "ja"]
+    )
+    assert rows(engine, summarize_links(ibis.memtable(sentences), links)) == [("en", 2, 3, 2), ("ja", 1, 1, 0)]
+    assert Counter(rows(engine, links)) == {("en", 1, 0, "A", 7): 2}, "a link twice in a sentence is two links"
