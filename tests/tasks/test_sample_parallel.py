@@ -43,7 +43,7 @@ def facts(tmp_path: Path) -> Path:
 def test_each_language_is_matched_with_english_in_both_directions(facts: Path, encode: Encode) -> None:
     scores = evaluate(encode, Options(path=facts, candidates=3))
     # ja: two of three are found both ways. it: of "beta", "alpha", "gamma" only the last is at its own fact.
-    assert [score[:3] for score in scores] == [
+    assert [(score.task, score.subset, score.metric) for score in scores] == [
         ("sample_parallel", subset, "retrieval_accuracy") for subset in ("it-en", "ja-en", "average")
     ]
     assert [score.value for score in scores] == pytest.approx([100 / 3, 200 / 3, 50])

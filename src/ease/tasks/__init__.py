@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from statistics import fmean
-from typing import NamedTuple, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 from pydantic import BaseModel
@@ -26,7 +27,8 @@ AVERAGE = "average"
 """The subset under which a task gives the mean of its other subsets."""
 
 
-class Score(NamedTuple):
+@dataclass(frozen=True)
+class Score:
     """One number: `value` in points, 0 to 100 (correlations may fall below 0)."""
 
     task: str
