@@ -39,7 +39,7 @@ def make_page(
     return (
         f"  <page>\n    <title>{escape(title, quote=False)}</title>\n    <ns>{namespace}</ns>\n"
         f"    <id>{page_id}</id>\n{target}    <revision>\n      <id>{page_id + 1000}</id>\n"
-        f"      <timestamp>2024-01-01T00:00:00Z</timestamp>\n      <model>{model}</model>\n      <format>text/x-wiki</format>\n"
+        f"      <timestamp>2024-01-01T00:00:00Z</timestamp>\n      <model>{model}</model>\n"
         f'      <text bytes="{len(text.encode())}" xml:space="preserve">{escape(text, quote=False)}</text>\n'
         "    </revision>\n  </page>\n"
     )

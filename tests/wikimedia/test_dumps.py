@@ -177,7 +177,7 @@ def many_pages() -> list[str]:
 def test_shards_hold_each_page_once(
     tmp_path: Path, many_pages: list[str], chunk: int | str, bytes_per_shard: int
 ) -> None:
-    """Multistream dumps cut at pages, pbzip2 anywhere: inside tags, characters, or pages longer than a stream."""
+    """Multistream dumps are cut at pages, pbzip2 cuts inside tags, characters and long pages."""
     export = make_export(many_pages)
     plain = as_dump(tmp_path / "plain.xml", export.encode())
     if isinstance(chunk, int):

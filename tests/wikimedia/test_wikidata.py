@@ -177,7 +177,8 @@ def test_packings_chunks_and_workers_give_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     content = lines_of(*(make_item(qid, [statement(qid + 1)], en=f"Title {qid}") for qid in range(1, 3000)))
-    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)(content.encode())
+    data = content.encode()
+    packed = {".json": data, ".gz": gzip.compress(data), ".bz2": bz2.compress(data)}[Path(name).suffix]
     expected = rows(ingest(tmp_path, content).sitelinks)
     monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 20_000)
     monkeypatch.setattr(wikidata, "_SMALL_FILE_BYTES", 0)
