@@ -101,7 +101,8 @@ def _link_tokens(language: str) -> re.Pattern[str]:
     """
     head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
     return re.compile(
-        rf"{head}(?:\|([^\[\]]*+))?\]\]({link_trail(language)})|\]\]|\n(?==)|(?:{head}|\[\[(?!\[))(\|?)"
+        rf"{head}(?:\n?\|([^\[\]]*+))?\]\]({link_trail(language)})|\]\]|\n(?==)|"
+        rf"(?:{head}|\[\[(?!\[))((?:\n?\|)?)"
     )
 
 
@@ -111,14 +112,18 @@ def _trail(language: str) -> re.Pattern[str]:
 
 
 class _LinkReader:
-    """Replaces links by their surfaces between marks, and takes files, categories and other languages out."""
+    """Replaces links by their surfaces between marks, and takes files, categories and other languages out.
+
+    Links in headings become text: a heading names what follows and is no prose that mentions something.
+    """
 
     def __init__(self, text: str, site: SiteInfo) -> None:
-        self.text = text
+        self.text = "\n" + text  # so that a heading is always after a line's end
         self.site = site
         self.pieces: list[str] = []
         self.targets: list[str] = []
         self._open: list[_OpenLink] = []
+        self._heading_end = 0
 
     def read(self) -> tuple[str, list[str]]:
         """The text with marked links, and their targets in order."""
@@ -130,7 +135,7 @@ class _LinkReader:
             pieces.append(text[position:start])
             position = token.end()
             if token[1] is not None:
-                self._add_link(token[1], token[2], token[3])
+                self._add_link(token[1], token[2], token[3], start < self._heading_end)
             elif text[start] == "[":
                 self._open.append(_OpenLink(token[4] or "", token[5], len(pieces), len(self.targets)))
                 pieces.append("")
@@ -139,12 +144,16 @@ class _LinkReader:
             else:
                 self._give_up()
                 pieces.append("\n")
+                end = text.find("\n", position)
+                heading = text[position : end if end >= 0 else len(text)]
+                if heading.rstrip(" \t" + HOLE).endswith("="):
+                    self._heading_end = position + len(heading)
         pieces.append(text[position:])
         self._give_up()
         return "".join(pieces), self.targets
 
-    def _add_link(self, head: str, label: str | None, trail: str) -> None:
-        """Write a link whose label holds no brackets; without a label it shows its target."""
+    def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
+        """Write a link whose label holds no brackets; one without a label that is known shows its target."""
         kind, title = read_target(head, self.site)
         if kind in _UNSEEN:
             self.pieces.append(HOLE + trail)
@@ -154,7 +163,9 @@ class _LinkReader:
         elif not label:
             label = _without_qualifier(head)
         surface = label.strip(_EDGES)
-        if kind is not TargetKind.ARTICLE or not surface:
+        if not surface:
+            label = surface = head.strip().removeprefix(":")
+        if kind is not TargetKind.ARTICLE or in_heading:
             self.pieces.append(label + trail)
             return
         if "\n" in surface:
@@ -183,14 +194,18 @@ class _LinkReader:
             return position
         if not link.bar:
             pieces[link.pieces] = link.head
+            kind = TargetKind.INVALID
         trail = _trail(self.site.language).match(self.text, position)
         tail = trail[0] if trail else ""
         if kind is not TargetKind.ARTICLE or len(self.targets) > link.targets:
             pieces.append(tail)
             return position + len(tail)
         label = "".join(pieces[link.pieces :])
-        del pieces[link.pieces :]
-        self._add_link(link.head, label, tail)
+        if not label.strip(_EDGES):  # an image alone
+            pieces.append(tail)
+        else:
+            del pieces[link.pieces :]
+            self._add_link(link.head, label, tail, position <= self._heading_end)
         return position + len(tail)
 
     def _give_up(self) -> None:
