@@ -27,8 +27,8 @@ def train(method: str, parameters: dict[str, Any], level: float) -> None:
     with training_run(f"multilingual.{method}", {"training.batch_size": 128, **parameters}) as run_id:
         report = reporter(run_id)
         for step in (0, 50, 100):
-            report(step, {"train/loss": 5 - step / 50, "train/learning_rate": 1e-3 * (1 - step / 100)})
-            report(step, {"dev/score": level + step / 10})
+            report(step, {"loss": 5 - step / 50, "learning_rate": 1e-3 * (1 - step / 100)})
+            report(step, {"development": level + step / 10})
     parallel = [Score("sample_parallel", f"{language}-en", "", level) for language in ("it", "ja")]
     scores = [
         *parallel,

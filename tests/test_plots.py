@@ -122,9 +122,9 @@ def history(names: list[str]) -> pd.DataFrame:
 
 
 def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
-    figure = plot_curves(history(["train/loss", "dev/score", "train/pairs_per_second"]))
+    figure = plot_curves(history(["loss", "development", "pairs_per_second"]))
     titles = [note.text for note in figure.layout.annotations]
-    assert titles == ["dev/score", "train/loss", "train/pairs per second"]
+    assert titles == ["development", "loss", "pairs per second"]
     stars = [trace for trace in figure.data if trace.marker.symbol == "star"]
     assert [(star.x[0], star.y[0]) for star in stars] == [(50, 9), (50, 19)]
     assert axis_titles(figure) == {"points", "loss (nats)", "pairs/s", "training step"}
@@ -133,16 +133,16 @@ def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
 
 
 def test_the_only_part_of_a_development_score_is_not_drawn_twice() -> None:
-    one = plot_curves(history(["dev/score", "dev/stsb/dev"]))
-    assert [note.text for note in one.layout.annotations] == ["dev/score"]
-    two = plot_curves(history(["dev/score", "dev/stsb/dev", "dev/sickr/trial"]))
+    one = plot_curves(history(["development", "development/stsb/dev"]))
+    assert [note.text for note in one.layout.annotations] == ["development"]
+    two = plot_curves(history(["development", "development/stsb/dev", "development/sickr/trial"]))
     assert len(two.layout.annotations) == 3
 
 
 def test_curves_that_a_method_lacks_or_that_are_nan_are_left_out() -> None:
-    curves = history(["train/loss", "train/entity", "dev/score"])
-    curves = curves[~((curves["method"] == "simcse") & (curves["name"] == "train/entity"))]
-    curves.loc[(curves["method"] == "simcse") & (curves["name"] == "dev/score"), "value"] = np.nan
+    curves = history(["loss", "entity_loss", "development"])
+    curves = curves[~((curves["method"] == "simcse") & (curves["name"] == "entity_loss"))]
+    curves.loc[(curves["method"] == "simcse") & (curves["name"] == "development"), "value"] = np.nan
     assert len(traces(plot_curves(curves), "SimCSE")) == 1
     assert len(traces(plot_curves(curves), "EASE")) == 3
 
@@ -194,7 +194,7 @@ def test_the_funnel_says_what_is_left_and_what_each_filter_removed() -> None:
     [
         plot_ingest_summary(pd.DataFrame(columns=["language", "kept", "links", "links_resolved"])),
         plot_scores(SCORES.head(0)),
-        plot_curves(history(["dev/score"]).head(0)),
+        plot_curves(history(["development"]).head(0)),
         plot_variants(pd.DataFrame(columns=["variant", "method", "seed", "value"]), "Seeds"),
         plot_pair_funnel(pd.DataFrame(columns=["language", "pairs", "left"])),
     ],

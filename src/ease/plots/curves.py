@@ -8,13 +8,16 @@ from plotly.subplots import make_subplots
 
 from ease.plots.style import Style, finish, method_label, method_styles, nothing
 
+DEVELOPMENT = "development"
+"""The score that chooses the checkpoint; its parts, one a task and subset, follow after slashes."""
+
 
 def plot_curves(history: pd.DataFrame) -> go.Figure:
     """Loss terms, rates and development scores over the steps of training: a panel each, a line a method.
 
     Args:
-        history: Columns `method`, `step`, `name` (`train/...`; `dev/score` and its parts
-            `dev/<task>/<subset>`), `value`. The best value of a `dev/` curve carries a star.
+        history: Columns `method`, `step`, `name`, `value`. The best value of a curve named `development` or
+            `development/<task>/<subset>` carries a star.
     """
     title = "Training curves"
     history = history.dropna(subset="value")
@@ -38,7 +41,7 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
                 continue
             figure.add_trace(_curve(curve, method, style, shown), row, column)
             shown = True
-            if name.startswith("dev/"):
+            if _is_development(name):
                 figure.add_trace(_best_point(curve, method, style), row, column)
     figure.update_xaxes(range=[0, history["step"].max() * 1.02])
     for index, name in enumerate(names):
@@ -51,19 +54,27 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     return finish(figure, title, 170 + 240 * rows)
 
 
+def _is_development(name: str) -> bool:
+    """Tell scores, in points, from what training itself reports."""
+    return name.partition("/")[0] == DEVELOPMENT
+
+
 def _panels(names: pd.Series) -> list[str]:
-    """Curves to show: development first; a single task that `dev/score` averages would be the same curve."""
-    shown = sorted(names.unique(), key=lambda name: (not name.startswith("dev/"), name.count("/"), name))
-    tasks = [name for name in shown if name.startswith("dev/") and name.count("/") > 1]
-    averaged = [name for name in shown if name.startswith("dev/") and name.count("/") == 1]
-    return [name for name in shown if name not in tasks] if averaged and len(tasks) == 1 else shown
+    """Curves to show: development first; a single task that it averages would be the same curve again."""
+    shown = sorted(names.unique(), key=lambda name: (not _is_development(name), name.count("/"), name))
+    parts = [name for name in shown if _is_development(name) and name != DEVELOPMENT]
+    return (
+        [name for name in shown if name not in parts] if DEVELOPMENT in shown and len(parts) == 1 else shown
+    )
 
 
 def _unit(name: str) -> str:
     """What a curve's axis counts."""
-    if name.startswith("dev/"):
+    if _is_development(name):
         return "points"
-    return {"learning_rate": "", "pairs_per_second": "pairs/s"}.get(name.rsplit("/", 1)[-1], "loss (nats)")
+    if name.endswith("per_second"):
+        return f"{name.removesuffix('_per_second').replace('_', ' ')}/s"
+    return "loss (nats)" if "loss" in name else ""
 
 
 def _curve(curve: pd.DataFrame, method: str, style: Style, shown: bool) -> go.Scatter:
