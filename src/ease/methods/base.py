@@ -1,0 +1,77 @@
+"""What a training method is: a module that turns the encoder's outputs into named loss terms."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+import torch
+from pydantic import BaseModel
+from torch import Tensor, nn
+
+from ease.distributed import process_rank
+from ease.entity_table import EntityTable
+
+TOTAL = "loss"
+"""The key of the term that is minimised."""
+
+
+class Entities(NamedTuple):
+    """The entities of a batch of n pairs, as rows of the entity table."""
+
+    positives: Tensor
+    """(n,)"""
+    hard_negatives: Tensor
+    """(n,), -1 where a pair has none"""
+
+
+class TrainingMethod(nn.Module, ABC):
+    """A method's trained parts beside the encoder, and its loss.
+
+    A file of this package holds one subclass; its file name is the method's name everywhere.
+    """
+
+    Options: ClassVar[type[BaseModel]]
+    """The method's parameters, a frozen Pydantic model."""
+
+    views: int
+    """How often a sentence is encoded, each time with its own dropout."""
+
+    def __init__(self) -> None:
+        """Start without an entity table."""
+        super().__init__()
+        self.table: EntityTable | None = None
+
+    @classmethod
+    @abstractmethod
+    def needs_entities(cls, options: BaseModel) -> bool:
+        """Tell whether the method with these options reads the entities of the pairs."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, options: BaseModel, dimension: int, embeddings: Tensor | None) -> TrainingMethod:
+        """Make the module for sentence embeddings of a dimension.
+
+        Args:
+            options: An instance of `Options`.
+            dimension: Of the sentence embeddings.
+            embeddings: (entities, entity dimension), where the table starts; given if `needs_entities`.
+        """
+
+    @abstractmethod
+    def forward(self, sentences: Tensor, entities: Entities | None) -> dict[str, Tensor]:
+        """Compute the loss terms of a batch.
+
+        Args:
+            sentences: (views, n, dimension).
+            entities: Of the batch; given if `needs_entities`.
+
+        Returns:
+            Scalars by name, the minimised one as `TOTAL`.
+        """
+
+
+def own_rows(count: int, device: torch.device, gathered: bool) -> Tensor:
+    """Rows of this process's pairs among the candidates: the first ones, or its share of the gathered ones."""
+    start = process_rank() * count if gathered else 0
+    return torch.arange(start, start + count, device=device)

@@ -1,0 +1,137 @@
+"""EASE: a sentence finds its entity (equations 1 and 2) and its other dropout view (3); their weighted sum (4)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import Tensor, nn
+
+from ease.distributed import gather, gather_with_gradient
+from ease.entity_table import EntityTable
+from ease.errors import EaseError
+from ease.losses import entity_loss, excluded_candidates, self_supervised_loss
+from ease.methods.base import TOTAL, Entities, TrainingMethod, own_rows
+
+
+class EaseOptions(BaseModel):
+    """Parameters of EASE; the defaults are equations 1 to 4 with the temperatures of cosines."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    entity_weight: float = Field(1.0, ge=0, description="λ of equation 4; 0 leaves SimCSE alone")
+    temperature: float = Field(0.05, gt=0, description="τ of equations 1 and 2, dividing the cosine")
+    self_supervised: bool = Field(True, description="add equation 3; off: entity loss alone")
+    self_temperature: float = Field(0.05, gt=0, description="τ of equation 3")
+    projection: Literal["linear", "tanh"] = Field(
+        "linear", description="W e as in the equations, or tanh(W e + b) as in the authors' released code"
+    )
+    hard_negatives: bool = Field(True, description="equation 2; off: equation 1")
+    hard_negative_bonus: float = Field(
+        0.0, description="added to the logit of a pair's own hard negative; 1.0 in the authors' released code"
+    )
+    mask_same_entity: bool = Field(
+        False, description="leave out other pairs' entities that are the sentence's own; not in the paper"
+    )
+    gather_negatives: bool = Field(
+        False,
+        description="take candidates from all processes; not in the paper, no effect in a single process",
+    )
+
+    @model_validator(mode="after")
+    def _keep_a_term(self) -> EaseOptions:
+        if not self.entity_weight and not self.self_supervised:
+            raise EaseError(
+                "Nothing is left to train: `entity_weight` is 0 and `self_supervised` is off; use at least one."
+            )
+        return self
+
+
+class Ease(TrainingMethod):
+    """EASE with its entity table and projection, both trained."""
+
+    Options = EaseOptions
+
+    def __init__(self, options: EaseOptions, dimension: int, embeddings: Tensor | None) -> None:
+        """Start the table from the embeddings and the projection at random."""
+        super().__init__()
+        self.options = options
+        self.views = 2 if options.self_supervised else 1
+        if options.entity_weight:
+            if embeddings is None:
+                raise EaseError(
+                    "EASE needs an entity table to start from: give one, or set `entity_weight` to 0."
+                )
+            self.table = EntityTable(embeddings)
+            self.projection = nn.Linear(embeddings.shape[1], dimension, bias=options.projection == "tanh")
+
+    @classmethod
+    def needs_entities(cls, options: BaseModel) -> bool:
+        """Tell whether the entity loss is on."""
+        return bool(_checked(options).entity_weight)
+
+    @classmethod
+    def build(cls, options: BaseModel, dimension: int, embeddings: Tensor | None) -> Ease:
+        """Make EASE for sentence embeddings of a dimension."""
+        return cls(_checked(options), dimension, embeddings)
+
+    def forward(self, sentences: Tensor, entities: Entities | None) -> dict[str, Tensor]:
+        """Compute equation 4 and its terms."""
+        terms: dict[str, Tensor] = {}
+        if self.options.self_supervised:
+            second = sentences[1]
+            if self.options.gather_negatives:
+                second = gather_with_gradient(second)
+            own = self._own(sentences)
+            terms["self_loss"] = self_supervised_loss(
+                sentences[0], second, self.options.self_temperature, own
+            )
+        if self.table is not None and entities is not None:
+            terms["entity_loss"] = self._entity_loss(sentences[0], entities)
+        weights = {"entity_loss": self.options.entity_weight, "self_loss": 1.0}
+        total = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
+        return {TOTAL: total, **terms}
+
+    def _own(self, sentences: Tensor) -> Tensor:
+        return own_rows(sentences.shape[-2], sentences.device, self.options.gather_negatives)
+
+    def _entity_loss(self, sentences: Tensor, entities: Entities) -> Tensor:
+        """Equation 1 or 2: (n, dimension) -> ()."""
+        positives = entities.positives
+        negatives = entities.hard_negatives if self.options.hard_negatives else None
+        if self.options.gather_negatives:
+            # The table and W are on every process: gathering the ids is enough, and exact.
+            positives = gather(positives)
+            negatives = None if negatives is None else gather(negatives)
+        own = self._own(sentences)
+        excluded = excluded_candidates(
+            positives, negatives, own=own, mask_same_entity=self.options.mask_same_entity
+        )
+        ids = [positives] if negatives is None else [positives, negatives]
+        projected = [self._project(rows) for rows in self._look_up(ids)]
+        return entity_loss(
+            sentences,
+            projected[0],
+            projected[1] if negatives is not None else None,
+            self.options.temperature,
+            own=own,
+            excluded=excluded,
+            hard_negative_bonus=self.options.hard_negative_bonus,
+        )
+
+    def _look_up(self, ids: list[Tensor]) -> list[Tensor]:
+        assert self.table is not None  # noqa: S101 - only called with the entity loss on
+        rows: list[Tensor] = self.table(*ids)
+        return rows
+
+    def _project(self, rows: Tensor) -> Tensor:
+        """W e, or tanh(W e + b): (m, entity dimension) -> (m, dimension)."""
+        projected: Tensor = self.projection(rows)
+        return projected.tanh() if self.options.projection == "tanh" else projected
+
+
+def _checked(options: BaseModel) -> EaseOptions:
+    if not isinstance(options, EaseOptions):
+        raise EaseError(f"EASE takes EaseOptions, not {type(options).__name__}.")
+    return options

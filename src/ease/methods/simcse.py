@@ -1,0 +1,54 @@
+"""Unsupervised SimCSE: a sentence finds its own other dropout view (equation 3), the baseline of the paper."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+from ease.distributed import gather_with_gradient
+from ease.errors import EaseError
+from ease.losses import self_supervised_loss
+from ease.methods.base import TOTAL, Entities, TrainingMethod, own_rows
+
+
+class SimcseOptions(BaseModel):
+    """Parameters of SimCSE."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    self_temperature: float = Field(0.05, gt=0, description="τ of equation 3, dividing the cosine")
+    gather_negatives: bool = Field(
+        False, description="take candidates from all processes; no effect in a single process"
+    )
+
+
+class Simcse(TrainingMethod):
+    """SimCSE: nothing is trained beside the encoder."""
+
+    Options = SimcseOptions
+    views = 2
+
+    def __init__(self, options: SimcseOptions) -> None:
+        """Keep the options."""
+        super().__init__()
+        self.options = options
+
+    @classmethod
+    def needs_entities(cls, options: BaseModel) -> bool:
+        """Read sentences alone."""
+        return False
+
+    @classmethod
+    def build(cls, options: BaseModel, dimension: int, embeddings: Tensor | None) -> Simcse:
+        """Make SimCSE, for any dimension."""
+        if not isinstance(options, SimcseOptions):
+            raise EaseError(f"SimCSE takes SimcseOptions, not {type(options).__name__}.")
+        return cls(options)
+
+    def forward(self, sentences: Tensor, entities: Entities | None) -> dict[str, Tensor]:
+        """Compute equation 3."""
+        first, second = sentences[0], sentences[1]
+        if self.options.gather_negatives:
+            second = gather_with_gradient(second)
+        own = own_rows(len(first), first.device, self.options.gather_negatives)
+        return {TOTAL: self_supervised_loss(first, second, self.options.self_temperature, own)}

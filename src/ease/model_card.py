@@ -1,0 +1,135 @@
+"""The model card: what a saved model is, what it was trained on and how to load it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+WIKIPEDIA_LICENCE = "CC BY-SA 4.0 and GFDL"
+WIKIDATA_LICENCE = "CC0 1.0"
+
+SUMMARIES = {
+    "ease": (
+        "EASE brings a sentence close to the embedding of an entity that it links to and away from other entities, hard "
+        "negatives of the same type among them, and close to its own encoding under another dropout mask."
+    ),
+    "simcse": "SimCSE brings a sentence close to its own encoding under another dropout mask.",
+}
+
+
+class DataSource(BaseModel):
+    """A body of data that a model was trained on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="as the card calls it, such as `Wikipedia (en)`")
+    date: str | None = Field(None, description="of the dump: YYYYMMDD")
+    licence: str = Field(WIKIPEDIA_LICENCE, description="under which it was published")
+    version: str | None = Field(None, description="of the dataset derived from it")
+
+
+class ModelCardData(BaseModel):
+    """What a model card tells that the training does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field("EASE sentence embeddings", description="title of the card")
+    languages: tuple[str, ...] = Field((), description="codes of the languages trained on")
+    sources: tuple[DataSource, ...] = Field((), description="data trained on, for attribution")
+    base_model: str | None = Field(None, description="hub name of the encoder it started from")
+    licence: str = Field("apache-2.0", description="of the model, as a hub identifier")
+
+
+def model_card(
+    data: ModelCardData,
+    *,
+    method: str,
+    parameters: Mapping[str, Any],
+    scores: Sequence[tuple[str, float]] = (),
+    embedding: str = "",
+) -> str:
+    """Write the card: YAML that the hub reads, then Markdown.
+
+    Args:
+        data: Name, languages, sources, licence.
+        method: The training method's name.
+        parameters: Of method and training; nested ones are shown as dotted names.
+        scores: Names and values, in points.
+        embedding: One line on dimension and pooling.
+    """
+    sections = [
+        f"# {data.name}",
+        f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. "
+        f"{SUMMARIES.get(method, '')}".strip(),
+        embedding,
+        _section("Use", _usage()),
+        _section("Training data", _sources(data)),
+        _section("Languages", ", ".join(data.languages)),
+        _section("Scores", _table(("score", "points"), [(name, f"{value:.2f}") for name, value in scores])),
+        _section(
+            "Parameters",
+            _table(("parameter", "value"), [(f"`{name}`", str(value)) for name, value in _flat(parameters)]),
+        ),
+    ]
+    return (
+        f"---\n{_front_matter(data, method)}---\n\n" + "\n\n".join(part for part in sections if part) + "\n"
+    )
+
+
+def _front_matter(data: ModelCardData, method: str) -> str:
+    """YAML metadata in the hub's terms."""
+    fields: dict[str, Any] = {
+        "language": list(data.languages),
+        "license": data.licence,
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", method],
+        "base_model": data.base_model,
+    }
+    kept = {name: value for name, value in fields.items() if value}
+    text: str = yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _usage() -> str:
+    return (
+        "```python\n"
+        "from sentence_transformers import SentenceTransformer\n\n"
+        'model = SentenceTransformer("path/to/this/folder")\n'
+        'embeddings = model.encode(["A sentence.", "Another one."])\n'
+        "similarities = model.similarity(embeddings, embeddings)\n"
+        "```\n\n"
+        "The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, where "
+        "present, holds what was trained beside the encoder and is not needed for use."
+    )
+
+
+def _sources(data: ModelCardData) -> str:
+    rows = [(source.name, source.date or "", source.version or "", source.licence) for source in data.sources]
+    return _table(("data", "dump date", "version", "licence"), rows)
+
+
+def _section(title: str, body: str) -> str:
+    return f"## {title}\n\n{body}" if body else ""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, or nothing without rows."""
+    if not rows:
+        return ""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Nested parameters as dotted names."""
+    rows: list[tuple[str, Any]] = []
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{prefix}{name}.")
+        else:
+            rows.append((f"{prefix}{name}", value))
+    return rows

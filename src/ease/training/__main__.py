@@ -1,0 +1,61 @@
+"""One of the processes of a training: `torchrun --nproc-per-node=2 -m ease.training JOB_FOLDER`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+import torch
+from pydantic import ValidationError
+
+from ease.distributed import process_rank
+from ease.errors import EaseError
+from ease.training.interruption import TrainingInterrupted
+from ease.training.job import run_job
+from ease.training.launching import INTERRUPTED, failure_file
+from ease.training.options import TrainingJob
+
+logger = logging.getLogger("ease.training")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the job that a folder's job.json describes; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m ease.training", description=__doc__)
+    parser.add_argument("folder", type=Path, help="folder that holds job.json")
+    folder: Path = parser.parse_args(arguments).folder
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    status = 1
+    try:
+        run_job(read_job(folder))
+        status = 0
+    except EaseError as error:
+        status = INTERRUPTED if isinstance(error, TrainingInterrupted) else 1
+        if not process_rank() or status == 1:
+            logger.error("%s", error)
+            failure_file(folder).write_text(str(error), encoding="utf-8")
+    finally:
+        # After a failure the others may be waiting in a collective call: leave without one.
+        if torch.distributed.is_initialized() and status != 1:
+            torch.distributed.destroy_process_group()
+    return status
+
+
+def read_job(folder: Path) -> TrainingJob:
+    """Read a job from its folder.
+
+    Raises:
+        EaseError: If there is no job, or it is not valid.
+    """
+    path = folder / "job.json"
+    try:
+        return TrainingJob.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise EaseError(f"No training job at {path}: give the folder that a training works in.") from error
+    except ValidationError as error:
+        raise EaseError(f"{path} is not a training job: {error}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

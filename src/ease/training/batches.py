@@ -1,0 +1,245 @@
+"""Training pairs as token ids and table rows on disk, and the batches drawn from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from ease.errors import EaseError
+from ease.losses import NO_ENTITY
+from ease.methods import Entities
+
+READ_ROWS = 8192
+"""Pairs tokenised at a time."""
+
+
+class Batch(NamedTuple):
+    """Pairs that one process trains on in one step, on its device."""
+
+    chunks: list[tuple[Tensor, Tensor | None]]
+    """Token ids (rows, width) and their mask, null where nothing is padded; sorted by length"""
+    places: Tensor
+    """(n,), the row of each pair among the rows of all chunks"""
+    entities: Entities | None
+
+
+def pair_type(max_tokens: int) -> np.dtype[np.void]:
+    """Layout of a prepared pair: tokens up to its length, then zeros; rows of the entity table."""
+    fields = [
+        ("tokens", "<i4", (max_tokens,)),
+        ("length", "<i4"),
+        ("entity", "<i8"),
+        ("hard_negative", "<i8"),
+    ]
+    return np.dtype(fields)
+
+
+def prepare_pairs(
+    pairs: Path, vocabulary: Path | None, encoder: SentenceTransformer, max_tokens: int, target: Path
+) -> None:
+    """Tokenise the pairs once, into a file of fixed-width rows that processes map instead of read.
+
+    The rows are in the order of `pair_id`, whatever engine wrote the table.
+
+    Args:
+        pairs: Parquet with sentence and, with a vocabulary, entity and hard_negative; pair_id if it has one.
+        vocabulary: Parquet with row and entity; without one, entities are left out.
+        encoder: Whose tokenizer to use.
+        max_tokens: Longer sentences are cut.
+        target: Written aside and renamed.
+
+    Raises:
+        EaseError: If a column, a sentence or an entity is missing, or there are no pairs.
+    """
+    source = _open_pairs(pairs, with_entities=vocabulary is not None)
+    places = _places(source)
+    rows_of = None if vocabulary is None else _read_vocabulary(vocabulary)
+    aside = target.with_name(f".{target.name}.part")
+    stored = np.memmap(aside, pair_type(max_tokens), mode="w+", shape=(len(places),))
+    start = 0
+    columns = ["sentence"] + ([] if rows_of is None else ["entity", "hard_negative"])
+    for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
+        rows = places[start : start + batch.num_rows]
+        stored[rows] = _prepare(batch, rows_of, encoder, max_tokens, pairs)
+        start += batch.num_rows
+    stored.flush()
+    os.replace(aside, target)
+
+
+def count_rows(table: Path) -> int:
+    """Rows of a Parquet file or folder."""
+    try:
+        rows: int = pads.dataset(table, format="parquet").count_rows()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise EaseError(f"{table} is not Parquet: {str(error).splitlines()[0]}") from error
+    return rows
+
+
+def open_pairs(prepared: Path, max_tokens: int) -> NDArray[np.void]:
+    """Map a file that `prepare_pairs` wrote."""
+    return np.memmap(prepared, pair_type(max_tokens), mode="r")
+
+
+def pair_indices(count: int, batch_size: int, seed: int, start: int = 0) -> Iterator[NDArray[np.int64]]:
+    """Yield the pairs of each step without end: every epoch a new seeded order of all pairs.
+
+    The pairs that fill no whole batch at the end of an epoch are left out, since the size of the batch is part of a
+    contrastive loss; another epoch leaves out others.
+
+    Args:
+        count: Number of pairs.
+        batch_size: Pairs a step, over all processes.
+        seed: The step alone decides on its batch, so a training resumes anywhere.
+        start: Steps already done.
+    """
+    batches = count // batch_size
+    epoch, position = divmod(start, batches)
+    while True:
+        order = np.random.default_rng([seed, epoch]).permutation(count)
+        for number in range(position, batches):
+            yield order[number * batch_size : (number + 1) * batch_size]
+        epoch, position = epoch + 1, 0
+
+
+def make_batch(rows: NDArray[np.void], padding: int, chunks: int, with_entities: bool) -> Batch:
+    """Cut pairs into chunks of similar length, each padded to its longest.
+
+    Args:
+        rows: Prepared pairs, (n,).
+        padding: Token id of padding.
+        chunks: Number of parts.
+        with_entities: Whether the method reads entities.
+    """
+    order = np.argsort(rows["length"], kind="stable")
+    parts = []
+    for part in np.array_split(order, min(chunks, len(order))):
+        lengths = rows["length"][part]
+        mask = np.arange(lengths[-1]) < lengths[:, None]  # (rows, width)
+        tokens = np.where(mask, rows["tokens"][part, : lengths[-1]], padding)
+        whole = bool(mask.all())
+        parts.append((torch.from_numpy(tokens).long(), None if whole else torch.from_numpy(mask).long()))
+    places = torch.empty(len(order), dtype=torch.long)
+    places[torch.from_numpy(order)] = torch.arange(len(order))
+    entities = None
+    if with_entities:
+        entities = Entities(
+            torch.from_numpy(rows["entity"].copy()), torch.from_numpy(rows["hard_negative"].copy())
+        )
+    return Batch(parts, places, entities)
+
+
+def move_batch(batch: Batch, device: torch.device) -> Batch:
+    """Copy a batch to a device."""
+
+    def move(values: Tensor) -> Tensor:
+        return values.to(device, non_blocking=True)
+
+    chunks = [(move(tokens), None if mask is None else move(mask)) for tokens, mask in batch.chunks]
+    entities = None if batch.entities is None else Entities(*(move(ids) for ids in batch.entities))
+    return Batch(chunks, move(batch.places), entities)
+
+
+def _open_pairs(pairs: Path, with_entities: bool) -> pads.Dataset:
+    if not pairs.exists():
+        raise EaseError(f"Training pairs {pairs}: there is no such file or folder.")
+    try:
+        source = pads.dataset(pairs, format="parquet")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise EaseError(f"Training pairs {pairs} are not Parquet: {str(error).splitlines()[0]}") from error
+    wanted = ["sentence"] + (["entity", "hard_negative"] if with_entities else [])
+    missing = [name for name in wanted if name not in source.schema.names]
+    if missing:
+        raise EaseError(
+            f"Training pairs {pairs} lack the column(s) {', '.join(missing)}; they have {', '.join(source.schema.names)}."
+        )
+    if not source.count_rows():
+        raise EaseError(f"Training pairs {pairs} hold no pair: loosen the filters that made them.")
+    return source
+
+
+def _places(source: pads.Dataset) -> NDArray[np.int64]:
+    """Row in the prepared file for each pair of the table: its rank by pair_id."""
+    if "pair_id" not in source.schema.names:
+        return np.arange(source.count_rows())
+    ids = source.to_table(columns=["pair_id"])["pair_id"].to_numpy()
+    places = np.empty(len(ids), dtype=np.int64)
+    places[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+    return places
+
+
+class _VocabularyRows(NamedTuple):
+    entities: NDArray[np.int64]
+    """Sorted"""
+    rows: NDArray[np.int64]
+    """Of the table, for each entity"""
+
+    def find(self, ids: NDArray[np.int64], what: str, pairs: Path) -> NDArray[np.int64]:
+        """Map entity ids to table rows."""
+        found = np.searchsorted(self.entities, ids).clip(max=len(self.entities) - 1)
+        unknown = self.entities[found] != ids
+        if unknown.any():
+            raise EaseError(
+                f"Training pairs {pairs}: {what} {ids[unknown][0]} is not in the entity vocabulary; "
+                "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
+            )
+        return self.rows[found]
+
+
+def _read_vocabulary(vocabulary: Path) -> _VocabularyRows:
+    try:
+        table = pq.read_table(vocabulary, columns=["row", "entity"])
+    except (pa.ArrowInvalid, OSError) as error:
+        raise EaseError(f"Entity vocabulary {vocabulary}: {str(error).splitlines()[0]}") from error
+    if not len(table):
+        raise EaseError(f"Entity vocabulary {vocabulary} holds no entity.")
+    entities, rows = table["entity"].to_numpy(), table["row"].to_numpy()
+    order = np.argsort(entities)
+    return _VocabularyRows(entities[order], rows[order])
+
+
+def _prepare(
+    batch: pa.RecordBatch,
+    vocabulary: _VocabularyRows | None,
+    encoder: SentenceTransformer,
+    max_tokens: int,
+    pairs: Path,
+) -> NDArray[np.void]:
+    """Tokenise a batch of pairs and look up its entities."""
+    if batch.column("sentence").null_count:
+        raise EaseError(
+            f"Training pairs {pairs}: {batch.column('sentence').null_count} sentences are missing."
+        )
+    rows = np.zeros(batch.num_rows, dtype=pair_type(max_tokens))
+    tokens = encoder.tokenizer(
+        batch.column("sentence").to_pylist(),
+        truncation=True,
+        max_length=max_tokens,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )["input_ids"]
+    rows["length"] = [len(ids) for ids in tokens]
+    used = np.arange(max_tokens) < rows["length"][:, None]
+    rows["tokens"][used] = np.concatenate(tokens)
+    rows["entity"] = rows["hard_negative"] = NO_ENTITY
+    if vocabulary is not None:
+        if batch.column("entity").null_count:
+            raise EaseError(
+                f"Training pairs {pairs}: {batch.column('entity').null_count} entities are missing."
+            )
+        rows["entity"] = vocabulary.find(batch.column("entity").to_numpy(), "entity", pairs)
+        negatives = batch.column("hard_negative")
+        present = negatives.is_valid().to_numpy(zero_copy_only=False)
+        ids = negatives.drop_null().to_numpy()
+        rows["hard_negative"][present] = vocabulary.find(ids, "hard negative", pairs)
+    return rows

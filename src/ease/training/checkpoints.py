@@ -1,0 +1,143 @@
+"""Checkpoints that appear whole and resume exactly: safetensors and JSON, no pickles."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, load_model, save_file, save_model
+from torch import Tensor
+
+from ease.distributed import gather, process_count, process_rank
+from ease.errors import EaseError
+from ease.training.model import TrainingModel
+from ease.training.optimizers import Optimizers
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """Give a folder to write into that gets its final name, replacing an older one, only when all is on disk.
+
+    Raises:
+        EaseError: If the disk is full or the place cannot be written.
+    """
+    aside = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        yield aside
+        for path in [*aside.rglob("*"), aside]:
+            _flush(path)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(aside, folder)
+        _flush(folder.parent)
+    except OSError as error:
+        raise EaseError(
+            f"{folder} cannot be written ({error.strerror or error}): make room or choose another folder, then run the "
+            "same command again; it goes on from the last checkpoint."
+        ) from error
+
+
+class Checkpoints:
+    """The last checkpoint of one training in a folder; the fingerprint tells whose it is."""
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        """Point to the folder, which need not exist."""
+        self._folder = folder
+        self._fingerprint = fingerprint
+
+    def save(self, step: int, model: TrainingModel, optimizers: Optimizers, state: dict[str, Any]) -> None:
+        """Write a checkpoint and drop the older ones; every process takes part, the first one writes."""
+        random_states = _random_states(next(model.parameters()).device)
+        if process_rank():
+            return
+        with written_whole(self._folder / f"step-{step:08d}") as aside:
+            save_model(model, str(aside / "model.safetensors"))
+            tensors, scalars = _flatten(optimizers)
+            save_file(tensors, aside / "optimizers.safetensors")
+            save_file(random_states, aside / "random.safetensors")
+            text = json.dumps({**state, "step": step, "fingerprint": self._fingerprint, "scalars": scalars})
+            (aside / "state.json").write_text(text, encoding="utf-8")
+        for older in self._found():
+            if older.name != f"step-{step:08d}":
+                shutil.rmtree(older, ignore_errors=True)
+
+    def latest(self) -> dict[str, Any] | None:
+        """State of the last whole checkpoint of this very training, with its `step`, or null."""
+        found = self._found()
+        if not found:
+            return None
+        state: dict[str, Any] = json.loads((found[-1] / "state.json").read_text(encoding="utf-8"))
+        if state["fingerprint"] != self._fingerprint:
+            logger.info("%s is of a training with other data or options: starting anew", found[-1])
+            return None
+        return state
+
+    def restore(self, state: dict[str, Any], model: TrainingModel, optimizers: Optimizers) -> None:
+        """Put a checkpoint's tensors and this process's random state in place."""
+        folder = self._folder / f"step-{state['step']:08d}"
+        load_model(model, str(folder / "model.safetensors"))
+        _unflatten(optimizers, load_file(folder / "optimizers.safetensors"), state["scalars"])
+        random_states = load_file(folder / "random.safetensors")
+        torch.set_rng_state(random_states["cpu"][process_rank()])
+        device = next(model.parameters()).device
+        if device.type == "cuda":
+            torch.cuda.set_rng_state(random_states["cuda"][process_rank()], device)
+
+    def clear(self) -> None:
+        """Remove all checkpoints."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _found(self) -> list[Path]:
+        return sorted(self._folder.glob("step-*"))
+
+
+def _random_states(device: torch.device) -> dict[str, Tensor]:
+    """Random states of all processes, by generator: (processes, bytes)."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return {name: gather(state.to(device)).cpu().view(process_count(), -1) for name, state in states.items()}
+
+
+def _flatten(optimizers: Optimizers) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Name every tensor and every number of the optimisers' states."""
+    tensors: dict[str, Tensor] = {}
+    scalars: dict[str, float] = {}
+    for name, optimizer in optimizers.by_name.items():
+        for index, values in optimizer.state_dict()["state"].items():
+            for key, value in values.items():
+                if isinstance(value, Tensor):
+                    tensors[f"{name}/{index}/{key}"] = value.contiguous()
+                else:
+                    scalars[f"{name}/{index}/{key}"] = value
+    return tensors, scalars
+
+
+def _unflatten(optimizers: Optimizers, tensors: dict[str, Tensor], scalars: dict[str, float]) -> None:
+    """Give named tensors and numbers back to the optimisers."""
+    states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers.by_name}
+    for path, value in {**tensors, **scalars}.items():
+        name, index, key = path.split("/")
+        states[name].setdefault(int(index), {})[key] = value
+    for name, optimizer in optimizers.by_name.items():
+        groups = optimizer.state_dict()["param_groups"]
+        optimizer.load_state_dict({"state": states[name], "param_groups": groups})
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file or a folder's entries are on disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,245 @@
+"""Running a training job: in this process, in processes that it starts, or as one of torchrun's."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from pydantic import BaseModel
+from safetensors import SafetensorError, safe_open
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from ease.distributed import process_count, process_rank
+from ease.encoder import embedding_dimension, load_encoder, training_head
+from ease.errors import EaseError
+from ease.methods import get_method, method_options
+from ease.model_card import model_card
+from ease.tasks import average_main_scores, get_task
+from ease.training.batches import count_rows, open_pairs, prepare_pairs
+from ease.training.fingerprint import fingerprint_of
+from ease.training.launching import launch
+from ease.training.loop import accelerated, train
+from ease.training.model import TrainingModel
+from ease.training.options import TrainingJob, TrainingResult
+from ease.training.progress import Progress, Report, read_metrics
+from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
+
+logger = logging.getLogger(__name__)
+
+
+def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
+    """Train as a job says; run again after an interruption it goes on, and after its end it gives its result.
+
+    Args:
+        job: What to train, where and how.
+        report: Called with a step and its values, in this process, whichever processes train.
+
+    Raises:
+        TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
+        EaseError: For faults in the job or its files.
+    """
+    options = method_options(job.method, job.method_options)
+    _check(job, options)
+    if "LOCAL_RANK" not in os.environ:
+        _write_job(job)
+    if job.training.processes > 1 and "LOCAL_RANK" not in os.environ:
+        launch(job.folder, job.training.processes, report)
+        return _finished(job, job.training.processes)
+    with accelerated(job.training) as accelerator, _lock(job.folder):
+        return _run(job, options, accelerator, report)
+
+
+def _run(
+    job: TrainingJob, options: BaseModel, accelerator: Accelerator, report: Report | None
+) -> TrainingResult:
+    """Prepare, train and finish, as one of the processes."""
+    fingerprint = fingerprint_of(job, process_count())
+    finished = _read_result(job.folder, fingerprint)
+    if finished is not None:
+        logger.info("This training is finished already: %s", finished.model)
+        return finished
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(job.training.seed)
+        model = _build_model(job, options)
+    prepared = job.folder / f"pairs-{fingerprint[:16]}.bin"
+    vocabulary = job.vocabulary if model.method.table is not None else None
+    if not process_rank() and not prepared.exists():
+        prepare_pairs(job.pairs, vocabulary, model.encoder, job.training.max_tokens, prepared)
+    accelerator.wait_for_everyone()
+    best, progress = train(
+        model,
+        open_pairs(prepared, job.training.max_tokens),
+        job.training,
+        accelerator,
+        job.folder,
+        fingerprint,
+        evaluate=development_evaluation(job.development) if job.development else None,
+        report=report,
+    )
+    if not process_rank():
+        _finish(job, options, model, best, progress, fingerprint)
+        prepared.unlink()
+    accelerator.wait_for_everyone()
+    return _finished(job, process_count())
+
+
+def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
+    """Make the function that scores an encoder on evaluation tasks, all of them and their average.
+
+    Raises:
+        EaseError: If a task is unknown.
+    """
+    checked = [
+        (get_task(name), get_task(name).Options.model_validate(values)) for name, values in tasks.items()
+    ]
+
+    def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
+        def encode(sentences: Sequence[str]) -> np.ndarray:
+            embeddings: np.ndarray = encoder.encode(list(sentences), show_progress_bar=False, batch_size=128)
+            return embeddings
+
+        scores = [score for task, options in checked for score in task.evaluate(encode, options)]
+        named = {f"{DEVELOPMENT_SCORE}/{score.task}/{score.subset}": score.value for score in scores}
+        return {**named, DEVELOPMENT_SCORE: average_main_scores(scores)}
+
+    return evaluate
+
+
+def read_table(path: Path) -> Tensor:
+    """Read entity embeddings: a safetensors file with one matrix, as single precision.
+
+    Raises:
+        EaseError: If the file is missing or holds something else.
+    """
+    try:
+        with safe_open(path, framework="pt") as tensors:
+            names = list(tensors.keys())
+            if len(names) != 1:
+                raise EaseError(f"Entity embeddings {path}: expected one tensor, found {len(names)}.")
+            table: Tensor = tensors.get_tensor(names[0])
+    except (OSError, SafetensorError) as error:
+        raise EaseError(f"Entity embeddings {path} are not a safetensors file: {error}") from error
+    if table.ndim != 2:
+        raise EaseError(f"Entity embeddings {path}: expected a matrix, found the shape {tuple(table.shape)}.")
+    return table.float()
+
+
+def _finished(job: TrainingJob, processes: int) -> TrainingResult:
+    """Read the result that has just been written."""
+    result = _read_result(job.folder, fingerprint_of(job, processes))
+    if result is None:
+        raise RuntimeError(f"{job.folder} holds no result of the training that has just ended.")
+    return result
+
+
+def _write_job(job: TrainingJob) -> None:
+    """Describe the job in its folder."""
+    try:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        (job.folder / "job.json").write_text(job.model_dump_json(indent=2), encoding="utf-8")
+    except OSError as error:
+        raise EaseError(
+            f"Training folder {job.folder} cannot be written ({error.strerror}): choose another one."
+        ) from error
+
+
+def _check(job: TrainingJob, options: BaseModel) -> None:
+    if get_method(job.method).needs_entities(options) and (job.vocabulary is None or job.table is None):
+        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
+
+
+def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
+    """Load the encoder and make what is trained beside it."""
+    encoder = load_encoder(job.encoder, job.pooling, job.training.seed)
+    longest = encoder.max_seq_length
+    if longest is not None and job.training.max_tokens > longest:
+        raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder takes {longest} at most.")
+    method = get_method(job.method)
+    table = read_table(job.table) if job.table is not None and method.needs_entities(options) else None
+    if table is not None and job.vocabulary is not None:
+        entities = count_rows(job.vocabulary)
+        if entities != len(table):
+            raise EaseError(
+                f"{job.vocabulary} has {entities} entities and {job.table} {len(table)} rows: row i of the embeddings is "
+                "entity i of the vocabulary, so make both in one run."
+            )
+    return TrainingModel(
+        encoder,
+        training_head(encoder, job.pooling, job.training.seed),
+        method.build(options, embedding_dimension(encoder), table),
+    )
+
+
+def _finish(
+    job: TrainingJob,
+    options: BaseModel,
+    model: TrainingModel,
+    best: BestModel,
+    progress: Progress,
+    fingerprint: str,
+) -> None:
+    """Publish the best model with its card, write the result, and drop the checkpoints."""
+    history = read_metrics(job.folder / "metrics.jsonl")
+    steps = int(history[-1]["step"])
+    card = None
+    if job.card is not None:
+        card = model_card(
+            job.card,
+            method=job.method,
+            parameters={"method": options.model_dump(), "training": job.training.model_dump()},
+            scores=[] if best.score is None else [("development (selects the model)", best.score)],
+            embedding=f"Embeddings of {embedding_dimension(model.encoder)} dimensions, kept after step {best.step}.",
+        )
+    best.publish(job.folder / "model", card)
+    result = TrainingResult(
+        model=job.folder / "model",
+        steps=steps,
+        best_step=best.step,
+        best_score=best.score,
+        seconds=progress.seconds,
+        pairs_per_second=steps * job.training.batch_size / progress.seconds,
+        history=history,
+    )
+    aside = job.folder / ".result.json.part"
+    text = json.dumps({"fingerprint": fingerprint, "result": result.model_dump(mode="json")})
+    aside.write_text(text, encoding="utf-8")
+    os.replace(aside, job.folder / "result.json")
+    shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
+
+
+def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
+    """Read the result of this very training, if it has come to its end."""
+    path = folder / "result.json"
+    if not path.exists():
+        return None
+    written = json.loads(path.read_text(encoding="utf-8"))
+    if written["fingerprint"] != fingerprint or not (folder / "model").is_dir():
+        return None
+    return TrainingResult.model_validate(written["result"])
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Keep two trainings from working in one folder; the system lifts the lock even of a killed one."""
+    if process_rank():
+        yield
+        return
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise EaseError(
+                f"Another training is at work in {folder}: wait for it or stop it, or choose another folder."
+            ) from error
+        yield

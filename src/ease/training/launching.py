@@ -1,0 +1,133 @@
+"""Starting the processes of a training on this machine, and passing on what they report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import ease
+from ease.errors import EaseError
+from ease.training.interruption import LAUNCHER_VARIABLE, StopRequest, TrainingInterrupted, stop_requests
+from ease.training.progress import Report, read_metrics
+
+POLL_SECONDS = 0.3
+"""How often the processes and their values are looked at."""
+
+GRACE_SECONDS = 120.0
+"""Time for the processes to leave a checkpoint when they are asked to stop."""
+
+INTERRUPTED = 75
+"""Exit status of a process that stopped on demand after a checkpoint (EX_TEMPFAIL: try again)."""
+
+
+def launch(folder: Path, processes: int, report: Report | None) -> None:
+    """Run the job of a folder in several processes, as torchrun would on one machine.
+
+    Raises:
+        TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
+        EaseError: If a process fails.
+    """
+    failure_file(folder).unlink(missing_ok=True)
+    with stop_requests() as stop, _started(folder, processes) as workers:
+        metrics = _Metrics(folder / "metrics.jsonl", report)
+        deadline = float("inf")
+        while any(worker.poll() is None for worker in workers):
+            time.sleep(POLL_SECONDS)
+            metrics.pass_on()
+            if deadline == float("inf") and (stop or any(worker.poll() for worker in workers)):
+                deadline = time.monotonic() + GRACE_SECONDS
+                _signal(workers, signal.SIGTERM)
+            if time.monotonic() > deadline:
+                _signal(workers, signal.SIGKILL)
+        metrics.pass_on()
+    _raise_for(workers, stop, folder)
+
+
+def failure_file(folder: Path) -> Path:
+    """Where a process leaves the message of its failure for the one that started it."""
+    return folder / "failure.txt"
+
+
+class _Metrics:
+    """Values that the first process writes to its file, passed on once each."""
+
+    def __init__(self, path: Path, report: Report | None) -> None:
+        self._path = path
+        self._report = report
+        self._known = read_metrics(path)
+
+    def pass_on(self) -> None:
+        """Report what is new; a resumed training begins by dropping what its checkpoint had not seen."""
+        lines = read_metrics(self._path)
+        same = [first == second for first, second in zip(self._known, lines, strict=False)]
+        common = same.index(False) if False in same else len(same)
+        self._known = lines
+        for line in lines[common:]:
+            if self._report is not None:
+                self._report(
+                    int(line["step"]), {name: value for name, value in line.items() if name != "step"}
+                )
+
+
+@contextmanager
+def _started(folder: Path, processes: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Start the processes, none of which outlives the block."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    threads = max(1, (os.cpu_count() or 1) // processes)
+    # The processes need this very package, wherever it was imported from.
+    search = [str(Path(ease.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        "OMP_NUM_THREADS": str(threads),
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, search)),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(processes),
+        "LOCAL_WORLD_SIZE": str(processes),
+        LAUNCHER_VARIABLE: str(os.getpid()),
+    }
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "ease.training", str(folder)],
+            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            start_new_session=True,  # a Ctrl-C reaches the launcher alone, which passes it on
+        )
+        for rank in range(processes)
+    ]
+    try:
+        yield workers
+    finally:
+        _signal(workers, signal.SIGKILL)
+        for worker in workers:
+            worker.wait()
+
+
+def _signal(workers: list[subprocess.Popen[bytes]], number: signal.Signals) -> None:
+    for worker in workers:
+        if worker.poll() is None:
+            worker.send_signal(number)
+
+
+def _raise_for(workers: list[subprocess.Popen[bytes]], stop: StopRequest, folder: Path) -> None:
+    """Turn the processes' ends into an exception, unless all went well."""
+    statuses = [worker.returncode for worker in workers]
+    if not any(statuses):
+        return
+    failure = failure_file(folder)
+    message = failure.read_text(encoding="utf-8").strip() if failure.exists() else ""
+    if INTERRUPTED in statuses and stop:
+        raise TrainingInterrupted(message, stop.signal_number)
+    raise EaseError(
+        message
+        or f"A training process ended with status {next(filter(None, statuses))}; its own messages are above. The "
+        f"same command goes on from the last checkpoint in {folder / 'checkpoints'}, if there is one."
+    )

@@ -1,0 +1,60 @@
+"""The optimisers: AdamW for the encoder, row-sparse Adam for the entity table."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import AdamW, Optimizer, SparseAdam
+
+from ease.training.model import TrainingModel
+from ease.training.options import TrainingOptions
+
+
+def rate_share(step: int, steps: int, warmup: float) -> float:
+    """Share of the peak learning rate at a step: a linear rise, then linear decay towards 0."""
+    rise = round(warmup * steps)
+    return (step + 1) / (rise + 1) if step < rise else (steps - step) / (steps - rise)
+
+
+class Optimizers:
+    """AdamW over what has dense gradients and `SparseAdam` over the rows of the entity table, stepped together."""
+
+    def __init__(self, model: TrainingModel, options: TrainingOptions) -> None:
+        """Make the optimisers of a model; weight decay is for matrices alone."""
+        self._options = options
+        self._parameters = [weights for weights in model.parameters() if weights.requires_grad]
+        matrices = [weights for weights in self._parameters if weights.ndim > 1]
+        vectors = [weights for weights in self._parameters if weights.ndim <= 1]
+        groups = [
+            {"params": matrices, "weight_decay": options.weight_decay},
+            {"params": vectors, "weight_decay": 0.0},
+        ]
+        self.by_name: dict[str, Optimizer] = {"encoder": AdamW(groups, lr=options.learning_rate, fused=True)}
+        self._peaks = {"encoder": options.learning_rate}
+        self._table = model.method.table
+        if self._table is not None:
+            peak = options.entity_learning_rate or options.learning_rate
+            self.by_name["entities"] = SparseAdam([self._table.weight], lr=peak)
+            self._peaks["entities"] = peak
+
+    def set_rates(self, share: float) -> dict[str, float]:
+        """Set the learning rates to a share of their peaks, and return them by name."""
+        rates = {name: peak * share for name, peak in self._peaks.items()}
+        for name, optimizer in self.by_name.items():
+            for group in optimizer.param_groups:
+                group["lr"] = rates[name]
+        return rates
+
+    def step(self) -> Tensor:
+        """Clip the gradients, apply and drop them; returns their norm before clipping."""
+        clipped = list(self._parameters)
+        if self._table is not None:
+            clipped.append(self._table.reduce_gradient())
+        norm = clip_grad_norm_(clipped, self._options.max_gradient_norm or torch.inf)
+        if self._table is not None:
+            self._table.set_sparse_gradient()
+        for optimizer in self.by_name.values():
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        return norm

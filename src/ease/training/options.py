@@ -1,0 +1,102 @@
+"""What a training is told: its parameters, its job, and what it gives back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ease.encoder import PoolingName
+from ease.errors import EaseError
+from ease.model_card import ModelCardData
+
+
+class TrainingOptions(BaseModel):
+    """Parameters of the training loop, the same for every method."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    batch_size: int = Field(128, ge=2, description="pairs a step, over all processes together")
+    learning_rate: float = Field(3e-5, gt=0, description="of AdamW at its peak")
+    entity_learning_rate: float | None = Field(
+        None, gt=0, description="of the entity table; null: `learning_rate`"
+    )
+    epochs: int = Field(1, ge=1, description="passes over the pairs")
+    steps: int | None = Field(None, ge=1, description="steps in all; null: as `epochs` says")
+    max_tokens: int = Field(
+        32, ge=3, description="tokens of a sentence, special ones included; longer is cut"
+    )
+    warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the rate rises linearly")
+    weight_decay: float = Field(0.0, ge=0, description="of AdamW, for weight matrices alone")
+    max_gradient_norm: float | None = Field(
+        1.0, gt=0, description="gradients are scaled down to it; null: never"
+    )
+    evaluate_every: int = Field(250, ge=1, description="steps between evaluations on the development tasks")
+    checkpoint_every: int = Field(250, ge=1, description="steps between checkpoints")
+    report_every: int = Field(10, ge=1, description="steps that a reported loss averages")
+    precision: Literal["auto", "bf16", "fp32"] = Field(
+        "auto", description="auto: bf16 on GPUs that have it, else fp32"
+    )
+    device: Literal["auto", "cpu"] = Field("auto", description="auto: the GPU if there is one")
+    processes: int = Field(
+        1, ge=1, description="processes to start, one a GPU; under torchrun its own number counts"
+    )
+    threads: int | None = Field(None, ge=1, description="CPU threads a process; null: as torch is set")
+    length_chunks: int = Field(
+        4, ge=1, description="parts that a batch is encoded in, sorted by length; 1: padded whole"
+    )
+    seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
+
+    @model_validator(mode="after")
+    def _divide_batch(self) -> TrainingOptions:
+        if self.batch_size % self.processes:
+            raise EaseError(
+                f"`batch_size` {self.batch_size} cannot be shared by {self.processes} `processes`: make it a multiple."
+            )
+        return self
+
+
+class TrainingJob(BaseModel):
+    """All that a training needs, as a file that several processes can read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    folder: Path = Field(
+        description="where the training works: checkpoints, metrics and at its end the model"
+    )
+    pairs: Path = Field(description="training pairs: a Parquet file or a folder of them")
+    encoder: str = Field(description="the encoder to start from: a folder or a hub name")
+    pooling: PoolingName | None = Field(None, description="null: as the encoder was saved")
+    method: str = Field(description="a training method: the name of its file")
+    method_options: dict[str, Any] = Field({}, description="the method's parameters")
+    training: TrainingOptions = Field(TrainingOptions(), description="the loop's parameters")
+    vocabulary: Path | None = Field(
+        None, description="entity vocabulary (Parquet), for methods with entities"
+    )
+    table: Path | None = Field(
+        None, description="entity embeddings in the vocabulary's rows: safetensors, one tensor"
+    )
+    development: dict[str, dict[str, Any]] = Field(
+        {},
+        description="evaluation tasks that select the best model, with their options; none: the last is kept",
+    )
+    card: ModelCardData | None = Field(None, description="what the model card tells beside the training")
+
+
+class TrainingResult(BaseModel):
+    """What came of a training."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Path = Field(description="folder of the model kept, in sentence-transformers form")
+    steps: int = Field(description="steps trained")
+    best_step: int = Field(description="the step after which the model was kept")
+    best_score: float | None = Field(
+        description="its development score in points; null without development tasks"
+    )
+    seconds: float = Field(description="spent on training steps, over all sittings")
+    pairs_per_second: float = Field(
+        description="of training steps alone, without evaluations and checkpoints"
+    )
+    history: list[dict[str, float]] = Field(description="reported values, each with its `step`")

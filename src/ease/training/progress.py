@@ -1,0 +1,153 @@
+"""What a running training shows and keeps: a progress bar, reported values, their file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from ease.distributed import average, process_rank
+from ease.errors import EaseError
+from ease.methods import TOTAL
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[int, dict[str, float]], None]
+"""Takes a step and its values by name; called in the first process alone."""
+
+
+class Progress:
+    """Averages the loss terms of some steps, and reports them with the rates of learning and of work."""
+
+    def __init__(
+        self, folder: Path, steps: int, batch_size: int, report_every: int, report: Report | None
+    ) -> None:
+        """Prepare for a training of so many steps in all.
+
+        Args:
+            folder: Holds the file of reported values, metrics.jsonl.
+            steps: Last step.
+            batch_size: Pairs a step.
+            report_every: Steps that a report averages.
+            report: Called with every report.
+        """
+        self._file = folder / "metrics.jsonl"
+        self._steps = steps
+        self._batch_size = batch_size
+        self._report_every = report_every
+        self._report = report
+        self._sums: dict[str, Tensor] = {}
+        self._window = 0
+        self._window_seconds = 0.0
+        self.seconds = 0.0
+        self._since = time.perf_counter()
+        self._bar: tqdm[Any] | None = None
+
+    def start(self, step: int, state: dict[str, Any] | None) -> None:
+        """Begin after a step: with an empty file, or as a checkpoint left it."""
+        if state is not None:
+            self._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
+            self._window, self.seconds = state["window"], state["seconds"]
+        if process_rank():
+            return
+        kept = [line for line in read_metrics(self._file) if line["step"] <= step] if state else []
+        write_metrics(self._file, kept)
+        # Redirected output gets a line now and then instead of one a tenth of a second.
+        interval = 0.2 if sys.stderr.isatty() else 10.0
+        self._bar = tqdm(total=self._steps, initial=step, desc="training", unit="step", mininterval=interval)
+        self._since = time.perf_counter()
+
+    def __enter__(self) -> Progress:
+        """Count time from here."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def add(self, step: int, terms: dict[str, Tensor], values: dict[str, float]) -> None:
+        """Count a step, and report if it ends a window.
+
+        Raises:
+            EaseError: If the loss is no longer a number.
+        """
+        for name, term in terms.items():
+            value = term.detach()
+            self._sums[name] = self._sums[name].to(value.device) + value if name in self._sums else value
+        self._window += 1
+        if self._bar is not None:
+            self._bar.update()
+        if step % self._report_every == 0 or step == self._steps:
+            self._report_window(step, values)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps: the sums of a window cut in two."""
+        self.pause()
+        sums = {name: float(value) for name, value in self._sums.items()}
+        return {"sums": sums, "window": self._window, "seconds": self.seconds}
+
+    def pause(self) -> None:
+        """Stop counting time, before an evaluation or a checkpoint."""
+        now = time.perf_counter()
+        self._window_seconds += now - self._since
+        self.seconds += now - self._since
+        self._since = now
+
+    def resume(self) -> None:
+        """Count time again."""
+        self._since = time.perf_counter()
+
+    def publish(self, step: int, values: dict[str, float]) -> None:
+        """Report values, and add them to the file."""
+        if process_rank():
+            return
+        with self._file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"step": step, **values}) + "\n")
+        if self._report is not None:
+            self._report(step, values)
+
+    def _report_window(self, step: int, values: dict[str, float]) -> None:
+        means = {
+            name: float(average(value.clone())) / self._window for name, value in sorted(self._sums.items())
+        }
+        self.pause()
+        pairs = self._window * self._batch_size
+        rate = pairs / self._window_seconds if self._window_seconds else 0.0
+        self._sums, self._window, self._window_seconds = {}, 0, 0.0
+        if not math.isfinite(means[TOTAL]):
+            raise EaseError(
+                f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower `learning_rate`, or "
+                "raise the temperature. The best model until here stays in its folder."
+            )
+        if self._bar is not None:
+            self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
+        self.publish(step, {**means, **values, "pairs_per_second": rate})
+
+
+def read_metrics(path: Path) -> list[dict[str, float]]:
+    """Read reported values; a last line that a kill cut short is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def write_metrics(path: Path, lines: list[dict[str, float]]) -> None:
+    """Replace the file of reported values whole."""
+    aside = path.with_name(f".{path.name}.part")
+    aside.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    os.replace(aside, path)

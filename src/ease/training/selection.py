@@ -1,0 +1,97 @@
+"""Keeping the model that scores best on the development tasks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+
+from ease.encoder import save_encoder
+from ease.training.checkpoints import written_whole
+from ease.training.model import TrainingModel
+
+Evaluate = Callable[[SentenceTransformer], dict[str, float]]
+"""Scores an encoder; the value under `DEVELOPMENT_SCORE` selects the best model."""
+
+DEVELOPMENT_SCORE = "development"
+
+
+class BestModel:
+    """The best model so far, in a folder of its own; of equal scores the first one stays."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start without a model; those of an interrupted training in the folder wait for `restore`."""
+        self._folder = folder
+        self.step = 0
+        self.score: float | None = None
+
+    def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
+        """Save the model if its score is the best yet; without scores the last model is the best."""
+        if score is not None and self.score is not None and score <= self.score:
+            return
+        self.step, self.score = step, score
+        with written_whole(self.path) as aside:
+            save_encoder(model.encoder, aside)
+            save_training_parts(model, aside / "training")
+
+    @property
+    def path(self) -> Path:
+        """Folder of the best model."""
+        return self._folder / f"best-{self.step:08d}"
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"best_step": self.step, "best_score": self.score}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.step, self.score = state["best_step"], state["best_score"]
+
+    def prune(self) -> None:
+        """Remove all but the best model; only once a checkpoint remembers which one that is."""
+        for other in self._folder.glob("best-*"):
+            if other != self.path:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def publish(self, target: Path, card: str | None) -> None:
+        """Rename the best model, with its model card."""
+        if card is not None:
+            (self.path / "README.md").write_text(card, encoding="utf-8")
+        shutil.rmtree(target, ignore_errors=True)
+        self.path.replace(target)
+        self.prune()
+
+
+def save_training_parts(model: TrainingModel, folder: Path) -> None:
+    """Save what is trained beside the encoder: the entity table, its projection, the train-time MLP."""
+    parts = {
+        **{f"method.{name}": value for name, value in model.method.state_dict().items()},
+        **{f"head.{name}": value for name, value in model.head.state_dict().items()},
+    }
+    if not parts:
+        return
+    folder.mkdir(parents=True)
+    save_file({name: value.contiguous() for name, value in parts.items()}, folder / "parts.safetensors")
+    options = getattr(model.method, "options", None)
+    method = {"method": type(model.method).__module__.rpartition(".")[2]}
+    if options is not None:
+        method["options"] = options.model_dump(mode="json")
+    (folder / "method.json").write_text(json.dumps(method, indent=2), encoding="utf-8")
+
+
+def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
+    """Evaluate the encoder without dropout, leaving modes and random states as they were."""
+    device = next(model.parameters()).device
+    devices = [device] if device.type == "cuda" else []
+    model.eval()
+    try:
+        with torch.random.fork_rng(devices=devices), torch.inference_mode():
+            return evaluate(model.encoder)
+    finally:
+        model.train()
