@@ -108,7 +108,8 @@ def _languages(territory: str) -> list[Entity]:
     return [
         Entity("language", code)
         for code, use in spoken.items()
-        if "_" not in code and (use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS)
+        if "_" not in code
+        and (use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS)
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from random import Random
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from ease.wikimedia.sample.facts import Entity, Fact, World
 from ease.wikimedia.sample.options import SampleOptions
 from ease.wikimedia.sample.phrases import Phrasebook, Statement
 
-MOST_PER_OBJECT: dict[str, int] = {"pays": 2, "speaks": 3}
+MOST_PER_OBJECT: dict[str, int] = {"pays": 3, "speaks": 4}
 """Kept-out facts that may share a currency or a language, so that widespread ones do not make up the test."""
 
 
@@ -63,7 +64,9 @@ def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: Sample
     facts = [f for f in world.facts if f.relation in MOST_PER_OBJECT and {f.subject, f.object} <= usable]
     random.shuffle(facts)
     graded = _draw_graded(facts, options.graded_territories)
-    parallel = _draw_parallel([f for f in facts if not any(f in pair for pair in graded)], options.parallel_facts)
+    parallel = _draw_parallel(
+        [f for f in facts if not any(f in pair for pair in graded)], options.parallel_facts
+    )
     if len(parallel) < options.parallel_facts or len(graded) < options.graded_territories:
         raise EaseError(
             f"A sample of {options.territories} territories has {len(parallel)} of parallel_facts="
@@ -122,36 +125,35 @@ def word_parallel(
 
 
 def word_graded(held_out: HeldOut, english: Phrasebook, pairs: int, seed: int) -> list[GradedPair]:
-    """Word English pairs, as many of each score as far as the kept-out facts allow."""
+    """Word English pairs, as many of each score.
+
+    Raises:
+        EaseError: If the kept-out facts do not give so many different pairs.
+    """
     random = Random(f"graded {seed}")
-    rows: dict[tuple[str, str], GradedPair] = {}
-    for attempt in range(pairs * 20):
-        score = attempt % 6
-        drawn = _draw_pair(held_out.graded, score, random)
-        if drawn is not None:
-            texts = _word_pair(drawn, english, random)
-            if texts[0] != texts[1] and texts not in rows and texts[::-1] not in rows:
-                rows[texts] = GradedPair(*texts, float(score))
-        if len(rows) == pairs:
-            break
+    rows: dict[frozenset[str], GradedPair] = {}
+    for number in range(pairs):
+        score = number % 6
+        for _ in range(1000):
+            drawn = _draw_pair(held_out.graded, score, random)
+            first, second = (english.say(statement, random.randrange(1_000_000)).text for statement in drawn)
+            if first != second and frozenset((first, second)) not in rows:
+                rows[frozenset((first, second))] = GradedPair(first, second, float(score))
+                break
+        else:
+            raise EaseError(
+                f"The facts of {len(held_out.graded)} territories do not give {pairs} graded pairs: lower "
+                "`graded_pairs` or raise `graded_territories`."
+            )
     return list(rows.values())
-
-
-def _word_pair(
-    pair: tuple[Statement, Statement], english: Phrasebook, random: Random
-) -> tuple[str, str]:
-    first, second = (english.say(statement, random.randrange(1_000_000)).text for statement in pair)
-    return first, second
 
 
 def _draw_pair(
     graded: Sequence[tuple[Fact, Fact]], score: int, random: Random
-) -> tuple[Statement, Statement] | None:
-    """Draw two statements whose likeness has a score, or nothing where the draw does not have it."""
-    (pays, speaks), (other_pays, other_speaks) = random.sample(graded, 2)
-    relation = random.randrange(2)
-    fact = (pays, speaks)[relation]
-    other = (other_pays, other_speaks)[relation]
+) -> tuple[Statement, Statement]:
+    """Draw two statements that are as alike as a score says."""
+    (pays, speaks), (_, other_speaks) = random.sample(graded, 2)
+    fact = random.choice((pays, speaks))
     match score:
         case 5:
             return _tell(fact), _tell(fact)
@@ -159,12 +161,24 @@ def _draw_pair(
             return Statement("pays_speaks", (pays.subject, pays.object, speaks.object)), _tell(fact)
         case 3:
             return _tell(pays), _tell(speaks)
-        case 2:
-            return (_tell(fact), _tell(other)) if fact.object == other.object else None
-        case 1:
-            return (_tell(fact), _tell(other)) if fact.object != other.object else None
+        case 2 | 1:
+            return _draw_two_facts(graded, score == 2, random)
         case _:
             return _tell(pays), _tell(other_speaks)
+
+
+def _draw_two_facts(
+    graded: Sequence[tuple[Fact, Fact]], same_object: bool, random: Random
+) -> tuple[Statement, Statement]:
+    """Draw the same relation of two territories, to the same object or to different ones."""
+    couples = [
+        (fact, other)
+        for pair, other_pair in combinations(graded, 2)
+        for fact, other in zip(pair, other_pair, strict=True)
+        if (fact.object == other.object) is same_object
+    ]
+    fact, other = random.choice(couples)
+    return _tell(fact), _tell(other)
 
 
 def _tell(fact: Fact) -> Statement:

@@ -136,13 +136,14 @@ def make_phrasebook(wiki: WikiNames) -> Phrasebook:
     """Join a language's templates with its names."""
     content = read_templates(wiki.language)
     articles = {
-        Entity(kind, code): article
+        Entity(kind, code): f"{article} "
         for kind, by_article in content.get("articles", {}).items()
         for article, codes in by_article.items()
         for code in codes.split()
     }
     templates = {
-        frame: tuple(_split(line) for line in lines.splitlines()) for frame, lines in content["frames"].items()
+        frame: tuple(_split(line) for line in lines.splitlines())
+        for frame, lines in content["frames"].items()
     }
     return Phrasebook(
         wiki.language, wiki, content["words"], content["headings"], content["notes"], articles, templates

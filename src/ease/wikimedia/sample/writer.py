@@ -1,0 +1,186 @@
+"""The sample wiki as files, written whole or not at all and reused where they already lie."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import babel
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ease.errors import EaseError
+from ease.languages import PAPER_LANGUAGES, check_languages
+from ease.wikimedia.sample.dump_files import dump_name, write_dump
+from ease.wikimedia.sample.held_out import GradedPair, ParallelSentence, word_graded, word_parallel
+from ease.wikimedia.sample.options import SampleOptions
+from ease.wikimedia.sample.site import read_site
+from ease.wikimedia.sample.wiki import Sample, prepare_sample, write_pages
+from ease.wikimedia.sample.wikidata_dump import WIKIDATA_NAME, write_wikidata
+
+logger = logging.getLogger(__name__)
+
+_MANIFEST = "manifest.json"
+_SOURCES = ("*.py", "*.yml", "templates/*.yml")
+_PARALLEL = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
+_GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
+
+
+@dataclass(frozen=True)
+class SampleFiles:
+    """Where the parts of a sample lie.
+
+    Attributes:
+        folder: The folder of all of them.
+        wikipedia: The folder of the Wikipedia dumps.
+        wikidata: The Wikidata dump.
+        parallel: Kept-out facts in every language: fact_id, language, text.
+        graded: Kept-out English pairs: sentence1, sentence2, score.
+    """
+
+    folder: Path
+
+    @property
+    def wikipedia(self) -> Path:
+        """The folder of the Wikipedia dumps."""
+        return self.folder / "wikipedia"
+
+    @property
+    def wikidata(self) -> Path:
+        """The Wikidata dump."""
+        return self.folder / WIKIDATA_NAME
+
+    @property
+    def parallel(self) -> Path:
+        """The parallel sentences."""
+        return self.folder / "parallel.parquet"
+
+    @property
+    def graded(self) -> Path:
+        """The graded pairs."""
+        return self.folder / "graded.parquet"
+
+
+def write_sample(
+    folder: Path, languages: Sequence[str] = PAPER_LANGUAGES, options: SampleOptions | None = None
+) -> SampleFiles:
+    """Write the sample wiki below a folder, in a folder of its own named by what it is made from.
+
+    Args:
+        folder: Where samples lie; made where needed.
+        languages: Wikis to write, of the 18.
+        options: Size and seed.
+
+    Raises:
+        EaseError: A language has no templates, the options do not fit together, or the folder cannot be
+            written.
+    """
+    options = options or SampleOptions()
+    _check(languages)
+    files = SampleFiles(folder / f"sample-{_key(languages, options)}")
+    if _is_whole(files.folder):
+        logger.info("The sample wiki lies whole in %s", files.folder)
+        return files
+    sample = prepare_sample(options)
+    try:
+        aside = folder / f".{files.folder.name}.{os.getpid()}-{uuid4().hex}"
+        aside.mkdir(parents=True)
+        try:
+            _write_files(SampleFiles(aside), sample, languages)
+            _put_in_place(aside, files.folder)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise EaseError(
+            f"The sample wiki cannot be written to {folder}: {error.strerror or error}. Give another "
+            "`sample_folder`, or make room and allow writing there."
+        ) from error
+    logger.info("Wrote the sample wiki in %d languages to %s", len(languages), files.folder)
+    return files
+
+
+def _check(languages: Sequence[str]) -> None:
+    check_languages(languages)
+    missing = [language for language in languages if language not in PAPER_LANGUAGES]
+    if missing:
+        raise EaseError(
+            f"The sample wiki has no templates for {', '.join(missing)}; it speaks "
+            f"{', '.join(PAPER_LANGUAGES)}. Take those, or give dumps of your own."
+        )
+
+
+def _key(languages: Sequence[str], options: SampleOptions) -> str:
+    """A checksum of all that the bytes depend on: languages, options, this package's files, CLDR's version."""
+    checksum = hashlib.blake2b(digest_size=6)
+    content = {"languages": sorted(languages), "options": options.model_dump(), "babel": babel.__version__}
+    checksum.update(json.dumps(content, sort_keys=True).encode())
+    package = Path(__file__).parent
+    for pattern in _SOURCES:
+        for path in sorted(package.glob(pattern)):
+            checksum.update(path.read_bytes())
+    return checksum.hexdigest()
+
+
+def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -> None:
+    options = sample.options
+    files.wikipedia.mkdir()
+    for language in languages:
+        pages = write_pages(sample, language)
+        path = files.wikipedia / dump_name(language)
+        write_dump(path, read_site(language), pages, options.pages_per_stream)
+    write_wikidata(files.wikidata, sample.world, sample.books)
+    parallel = word_parallel(sample.held_out, sample.books, languages, options.seed)
+    _write_table(files.parallel, parallel, _PARALLEL)
+    graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
+    _write_table(files.graded, graded, _GRADED)
+    checksums = {
+        path.relative_to(files.folder).as_posix(): _checksum(path)
+        for path in sorted(files.folder.rglob("*"))
+        if path.is_file()
+    }
+    manifest = {"languages": list(languages), "options": options.model_dump(), "checksums": checksums}
+    (files.folder / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
+    for path in files.folder.rglob("*"):
+        _flush(path)
+
+
+def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], schema: pa.Schema) -> None:
+    pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], schema=schema), path)
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    """Bring a file or a folder to the disk, so that the rename cannot outrun its content."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a sample lies there with all of its files as they were written."""
+    try:
+        checksums = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["checksums"]
+        return all(_checksum(folder / name) == checksum for name, checksum in checksums.items())
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _put_in_place(aside: Path, folder: Path) -> None:
+    """Rename the finished folder; where another run was first, its equal sample stays."""
+    if folder.exists() and not _is_whole(folder):
+        shutil.rmtree(folder)
+    if not folder.exists():
+        os.replace(aside, folder)
