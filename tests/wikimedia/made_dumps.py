@@ -6,8 +6,12 @@ import bz2
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from ease.wikimedia.dumps import DumpFile, Shard, split_into_shards
+from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.pages import Page, PageTally, iterate_pages
 from ease.wikimedia.streams import compression_of
 
@@ -24,6 +28,7 @@ HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/"
   </siteinfo>
 """
 TAIL = "</mediawiki>\n"
+ONE = IngestOptions(workers=1)
 
 
 def make_page(
@@ -90,3 +95,13 @@ def read_all(dump: DumpFile, bytes_per_shard: int = 1 << 40) -> tuple[list[Page]
         tallies.append(PageTally())
         pages.extend(iterate_pages(shard, tally=tallies[-1]))
     return pages, tallies
+
+
+def rows(paths: list[Path]) -> list[dict[str, Any]]:
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]
+
+
+def made(folder: Path, *pages: str, language: str = "en", name: str = "made") -> DumpFile:
+    """A plain dump of pages."""
+    path = folder / f"{language}wiki-{name}-pages-articles.xml"
+    return as_dump(path, make_export(pages, language).encode(), language)

@@ -1,0 +1,130 @@
+"""Parts appear whole or not at all, and are made once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps import DumpFile, find_dumps
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from tests.wikimedia.made_dumps import (
+    ONE,
+    article,
+    made,
+)
+
+
+def test_an_unchanged_shard_is_parsed_once(tmp_path: Path) -> None:
+    dump = made(tmp_path, article(1))
+    first = ingest_wikipedia([dump], ONE, tmp_path / "parts")
+    written = first.sentences[0].stat().st_mtime_ns
+    moved = DumpFile(
+        dump.path.rename(tmp_path / "enwiki-moved-pages-articles.xml"), "en", "20240101", "plain"
+    )
+    again = ingest_wikipedia([moved], ONE, tmp_path / "parts")
+    assert again.sentences == first.sentences
+    assert again.sentences[0].stat().st_mtime_ns == written
+    for change in ({"splitter": "icu"}, {"max_page_bytes": 10_000}):
+        other = ingest_wikipedia([moved], IngestOptions(workers=1, **change), tmp_path / "parts")
+        assert other.sentences != first.sentences
+    assert (
+        ingest_wikipedia([made(tmp_path, article(2))], ONE, tmp_path / "parts").sentences != first.sentences
+    )
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), IngestOptions(workers=1), Path(sys.argv[2]))
+"""
+
+
+def test_after_a_kill_in_the_middle_of_writing_the_next_run_goes_on(test_data: Path, tmp_path: Path) -> None:
+    source = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2"))
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(source), str(tmp_path)])
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    (half_written,) = (tmp_path / "en").iterdir()
+    assert half_written.name.startswith(".")
+    parts = ingest_wikipedia(find_dumps(source, ["en"]), ONE, tmp_path)
+    assert parts.counts["en"]["articles"] == 106
+    assert [path.parent for path in parts.sentences] == list((tmp_path / "en").iterdir())
+
+
+def test_parts_that_another_run_is_writing_are_left_alone(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from ease.wikimedia.parts import whole_folder\n"
+        "with whole_folder(Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
+    )
+    arguments = [sys.executable, "-c", code, str(tmp_path / "parts/en/key")]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"locked\n"
+        ingest_wikipedia([made(tmp_path, article(1))], ONE, tmp_path / "parts")
+        assert len(list((tmp_path / "parts/en").glob(".key.*"))) == 1
+        other.communicate(b"")
+    assert (tmp_path / "parts/en/key").is_dir()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs more rights")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_named_and_nothing_half_written_stays(test_data: Path, small_disk: Path) -> None:
+    dumps = [
+        *find_dumps(test_data / "dumps", ["tr"]),
+        *find_dumps(test_data / "dumps" / "wikipedia" / "enwiki-mini*", ["en"]),
+    ]
+    with pytest.raises(
+        EaseError, match=rf"No space left for {small_disk}/en \(No space left on device\): free some"
+    ):
+        ingest_wikipedia(dumps, ONE, small_disk)
+    assert list((small_disk / "en").iterdir()) == []
+    assert ingest_wikipedia(dumps[:1], ONE, small_disk).counts["tr"]["articles"] == 1
+
+
+def test_a_limit_on_file_sizes_is_a_full_disk(test_data: Path, tmp_path: Path) -> None:
+    dumps = find_dumps(f"{test_data}/dumps/wikipedia/enwiki-mini*", ["en"])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(
+            EaseError, match=rf"No space left for {tmp_path}/en \({os.strerror(errno.EFBIG)}\)"
+        ):
+            ingest_wikipedia(dumps, ONE, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ingest_wikipedia(dumps, ONE, tmp_path).counts["en"]["articles"] == 24
+
+
+def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    dump = made(tmp_path, article(1))
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/parts")):
+        with pytest.raises(EaseError, match=rf"Cannot write to {folder}/en \(.*\): choose a folder"):
+            ingest_wikipedia([dump], ONE, folder)
