@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DO_NOT_TRACK", "true")
+# Said by libraries to each other's authors; nothing that a user of this project could act on.
+warnings.filterwarnings("ignore", "register_new_resolver\\(\\) is deprecated")
+warnings.filterwarnings("ignore", ".*Add type hints to the `predict` method")
+warnings.filterwarnings("ignore", ".*fetch_arrow_table\\(\\) is deprecated")
+warnings.filterwarnings("ignore", ".*future.infer_string")
 
 from ease.hooks import ConciseErrors, Provenance, Tracking  # noqa: E402
 

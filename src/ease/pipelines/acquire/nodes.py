@@ -52,8 +52,8 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
             "tells which entities are the same across them. Give a Wikidata JSON dump, or one language."
         )
     dumps = find_dumps(wikipedia, setting.languages)
-    for dump in dumps:
-        logger.info("%s: %s (dump date %s)", dump.language, dump.path, dump.dump_date or "unknown")
+    dates = sorted({dump.dump_date or "unknown" for dump in dumps})
+    logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
     wikidata_file = find_wikidata(wikidata) if wikidata else None
     return {
         "wikipedia": [
