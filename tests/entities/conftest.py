@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ibis
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ibis.backends.sql import SQLBackend
 
@@ -32,8 +34,15 @@ class Tables:
     def sentences(self, rows: Iterable[tuple[str, int, str, int, str, list[str]]]) -> pa.Table:
         """Rows of language, page_id, page_title, sentence_index, text and the targets of links."""
         link = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())])
-        keys = {"language": pa.string(), "page_id": pa.int64(), "page_title": pa.string(), "revision_id": pa.int64()}
-        schema = pa.schema({**keys, "sentence_index": pa.int32(), "text": pa.string(), "links": pa.list_(link)})
+        keys = {
+            "language": pa.string(),
+            "page_id": pa.int64(),
+            "page_title": pa.string(),
+            "revision_id": pa.int64(),
+        }
+        schema = pa.schema(
+            {**keys, "sentence_index": pa.int32(), "text": pa.string(), "links": pa.list_(link)}
+        )
         records: list[dict[str, Any]] = []
         for language, page, title, index, text, targets in rows:
             links = [{"start": 0, "end": len(text), "target": target} for target in targets]
@@ -43,7 +52,9 @@ class Tables:
 
     def redirects(self, rows: Iterable[tuple[str, str, str]]) -> pa.Table:
         """Rows of language, source and target."""
-        return self._table(rows, {"language": pa.string(), "source_title": pa.string(), "target_title": pa.string()})
+        return self._table(
+            rows, {"language": pa.string(), "source_title": pa.string(), "target_title": pa.string()}
+        )
 
     def sitelinks(self, rows: Iterable[tuple[int, str, str]]) -> pa.Table:
         """Rows of item, language and title."""
@@ -72,7 +83,9 @@ class Tables:
             for language in languages
             if rng.random() < 0.8
         ]
-        titles = {chosen: [title for _, language, title in sitelinks if language == chosen] for chosen in languages}
+        titles = {
+            chosen: [title for _, language, title in sitelinks if language == chosen] for chosen in languages
+        }
         sources = [f"R{number}" for number in range(40)]
         redirects = [
             (language, source, rng.choice([*sources, *titles[language], "Nowhere"]))
@@ -134,3 +147,21 @@ def engine(request: pytest.FixtureRequest) -> SQLBackend:
 def duckdb_engine() -> SQLBackend:
     """Ibis over DuckDB."""
     return ibis.duckdb.connect()
+
+
+@pytest.fixture(params=["parts", pytest.param("spark", marks=pytest.mark.spark)])
+def another_store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SQLBackend, Any]:
+    """An engine, and a way to store a table for it as many Parquet parts with the rows in another order."""
+    engine = ibis.duckdb.connect() if request.param == "parts" else request.getfixturevalue("spark_engine")
+
+    def store(table: pa.Table) -> ibis.Table:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        shuffled = table.take(sorted(range(len(table)), key=lambda row: row * 7919 % 101))
+        rows = len(table) // 7 + 1
+        for part in range(7):
+            pq.write_table(shuffled.slice(part * rows, rows), folder / f"{part}.parquet")
+        paths = sorted(str(path) for path in folder.iterdir())
+        return engine.read_parquet(paths if engine.name == "duckdb" else str(folder))
+
+    return engine, store

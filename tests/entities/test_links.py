@@ -32,7 +32,9 @@ def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> st
 
 def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
     """The links of a wiki resolved without any engine."""
-    redirects = {(row["language"], row["source_title"]): row["target_title"] for row in wiki.redirects.to_pylist()}
+    redirects = {
+        (row["language"], row["source_title"]): row["target_title"] for row in wiki.redirects.to_pylist()
+    }
     items = {(row["language"], row["title"]): row["qid"] for row in wiki.sitelinks.to_pylist()}
     resolved = []
     for row in wiki.sentences.to_pylist():
@@ -46,7 +48,9 @@ def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
 
 def test_links_equal_those_resolved_one_by_one(engine: SQLBackend, tables: Any) -> None:
     wiki = tables.wiki(seed=1)
-    resolved = resolve_links(*map(ibis.memtable, (wiki.sentences, wiki.redirects, wiki.sitelinks)), wiki.languages)
+    resolved = resolve_links(
+        *map(ibis.memtable, (wiki.sentences, wiki.redirects, wiki.sitelinks)), wiki.languages
+    )
     expected = resolve_one_by_one(wiki)
     assert rows(engine, resolved) == expected
     assert len(expected) > 100
@@ -79,7 +83,10 @@ def test_without_wikidata_a_title_is_an_entity(engine: SQLBackend, tables: Any) 
     sentences = tables.sentences([("en", 1, "Page", 0, "text", [*titles, "alias", "Page"])])
     redirects = tables.redirects([("en", "alias", "東京")])
     resolved = rows(engine, resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), None, ["en"]))
-    hashes = {title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1) for title in titles}
+    hashes = {
+        title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1)
+        for title in titles
+    }
     assert resolved == sorted(("en", 1, 0, title, -hashes[title]) for title in [*titles, "東京"])
     assert len(set(hashes.values())) == len(titles)
 
@@ -92,11 +99,18 @@ def test_without_wikidata_several_languages_are_refused(tables: Any) -> None:
 
 def test_summary_counts_links_and_those_resolved(engine: SQLBackend, tables: Any) -> None:
     sentences = tables.sentences(
-        [("en", 1, "P", 0, "s", ["A", "Dead", "A"]), ("en", 1, "P", 1, "s", []), ("ja", 2, "P", 0, "s", ["Dead"])]
+        [
+            ("en", 1, "P", 0, "s", ["A", "Dead", "A"]),
+            ("en", 1, "P", 1, "s", []),
+            ("ja", 2, "P", 0, "s", ["Dead"]),
+        ]
     )
     sitelinks = tables.sitelinks([(7, "en", "A"), (7, "ja", "あ")])
-    links = resolve_links(
-        *map(ibis.memtable, (sentences, tables.redirects([]), sitelinks)), ["en", "ja"]
+    links = resolve_links(*map(ibis.memtable, (sentences, tables.redirects([]), sitelinks)), ["en", "ja"])
+    assert rows(engine, summarize_links(ibis.memtable(sentences), links)) == [
+        ("en", 2, 3, 2),
+        ("ja", 1, 1, 0),
+    ]
+    assert Counter(rows(engine, links)) == {("en", 1, 0, "A", 7): 2}, (
+        "a link twice in a sentence is two links"
     )
-    assert rows(engine, summarize_links(ibis.memtable(sentences), links)) == [("en", 2, 3, 2), ("ja", 1, 1, 0)]
-    assert Counter(rows(engine, links)) == {("en", 1, 0, "A", 7): 2}, "a link twice in a sentence is two links"

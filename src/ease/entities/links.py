@@ -43,9 +43,7 @@ def resolve_links(
     chosen = sentences.filter(sentences.language.isin(list(languages)))
     linked = chosen.select("language", "page_id", "page_title", "sentence_index", link=chosen.links.unnest())
     written = linked.mutate(written=linked.link.target).drop("link")
-    followed = follow_redirects(redirects).rename(
-        written="source_title", followed="target_title"
-    )
+    followed = follow_redirects(redirects).rename(written="source_title", followed="target_title")
     routed = _left_join(written, followed, ["language", "written"])
     titled = routed.select(
         "language",

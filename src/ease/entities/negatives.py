@@ -120,7 +120,7 @@ def _rank_types(pairs: ir.Table, members: ir.Table, seed: int) -> ir.Table:
 def _first_draws(ranked: ir.Table, seed: int) -> ir.Table:
     """A few numbers of members of each pair's first type; `turn` orders them."""
     chosen = ranked.filter(ranked.type_rank == 0)
-    drawn = chosen.mutate(turn=ibis.range(0, _FIRST_DRAWS).unnest().cast("int64"))
+    drawn = chosen.mutate(turn=ibis.range(0, _FIRST_DRAWS).unnest())
     return drawn.mutate(position=draw(seed, ibis.literal(_FIRST), drawn.pair_id, drawn.turn) % drawn["size"])
 
 
@@ -128,7 +128,7 @@ def _later_draws(ranked: ir.Table, options: HardNegativeOptions) -> ir.Table:
     """All numbers of members of narrow types, in random order, and some of broad types; `turn` orders them."""
     narrow = ranked["size"] <= options.exhaustive_limit
     trials = ranked.mutate(narrow=narrow, trials=narrow.ifelse(ranked["size"], options.draws))
-    tried = trials.mutate(trial=ibis.range(0, trials.trials).unnest().cast("int64"))
+    tried = trials.mutate(trial=ibis.range(0, trials.trials).unnest())
     ticket = draw(options.seed, ibis.literal(_LATER), tried.pair_id, tried.type, tried.trial)
     return tried.mutate(
         position=tried.narrow.ifelse(tried.trial, ticket % tried["size"]),

@@ -1,0 +1,71 @@
+"""Draws are uniform, unrelated for neighbouring keys, and alike on both engines."""
+
+from __future__ import annotations
+
+import hashlib
+
+import ibis
+import numpy as np
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+from scipy.stats import chisquare
+
+from ease.entities.hashing import DRAW_RANGE, draw, hash_title
+
+PRIME = 2_147_483_629
+
+
+def draw_one_by_one(seed: int, *keys: int) -> int:
+    """The same arithmetic on Python's integers."""
+
+    def coefficient(position: int) -> int:
+        digest = hashlib.md5(f"{seed}:{position}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") % (PRIME - 1) + 1
+
+    state = coefficient(0)
+    for position, key in enumerate(keys, start=1):
+        state = (state + abs(key) % PRIME * coefficient(position)) % PRIME
+    for shift, multiplier in ((16, 0x7FEB352D), (15, 0x45D9F3B)):
+        state = ((state ^ state >> shift) * multiplier) % 2**32
+    return state ^ state >> 16
+
+
+def test_engines_draw_what_the_arithmetic_says(engine: SQLBackend) -> None:
+    large = [0, 1, -1, 2**31, 2**40 + 5, -(2**63) + 1, 2**63 - 1]
+    table = ibis.memtable(pa.table({"small": pa.array(range(7), pa.int8()), "large": large}))
+    drawn = table.mutate(
+        drawn=draw(42, table.small + 1, table.large, ibis.literal(3)), one=draw(0, table.small)
+    )
+    for row in engine.to_pyarrow(drawn).to_pylist():
+        assert row["drawn"] == draw_one_by_one(42, row["small"] + 1, row["large"], 3)
+        assert row["one"] == draw_one_by_one(0, row["small"])
+
+
+@pytest.mark.parametrize("seed", [0, 1, 42])
+@pytest.mark.parametrize("size", [2, 7, 30])
+def test_draws_are_uniform_and_unrelated(duckdb_engine: SQLBackend, seed: int, size: int) -> None:
+    """Draws of one row, of neighbouring rows, turns and seeds fill all pairs of values alike."""
+    table = ibis.range(0, 200_000).unnest().name("key").as_table()
+    key, turn = table.key, ibis.literal
+    drawn = table.select(
+        draw=draw(seed, key, turn(0)),
+        turn=draw(seed, key, turn(1)),
+        row=draw(seed, key + 1, turn(0)),
+        seed=draw(seed + 1, key, turn(0)),
+    )
+    values = duckdb_engine.to_pyarrow(drawn).to_pandas().to_numpy()
+    assert values.min() >= 0
+    assert values.max() < DRAW_RANGE
+    residues = values % size
+    for other in range(1, residues.shape[1]):
+        cells = np.bincount(residues[:, 0] * size + residues[:, other], minlength=size * size)
+        assert chisquare(cells).pvalue > 1e-4
+
+
+def test_titles_hash_to_63_bits_of_their_md5(duckdb_engine: SQLBackend) -> None:
+    titles = ["", "a", "Zürich", "日本 😀", *map(str, range(1000))]
+    table = ibis.memtable(pa.table({"title": titles}))
+    hashed = duckdb_engine.to_pyarrow(table.mutate(hash=hash_title(table.title))).to_pylist()
+    for row in hashed:
+        assert row["hash"] == int(hashlib.md5(row["title"].encode()).hexdigest(), 16) % 2**63

@@ -1,0 +1,199 @@
+"""A hard negative has the type of the positive and is not on its page; every pair that can have one gets one."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter, defaultdict
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+from pydantic import ValidationError
+from scipy.stats import chisquare
+
+from ease.entities.negatives import HardNegativeOptions, count_hard_negatives, mine_hard_negatives
+
+Case = tuple[pa.Table, pa.Table, pa.Table, pa.Table]
+
+
+def make_case(tables: Any, seed: int, pairs: int = 150, entities: int = 40) -> Case:
+    """Pairs, links, types and vocabulary: some types with one member, some pages that link to all of a type."""
+    rng = random.Random(seed)
+    links = {
+        (rng.choice(["en", "ja"]), rng.randint(1, 12), rng.randint(0, 3), rng.randint(1, entities))
+        for _ in range(pairs)
+    }
+    rows = sorted(links)
+    types = [
+        (entity, 100 + entity if entity % 10 == 0 else rng.choice([1, 2, 3, 4, 5 + entity % 7]))
+        for entity in range(1, entities + 5)
+        for _ in range(2)
+    ]
+    # An entity that is linked often enough need not be on any page of the pairs.
+    known = [entity for entity in range(1, entities + 3) if entity % 9]
+    return (
+        make_pairs(row for row in rows if row[3] in known),
+        tables.links((*row[:3], "T", row[3]) for row in rows),
+        tables.entity_types(types),
+        make_vocabulary(known),
+    )
+
+
+def make_pairs(rows: Any) -> pa.Table:
+    """Pairs numbered in their order, from language, page_id, sentence_index and entity."""
+    columns = list(zip(*rows, strict=True))
+    names = ["language", "page_id", "sentence_index", "entity"]
+    table = dict(zip(names, columns, strict=True))
+    count = len(columns[0])
+    return pa.table(
+        {
+            "pair_id": pa.array(range(count), pa.int64()),
+            "language": table["language"],
+            "page_id": pa.array(table["page_id"], pa.int64()),
+            "sentence_index": pa.array(table["sentence_index"], pa.int32()),
+            "sentence": [f"Sentence {row}." for row in range(count)],
+            "entity": pa.array(table["entity"], pa.int64()),
+        }
+    )
+
+
+def make_vocabulary(entities: Any) -> pa.Table:
+    """A vocabulary of these entities."""
+    entities = sorted(entities)
+    rows = range(len(entities))
+    return pa.table(
+        {"row": rows, "entity": entities, "label": [f"E{entity}" for entity in entities], "link_count": rows}
+    )
+
+
+def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]:
+    """The rows that mining gives, in its order."""
+    mined = mine_hard_negatives(*map(ibis.memtable, case), HardNegativeOptions(**options))
+    assert mined.schema()["hard_negative"].is_int64()
+    return engine.to_pyarrow(mined).to_pylist()
+
+
+def find_admissible(case: Case) -> dict[int, dict[int, set[int]]]:
+    """For each pair the admissible negatives of each type, looked for one by one."""
+    pairs, links, types, vocabulary = (table.to_pylist() for table in case)
+    known = {row["entity"] for row in vocabulary}
+    types_of, members, linked = defaultdict(set), defaultdict(set), defaultdict(set)
+    for row in types:
+        if row["qid"] in known:
+            types_of[row["qid"]].add(row["type_qid"])
+            members[row["type_qid"]].add(row["qid"])
+    for row in links:
+        linked[row["language"], row["page_id"]].add(row["entity"])
+    return {
+        row["pair_id"]: {
+            kind: found
+            for kind in types_of[row["entity"]]
+            if (found := members[kind] - {row["entity"]} - linked[row["language"], row["page_id"]])
+        }
+        for row in pairs
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pair_gets_an_admissible_negative_if_there_is_one(
+    duckdb_engine: SQLBackend, tables: Any, seed: int
+) -> None:
+    case = make_case(tables, seed)
+    admissible = find_admissible(case)
+    mined = mine(duckdb_engine, case, without="keep", seed=seed)
+    assert [row["pair_id"] for row in mined] == list(range(len(case[0])))
+    assert [{**row} for row in case[0].to_pylist()] == [
+        {name: row[name] for name in case[0].column_names} for row in mined
+    ]
+    for row in mined:
+        choices = admissible[row["pair_id"]]
+        assert (
+            row["hard_negative"] in set().union(*choices.values())
+            if choices
+            else row["hard_negative"] is None
+        )
+    without = sum(row["hard_negative"] is None for row in mined)
+    assert 0 < without < len(mined)
+
+
+def test_broad_types_are_drawn_from(duckdb_engine: SQLBackend, tables: Any) -> None:
+    case = make_case(tables, 0)
+    admissible = find_admissible(case)
+    mined = mine(duckdb_engine, case, without="keep", exhaustive_limit=0, draws=200)
+    found = {row["pair_id"]: row["hard_negative"] for row in mined}
+    for pair, choices in admissible.items():
+        assert found[pair] in set().union(*choices.values()) if choices else found[pair] is None
+    few = mine(duckdb_engine, case, without="keep", exhaustive_limit=0, draws=1)
+    assert sum(row["hard_negative"] is None for row in few) >= sum(value is None for value in found.values())
+
+
+def test_every_type_and_member_has_its_chance(duckdb_engine: SQLBackend, tables: Any) -> None:
+    """Types are equally likely, and the admissible members of a type too, also where few of them are admissible."""
+    entities = range(1, 21)
+    types = [(entity, 1) for entity in range(1, 13)] + [(entity, 2) for entity in [1, *range(13, 21)]]
+    links = [("en", page, 0, "T", entity) for page in range(6000) for entity in [1, *range(2, 9)]]
+    pairs = make_pairs(("en", page, 0, 1) for page in range(6000))
+    case = (pairs, tables.links(links), tables.entity_types(types), make_vocabulary(entities))
+    for limit in (0, 256):
+        found = Counter(row["hard_negative"] for row in mine(duckdb_engine, case, exhaustive_limit=limit))
+        assert set(found) == set(range(9, 21))
+        of_first = [found[entity] for entity in range(9, 13)]
+        of_second = [found[entity] for entity in range(13, 21)]
+        assert chisquare([sum(of_first), sum(of_second)]).pvalue > 1e-4
+        assert chisquare(of_first).pvalue > 1e-4
+        assert chisquare(of_second).pvalue > 1e-4
+
+
+def test_engines_and_orders_give_the_same_negatives(
+    another_store: tuple[SQLBackend, Any], duckdb_engine: SQLBackend, tables: Any
+) -> None:
+    case = make_case(tables, 7)
+    options = HardNegativeOptions(without="keep", exhaustive_limit=4, draws=5, seed=3)
+    expected = duckdb_engine.to_pyarrow(mine_hard_negatives(*map(ibis.memtable, case), options)).to_pylist()
+    engine, store = another_store
+    mined = engine.to_pyarrow(mine_hard_negatives(*map(store, case), options)).to_pylist()
+    assert mined == expected
+    assert any(row["hard_negative"] for row in expected)
+
+
+def test_drop_and_keep_are_counted(duckdb_engine: SQLBackend, tables: Any) -> None:
+    case = make_case(tables, 1)
+    pairs = ibis.memtable(case[0])
+    possible = Counter()
+    for row in case[0].to_pylist():
+        possible[row["language"], bool(find_admissible(case)[row["pair_id"]])] += 1
+    for without in ("drop", "keep"):
+        mined = mine(duckdb_engine, case, without=without)
+        summary = count_hard_negatives(pairs, ibis.memtable(pa.Table.from_pylist(mined)))
+        for row in duckdb_engine.to_pyarrow(summary).to_pylist():
+            language, lacking = row["language"], possible[row["language"], False]
+            assert row["with_negative"] == possible[language, True]
+            assert row["pairs"] == possible[language, True] + lacking
+            assert (row["kept_without"], row["dropped"]) == (
+                (lacking, 0) if without == "keep" else (0, lacking)
+            )
+
+
+def test_another_seed_mines_other_negatives(duckdb_engine: SQLBackend, tables: Any) -> None:
+    case = make_case(tables, 2)
+    mined = [mine(duckdb_engine, case, seed=seed) for seed in (1, 2, 1)]
+    assert mined[0] == mined[2] != mined[1]
+
+
+def test_without_wikidata_negatives_are_off(
+    duckdb_engine: SQLBackend, tables: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    pairs, links, _, vocabulary = map(ibis.memtable, make_case(tables, 1))
+    with caplog.at_level(logging.WARNING):
+        mined = mine_hard_negatives(pairs, links, None, vocabulary, HardNegativeOptions(without="drop"))
+    rows = duckdb_engine.to_pyarrow(mined).to_pylist()
+    assert [row["hard_negative"] for row in rows] == [None] * duckdb_engine.to_pyarrow(pairs).num_rows
+    assert "Hard negatives are off" in caplog.text
+
+
+def test_an_unknown_treatment_is_refused() -> None:
+    with pytest.raises(ValidationError, match="'drop' or 'keep'"):
+        HardNegativeOptions(without="discard")

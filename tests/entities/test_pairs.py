@@ -1,0 +1,155 @@
+"""Pairs pass the filters, the cap and the draw; what each removed is counted."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+from pydantic import ValidationError
+
+from ease.entities.links import resolve_links
+from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, select_pairs
+from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
+from ease.errors import EaseError
+
+OPTIONS = PairOptions(
+    min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5
+)
+FILTERS = ["rare_entity", "too_short", "too_long", "over_entity_cap", "over_language_limit"]
+
+
+def prepare(wiki: Any) -> tuple[ibis.Table, ibis.Table, ibis.Table]:
+    """Sentences, links and vocabulary of a wiki, computed once."""
+    duckdb = ibis.duckdb.connect()
+    sentences, redirects, sitelinks = map(ibis.memtable, (wiki.sentences, wiki.redirects, wiki.sitelinks))
+    links = duckdb.to_pyarrow(resolve_links(sentences, redirects, sitelinks, wiki.languages))
+    options = VocabularyOptions(min_link_count=3)
+    vocabulary = duckdb.to_pyarrow(build_vocabulary(ibis.memtable(links), sitelinks, options, wiki.languages))
+    return sentences, ibis.memtable(links), ibis.memtable(vocabulary)
+
+
+def records(engine: SQLBackend, table: ibis.Table) -> list[dict[str, Any]]:
+    """The rows of a table in the order that it gives them."""
+    return engine.to_pyarrow(table).to_pylist()
+
+
+def key(row: dict[str, Any]) -> tuple[str, int, int, int]:
+    """What a pair is known by."""
+    return row["language"], row["page_id"], row["sentence_index"], row["entity"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_are_those_that_the_options_allow(duckdb_engine: SQLBackend, tables: Any, seed: int) -> None:
+    sentences, links, vocabulary = prepare(tables.wiki(seed, pages=40))
+    texts = {key({**row, "entity": 0})[:3]: row["text"] for row in records(duckdb_engine, sentences)}
+    known = {row["entity"] for row in records(duckdb_engine, vocabulary)}
+    linked = {key(row) for row in records(duckdb_engine, links)}
+    allowed = {pair for pair in linked if pair[3] in known and 30 <= len(texts[pair[:3]]) <= 90}
+    pairs = records(duckdb_engine, select_pairs(sentences, links, vocabulary, OPTIONS))
+    chosen = [key(row) for row in pairs]
+    assert set(chosen) <= allowed
+    assert [row["pair_id"] for row in pairs] == list(range(len(pairs)))
+    assert chosen == sorted(set(chosen))
+    assert all(row["sentence"] == texts[key(row)[:3]] for row in pairs)
+    by_entity = Counter(pair[::3] for pair in allowed)
+    capped: dict[str, int] = defaultdict(int)
+    for (language, _), count in by_entity.items():
+        capped[language] += min(count, 4)
+    assert Counter(pair[0] for pair in chosen) == {
+        language: min(count, 12) for language, count in capped.items()
+    }
+    assert max(Counter(pair[::3] for pair in chosen).values()) <= 4
+
+    funnel = {
+        row["language"]: row
+        for row in records(duckdb_engine, count_filters(sentences, links, vocabulary, OPTIONS))
+    }
+    for language, row in funnel.items():
+        here = [pair for pair in linked if pair[0] == language]
+        frequent = [pair for pair in here if pair[3] in known]
+        assert row["pairs"] == len(here)
+        assert row["rare_entity"] == len(here) - len(frequent)
+        assert row["too_short"] == sum(len(texts[pair[:3]]) < 30 for pair in frequent)
+        assert row["too_long"] == sum(len(texts[pair[:3]]) > 90 for pair in frequent)
+        assert row["left"] == sum(pair[0] == language for pair in chosen)
+        assert row["pairs"] - sum(row[name] for name in FILTERS) == row["left"]
+    assert all(sum(row[name] for row in funnel.values()) for name in FILTERS), "every filter is at work"
+
+
+def test_engines_and_orders_give_the_same_pairs(
+    another_store: tuple[SQLBackend, Any], duckdb_engine: SQLBackend, tables: Any
+) -> None:
+    sentences, links, vocabulary = prepare(tables.wiki(0))
+    expected = records(duckdb_engine, select_pairs(sentences, links, vocabulary, OPTIONS))
+    counted = records(duckdb_engine, count_filters(sentences, links, vocabulary, OPTIONS))
+    assert expected
+    engine, store = another_store
+    stored = [store(duckdb_engine.to_pyarrow(table)) for table in (sentences, links, vocabulary)]
+    assert records(engine, select_pairs(*stored, OPTIONS)) == expected
+    assert records(engine, count_filters(*stored, OPTIONS)) == counted
+
+
+def test_another_seed_draws_other_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:
+    prepared = prepare(tables.wiki(0, pages=60))
+    drawn = [
+        [
+            key(row)
+            for row in records(
+                duckdb_engine, select_pairs(*prepared, OPTIONS.model_copy(update={"seed": seed}))
+            )
+        ]
+        for seed in (1, 2, 1)
+    ]
+    assert drawn[0] == drawn[2] != drawn[1]
+    assert len(drawn[0]) == len(drawn[1])
+
+
+def test_without_cap_or_limit_all_pairs_stay(duckdb_engine: SQLBackend, tables: Any) -> None:
+    sentences, links, vocabulary = prepare(tables.wiki(0))
+    options = PairOptions(min_characters=1, max_characters=10_000, max_pairs_per_language=None)
+    pairs = records(duckdb_engine, select_pairs(sentences, links, vocabulary, options))
+    known = {row["entity"] for row in records(duckdb_engine, vocabulary)}
+    assert {key(row) for row in pairs} == {
+        key(row) for row in records(duckdb_engine, links) if row["entity"] in known
+    }
+
+
+def test_length_is_counted_in_characters(engine: SQLBackend, tables: Any) -> None:
+    texts = ["😀" * 4, "é" * 5, "語" * 6, "e\u0301" * 3]
+    sentences = ibis.memtable(
+        tables.sentences([("en", 1, "P", index, text, []) for index, text in enumerate(texts)])
+    )
+    links = ibis.memtable(tables.links(("en", 1, index, "T", 7) for index in range(4)))
+    vocabulary = ibis.memtable(pa.table({"row": [0], "entity": [7], "label": ["T"], "link_count": [4]}))
+    options = PairOptions(min_characters=5, max_characters=5)
+    assert [
+        row["sentence_index"] for row in records(engine, select_pairs(sentences, links, vocabulary, options))
+    ] == [1]
+
+
+def test_no_pair_left_says_which_filter_removed_how_many(duckdb_engine: SQLBackend, tables: Any) -> None:
+    sentences, links, vocabulary = prepare(tables.wiki(0))
+    options = PairOptions(min_characters=500, max_characters=501)
+    funnel = count_filters(sentences, links, vocabulary, options)
+    counts = duckdb_engine.to_pyarrow(funnel).to_pandas()
+    message = (
+        rf"No pair .* is left of {counts.pairs.sum()}\. Removed were {counts.rare_entity.sum()} by `min_link_count` "
+        rf".*; {counts.too_short.sum()} by `min_characters`\. Lower the limits"
+    )
+    with pytest.raises(EaseError, match=message):
+        check_pairs_left(counts)
+    empty = count_filters(sentences, links.filter(links.language == "xx"), vocabulary, options)
+    with pytest.raises(EaseError, match="No link of any sentence leads to an entity: check that `languages`"):
+        check_pairs_left(duckdb_engine.to_pyarrow(empty).to_pandas())
+    check_pairs_left(
+        duckdb_engine.to_pyarrow(count_filters(sentences, links, vocabulary, OPTIONS)).to_pandas()
+    )
+
+
+def test_lengths_that_exclude_each_other_are_refused() -> None:
+    with pytest.raises(ValidationError, match="no sentence is both"):
+        PairOptions(min_characters=20, max_characters=10)

@@ -1,0 +1,84 @@
+"""The vocabulary keeps what is linked more often than the threshold, numbered and labelled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ibis
+import pytest
+from ibis.backends.sql import SQLBackend
+from pydantic import ValidationError
+
+from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
+
+
+def link(language: str, entity: int, times: int, title: str = "T") -> list[tuple[str, int, int, str, int]]:
+    """So many links to an entity."""
+    return [(language, number, 0, title, entity) for number in range(times)]
+
+
+def vocabulary(
+    engine: SQLBackend, links: Any, sitelinks: Any, languages: list[str], **options: Any
+) -> list[tuple[Any, ...]]:
+    """The rows of a vocabulary in the order that it gives them."""
+    sitelinks = None if sitelinks is None else ibis.memtable(sitelinks)
+    built = build_vocabulary(ibis.memtable(links), sitelinks, VocabularyOptions(**options), languages)
+    assert built.columns == ("row", "entity", "label", "link_count")
+    assert [str(kind) for kind in built.schema().types] == ["int64", "int64", "string", "int64"]
+    return [tuple(row.values()) for row in engine.to_pyarrow(built).to_pylist()]
+
+
+def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any) -> None:
+    links = link("en", 30, 10) + link("en", 20, 11) + link("ja", 7, 6) + link("en", 7, 5) + link("ja", 9, 10)
+    sitelinks = [
+        (20, "ja", "に"),
+        (20, "en", "Two"),
+        (7, "pt", "Sete"),
+        (7, "ja", "なな"),
+        (99, "en", "Unlinked"),
+    ]
+    assert vocabulary(engine, tables.links(links), tables.sitelinks(sitelinks), ["pt", "ja", "en"]) == [
+        (0, 7, "Sete", 11),
+        (1, 20, "Two", 11),
+    ]
+
+
+def test_more_than_ten_links_in_one_language(duckdb_engine: SQLBackend, tables: Any) -> None:
+    links = tables.links(link("en", 7, 10) + link("ja", 7, 10) + link("en", 5, 11) + link("ja", 5, 1))
+    sitelinks = tables.sitelinks([(7, "en", "Seven"), (5, "ja", "ご")])
+    assert vocabulary(duckdb_engine, links, sitelinks, ["en", "ja"], count_over="language") == [
+        (0, 5, "ご", 12)
+    ]
+    assert [row[1] for row in vocabulary(duckdb_engine, links, sitelinks, ["en", "ja"])] == [5, 7]
+
+
+def test_labels_come_in_the_order_of_the_languages(duckdb_engine: SQLBackend, tables: Any) -> None:
+    links = tables.links(link("en", 7, 1))
+    sitelinks = tables.sitelinks([(7, "ja", "なな"), (7, "pt", "Sete"), (7, "sv", "Sju")])
+    for languages, label in ((["ja", "pt"], "なな"), (["pt", "ja"], "Sete"), (["sv"], "Sju")):
+        assert vocabulary(duckdb_engine, links, sitelinks, languages, min_link_count=0) == [(0, 7, label, 1)]
+
+
+def test_without_wikidata_the_label_is_the_title(duckdb_engine: SQLBackend, tables: Any) -> None:
+    links = tables.links(link("it", -5, 11, "Roma") + link("it", -3, 10, "Pisa"))
+    assert vocabulary(duckdb_engine, links, None, ["it"]) == [(0, -5, "Roma", 11)]
+
+
+def test_the_order_of_rows_does_not_matter(duckdb_engine: SQLBackend, tables: Any) -> None:
+    wiki = tables.wiki(3)
+    links = tables.links(
+        (language, 1, 0, title, qid)
+        for qid, language, title in zip(*wiki.sitelinks.to_pydict().values(), strict=True)
+    )
+    backwards = links.take(list(range(len(links)))[::-1])
+    built = [
+        vocabulary(duckdb_engine, table, wiki.sitelinks, ["ja", "en"], min_link_count=1)
+        for table in (links, backwards)
+    ]
+    assert built[0] == built[1]
+    assert [row[0] for row in built[0]] == list(range(len(built[0])))
+
+
+def test_a_negative_threshold_is_refused() -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        VocabularyOptions(min_link_count=-1)
