@@ -52,8 +52,8 @@ class _GatherWithGradient(torch.autograd.Function):
 
 
 def gather_with_gradient(values: Tensor) -> Tensor:
-    """Concatenate the tensors of all processes; gradients flow back to the process that each row came from."""
+    """Concatenate the tensors of all processes; a row's gradient flows back to the process it came from."""
     if process_count() == 1:
         return values
-    gathered: Tensor = _GatherWithGradient.apply(values)  # type: ignore[no-untyped-call]
+    gathered: Tensor = _GatherWithGradient.apply(values)
     return gathered

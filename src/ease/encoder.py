@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import torch
-
 from huggingface_hub import model_info, try_to_load_from_cache
-from huggingface_hub.errors import HTTPError
+from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
@@ -115,8 +114,9 @@ def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> Senten
             encoder = SentenceTransformer(name, device="cpu")
     except (OSError, ValueError, HTTPError) as error:
         raise EaseError(
-            f"Encoder {name!r} does not load: give a folder that holds one, a name on the Hugging Face hub (which "
-            f"needs the network once) or `{RANDOM}`. The cause: {(str(error).splitlines() or [''])[0]}"
+            f"Encoder {name!r} does not load: give a folder that holds one, a name on the Hugging Face hub "
+            f"(which needs the network once) or `{RANDOM}`. "
+            f"The cause: {(str(error).splitlines() or [''])[0]}"
         ) from error
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
@@ -193,14 +193,14 @@ def _transformer(encoder: SentenceTransformer) -> Transformer:
     first = encoder[0]
     if not isinstance(first, Transformer):
         raise EaseError(
-            f"The encoder begins with {type(first).__name__}, not a transformer: its pooling cannot be chosen; set "
-            "`pooling: null` to keep what it has."
+            f"The encoder begins with {type(first).__name__}, not a transformer, so no pooling fits: "
+            "set `pooling: null` to keep what it has."
         )
     return first
 
 
 def _first_last_layers(dimension: int, layers: int) -> Module:
-    """Average the outputs of the first and the last transformer layer, as SimCSE's baselines do, untrained."""
+    """Average the outputs of the first and the last transformer layer with fixed weights."""
     weights = torch.zeros(layers)
     weights[0] += 1.0
     weights[-1] += 1.0

@@ -12,9 +12,10 @@ from ease.losses import NO_ENTITY
 class EntityTable(nn.Module):
     """A table of millions of rows with a gradient for those of the batch.
 
-    A dense gradient, its clipping and its optimiser step would cost the whole table every step. Instead `forward` hands
-    out a copy of the rows in use, the same ones on every process; after the backward pass `reduce_gradient` averages the
-    copy's gradient and `set_sparse_gradient` makes it the sparse gradient of the table, for `torch.optim.SparseAdam`.
+    A dense gradient, its clipping and its optimiser step would cost the whole table every step. Instead
+    `forward` hands out a copy of the rows in use, the same ones on every process; after the backward pass
+    `reduce_gradient` averages the copy's gradient and `set_sparse_gradient` makes it the sparse gradient of
+    the table, for `torch.optim.SparseAdam`.
     """
 
     def __init__(self, embeddings: Tensor) -> None:
@@ -25,7 +26,7 @@ class EntityTable(nn.Module):
         self._rows: Tensor | None = None  # (u, dimension)
 
     def forward(self, *ids: Tensor) -> list[Tensor]:
-        """Look up several id tensors in one go: each (n,) -> (n, dimension); the row of `NO_ENTITY` means nothing."""
+        """Look up ids, each (n,) -> (n, dimension); what stands for `NO_ENTITY` means nothing."""
         wanted = torch.cat(ids)
         used = gather(wanted).unique()
         self._used = used[used != NO_ENTITY]
@@ -48,6 +49,10 @@ class EntityTable(nn.Module):
         if self._rows is None or self._rows.grad is None:
             raise RuntimeError("The entity table has no gradient: run the backward pass first.")
         self.weight.grad = torch.sparse_coo_tensor(
-            self._used.unsqueeze(0), self._rows.grad, self.weight.shape, is_coalesced=True
+            self._used.unsqueeze(0),
+            self._rows.grad,
+            self.weight.shape,
+            is_coalesced=True,
+            check_invariants=False,
         )
         self._rows = None

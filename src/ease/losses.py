@@ -1,7 +1,7 @@
 """The contrastive losses of EASE (section 3): tensors in, scalars out, no model and no state.
 
-n is the number of sentences, m that of the candidate pairs in the denominators and d the dimension. m is n within one
-process; it is larger, with the same sentences, where candidates are gathered across processes.
+n is the number of sentences, m that of the candidate pairs in the denominators and d the dimension. m is n
+within one process; it is larger, with the same sentences, where candidates are gathered across processes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def entity_loss(
         temperature: τ of this term.
         own: (n,), the candidate row of each sentence's own pair; by default row i of sentence i.
         excluded: (n, m) or (n, 2m), true where a candidate is left out of a sentence's denominator.
-        hard_negative_bonus: Added to the logit of a pair's own hard negative; 0 in equation 2, 1 in the authors' code.
+        hard_negative_bonus: Added to the logit of a pair's own hard negative: 0 in equation 2, 1 in the
+            authors' code.
     """
     logits = cosine_logits(sentences, positives, temperature)  # (n, m)
     own = _own_columns(logits, own)
@@ -77,7 +78,7 @@ def excluded_candidates(
     own: Tensor | None = None,
     mask_same_entity: bool = False,
 ) -> Tensor:
-    """Mark the candidates that a denominator leaves out: missing hard negatives and, on demand, false negatives.
+    """Mark what a denominator leaves out: missing hard negatives and, on demand, false negatives.
 
     Args:
         positives: (m,), entity ids of the candidate pairs.

@@ -13,8 +13,9 @@ WIKIDATA_LICENCE = "CC0 1.0"
 
 SUMMARIES = {
     "ease": (
-        "EASE brings a sentence close to the embedding of an entity that it links to and away from other entities, hard "
-        "negatives of the same type among them, and close to its own encoding under another dropout mask."
+        "EASE brings a sentence close to the embedding of an entity that it links to and away from other "
+        "entities, hard negatives of the same type among them, and close to its own encoding under another "
+        "dropout mask."
     ),
     "simcse": "SimCSE brings a sentence close to its own encoding under another dropout mask.",
 }
@@ -102,8 +103,8 @@ def _usage() -> str:
         'embeddings = model.encode(["A sentence.", "Another one."])\n'
         "similarities = model.similarity(embeddings, embeddings)\n"
         "```\n\n"
-        "The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, where "
-        "present, holds what was trained beside the encoder and is not needed for use."
+        "The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, "
+        "where present, holds what was trained beside the encoder and is not needed for use."
     )
 
 

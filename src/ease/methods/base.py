@@ -72,6 +72,6 @@ class TrainingMethod(nn.Module, ABC):
 
 
 def own_rows(count: int, device: torch.device, gathered: bool) -> Tensor:
-    """Rows of this process's pairs among the candidates: the first ones, or its share of the gathered ones."""
+    """Rows of this process's pairs among the candidates: all, or its share of the gathered ones."""
     start = process_rank() * count if gathered else 0
     return torch.arange(start, start + count, device=device)

@@ -1,4 +1,4 @@
-"""EASE: a sentence finds its entity (equations 1 and 2) and its other dropout view (3); their weighted sum (4)."""
+"""EASE: a sentence finds its entity (equations 1 and 2) and its other dropout view (3), weighted (4)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EaseOptions(BaseModel):
     def _keep_a_term(self) -> EaseOptions:
         if not self.entity_weight and not self.self_supervised:
             raise EaseError(
-                "Nothing is left to train: `entity_weight` is 0 and `self_supervised` is off; use at least one."
+                "Nothing is left to train: `entity_weight` is 0 and `self_supervised` is off; use one."
             )
         return self
 
@@ -121,7 +121,7 @@ class Ease(TrainingMethod):
         )
 
     def _look_up(self, ids: list[Tensor]) -> list[Tensor]:
-        assert self.table is not None  # noqa: S101 - only called with the entity loss on
+        assert self.table is not None
         rows: list[Tensor] = self.table(*ids)
         return rows
 

@@ -1,4 +1,4 @@
-"""Unsupervised SimCSE: a sentence finds its own other dropout view (equation 3), the baseline of the paper."""
+"""Unsupervised SimCSE, the baseline: a sentence finds its own other dropout view (equation 3)."""
 
 from __future__ import annotations
 

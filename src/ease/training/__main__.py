@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 from pathlib import Path
@@ -30,11 +31,15 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         run_job(read_job(folder))
         status = 0
+    except TrainingInterrupted as error:
+        status = INTERRUPTED
+        if not process_rank():
+            logger.warning("%s", error)
+            place = json.dumps({"step": error.step, "steps": error.steps})
+            failure_file(folder).write_text(place, encoding="utf-8")
     except EaseError as error:
-        status = INTERRUPTED if isinstance(error, TrainingInterrupted) else 1
-        if not process_rank() or status == 1:
-            logger.error("%s", error)
-            failure_file(folder).write_text(str(error), encoding="utf-8")
+        logger.error("%s", error)
+        failure_file(folder).write_text(str(error), encoding="utf-8")
     finally:
         # After a failure the others may be waiting in a collective call: leave without one.
         if torch.distributed.is_initialized() and status != 1:

@@ -94,8 +94,8 @@ def open_pairs(prepared: Path, max_tokens: int) -> NDArray[np.void]:
 def pair_indices(count: int, batch_size: int, seed: int, start: int = 0) -> Iterator[NDArray[np.int64]]:
     """Yield the pairs of each step without end: every epoch a new seeded order of all pairs.
 
-    The pairs that fill no whole batch at the end of an epoch are left out, since the size of the batch is part of a
-    contrastive loss; another epoch leaves out others.
+    The pairs that fill no whole batch at the end of an epoch are left out, since the size of the batch is
+    part of a contrastive loss; another epoch leaves out others.
 
     Args:
         count: Number of pairs.
@@ -161,7 +161,8 @@ def _open_pairs(pairs: Path, with_entities: bool) -> pads.Dataset:
     missing = [name for name in wanted if name not in source.schema.names]
     if missing:
         raise EaseError(
-            f"Training pairs {pairs} lack the column(s) {', '.join(missing)}; they have {', '.join(source.schema.names)}."
+            f"Training pairs {pairs} lack the column(s) {', '.join(missing)}; "
+            f"they have {', '.join(source.schema.names)}."
         )
     if not source.count_rows():
         raise EaseError(f"Training pairs {pairs} hold no pair: loosen the filters that made them.")

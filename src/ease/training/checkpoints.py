@@ -42,8 +42,8 @@ def written_whole(folder: Path) -> Iterator[Path]:
         _flush(folder.parent)
     except OSError as error:
         raise EaseError(
-            f"{folder} cannot be written ({error.strerror or error}): make room or choose another folder, then run the "
-            "same command again; it goes on from the last checkpoint."
+            f"{folder} cannot be written ({error}): make room or choose another folder, then run the same "
+            "command again; it goes on from the last checkpoint."
         ) from error
 
 

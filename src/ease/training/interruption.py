@@ -7,10 +7,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from ease.errors import EaseError
-
 
 LAUNCHER_VARIABLE = "EASE_LAUNCHER"
 """Environment variable by which a process knows the id of the one that started it for training."""
@@ -19,9 +19,13 @@ LAUNCHER_VARIABLE = "EASE_LAUNCHER"
 class TrainingInterrupted(EaseError):
     """The training was stopped by a signal after it had left a checkpoint."""
 
-    def __init__(self, message: str, signal_number: int) -> None:
-        """Keep the signal beside the message."""
-        super().__init__(message)
+    def __init__(self, step: int, steps: int, folder: Path, signal_number: int) -> None:
+        """Say where it stopped and how to go on."""
+        super().__init__(
+            f"Training stopped after step {step} of {steps}: the same command goes on from there "
+            f"(checkpoint in {folder / 'checkpoints'})."
+        )
+        self.step, self.steps = step, steps
         self.signal_number = signal_number
 
 
@@ -47,7 +51,7 @@ class StopRequest:
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Turn SIGINT (Ctrl-C) and SIGTERM into a request while inside; in other threads than the main one, do nothing."""
+    """Turn SIGINT (Ctrl-C) and SIGTERM into a request; outside the main thread, do nothing."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

@@ -29,11 +29,12 @@ from ease.tasks import average_main_scores, get_task
 from ease.training.batches import count_rows, open_pairs, prepare_pairs
 from ease.training.fingerprint import fingerprint_of
 from ease.training.launching import launch
-from ease.training.loop import accelerated, train
+from ease.training.loop import train
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
+from ease.training.setting import accelerated
 
 logger = logging.getLogger(__name__)
 
@@ -171,8 +172,8 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
         entities = count_rows(job.vocabulary)
         if entities != len(table):
             raise EaseError(
-                f"{job.vocabulary} has {entities} entities and {job.table} {len(table)} rows: row i of the embeddings is "
-                "entity i of the vocabulary, so make both in one run."
+                f"{job.vocabulary} has {entities} entities and {job.table} {len(table)} rows: row i of the "
+                "embeddings is entity i of the vocabulary, so make both in one run."
             )
     return TrainingModel(
         encoder,
@@ -199,7 +200,7 @@ def _finish(
             method=job.method,
             parameters={"method": options.model_dump(), "training": job.training.model_dump()},
             scores=[] if best.score is None else [("development (selects the model)", best.score)],
-            embedding=f"Embeddings of {embedding_dimension(model.encoder)} dimensions, kept after step {best.step}.",
+            embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best.step}.",
         )
     best.publish(job.folder / "model", card)
     result = TrainingResult(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -125,9 +126,10 @@ def _raise_for(workers: list[subprocess.Popen[bytes]], stop: StopRequest, folder
     failure = failure_file(folder)
     message = failure.read_text(encoding="utf-8").strip() if failure.exists() else ""
     if INTERRUPTED in statuses and stop:
-        raise TrainingInterrupted(message, stop.signal_number)
+        state = json.loads(message)
+        raise TrainingInterrupted(state["step"], state["steps"], folder, stop.signal_number)
     raise EaseError(
         message
-        or f"A training process ended with status {next(filter(None, statuses))}; its own messages are above. The "
-        f"same command goes on from the last checkpoint in {folder / 'checkpoints'}, if there is one."
+        or f"A training process ended with status {next(filter(None, statuses))}; its messages are above. "
+        f"The same command goes on from the last checkpoint in {folder / 'checkpoints'}, if there is one."
     )

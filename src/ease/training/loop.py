@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.state import AcceleratorState, GradientState
+from accelerate import Accelerator
 from numpy.typing import NDArray
 
 from ease.distributed import average, process_count, process_rank
 from ease.errors import EaseError
 from ease.methods import TOTAL
-from ease.training.batches import make_batch, move_batch, pair_indices
+from ease.training.batches import Batch, make_batch, move_batch, pair_indices
 from ease.training.checkpoints import Checkpoints
 from ease.training.interruption import StopRequest, TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
@@ -60,46 +57,30 @@ def train(
         EaseError: If there are too few pairs or the loss diverges.
     """
     steps = step_count(len(pairs), options)
-    encoder_device = accelerator.device
-    padding = int(model.encoder.tokenizer.pad_token_id)
     trained = accelerator.prepare(model.train())
     optimizers = Optimizers(model, options)
     checkpoints, best = Checkpoints(folder / "checkpoints", fingerprint), BestModel(folder)
+    progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
-    state = checkpoints.latest()
-    if state is not None:
-        checkpoints.restore(state, model, optimizers)
-        best.restore(state)
-        logger.info("Going on after step %d of %d", state["step"], steps)
-    start = 0 if state is None else int(state["step"])
-    indices = pair_indices(len(pairs), options.batch_size, options.seed, start)
-    share = slice(process_rank(), None, process_count())
-    with (
-        stop_requests() as stop,
-        Progress(folder, steps, options.batch_size, options.report_every, report) as progress,
-    ):
-        progress.start(start, state)
-        for step in range(start + 1, steps + 1):
-            rows = pairs[next(indices)[share]]
-            batch = make_batch(rows, padding, options.length_chunks, model.method.table is not None)
-            rates = optimizers.set_rates(rate_share(step - 1, steps, options.warmup))
-            terms = trained(move_batch(batch, encoder_device))
+    start = _resume(checkpoints, model, optimizers, best, progress)
+    batches = _batches(pairs, model, options, start, accelerator.device)
+    with stop_requests() as stop, progress:
+        for step, batch in zip(range(start + 1, steps + 1), batches, strict=False):
+            rate = optimizers.set_rates(rate_share(step, steps, options.warmup))
+            terms = trained(batch)
             accelerator.backward(terms[TOTAL])
             optimizers.step()
-            progress.add(step, terms, {"learning_rate": rates["encoder"]})
-            stopping = step < steps and _agree_to_stop(stop, step)
-            if step == steps or (evaluate is not None and step % options.evaluate_every == 0):
+            progress.add(step, terms, {"learning_rate": rate})
+            last = step == steps
+            stopping = not last and _agree_to_stop(stop, step)
+            if last or (evaluate is not None and step % options.evaluate_every == 0):
                 _select(step, model, best, progress, evaluate)
-            if stopping or (step % options.checkpoint_every == 0 and step < steps):
+            if stopping or (not last and step % options.checkpoint_every == 0):
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
                 progress.resume()
             if stopping:
-                raise TrainingInterrupted(
-                    f"Training stopped after step {step} of {steps}; the same command goes on from there "
-                    f"(checkpoint in {folder / 'checkpoints'}).",
-                    stop.signal_number,
-                )
+                raise TrainingInterrupted(step, steps, folder, stop.signal_number)
     return best, progress
 
 
@@ -111,46 +92,41 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
     """
     if pairs < options.batch_size:
         raise EaseError(
-            f"{pairs} training pairs do not fill a batch of {options.batch_size}: lower `batch_size`, or loosen the "
-            "filters that made the pairs."
+            f"{pairs} training pairs do not fill a batch of {options.batch_size}: lower `batch_size`, or "
+            "loosen the filters that made the pairs."
         )
     return options.steps or options.epochs * (pairs // options.batch_size)
 
 
-@contextlib.contextmanager
-def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
-    """Set up device, precision, threads, determinism and random states, and leave torch as it was."""
-    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    fill = torch.utils.deterministic.fill_uninitialized_memory
-    workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
-    on_gpu = options.device == "auto" and torch.cuda.is_available()
-    half = options.precision == "bf16" or (
-        options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported()
-    )
-    try:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.utils.deterministic.fill_uninitialized_memory = False
-        torch.set_num_threads(options.threads or threads)
-        with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on_gpu else []):
-            yield Accelerator(
-                cpu=options.device == "cpu",
-                mixed_precision="bf16" if half else "no",
-                # A loaded BERT has a pooler that sentence embeddings do not use.
-                kwargs_handlers=[
-                    DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
-                ],
-            )
-    finally:
-        # accelerate remembers device and precision for the whole process, and refuses another training's.
-        AcceleratorState._reset_state(reset_partial_state=True)
-        GradientState._reset_state()
-        torch.set_num_threads(threads)
-        torch.utils.deterministic.fill_uninitialized_memory = fill
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-        if workspace is None:
-            os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+def _resume(
+    checkpoints: Checkpoints,
+    model: TrainingModel,
+    optimizers: Optimizers,
+    best: BestModel,
+    progress: Progress,
+) -> int:
+    """Go on from the last checkpoint of this training, if there is one; returns its step."""
+    state = checkpoints.latest()
+    step = 0 if state is None else int(state["step"])
+    if state is not None:
+        checkpoints.restore(state, model, optimizers)
+        best.restore(state)
+        logger.info("Going on after step %d", step)
+    progress.start(step, state)
+    return step
+
+
+def _batches(
+    pairs: NDArray[np.void], model: TrainingModel, options: TrainingOptions, start: int, device: torch.device
+) -> Iterator[Batch]:
+    """Yield this process's share of every batch, after the steps already done."""
+    padding = int(model.encoder.tokenizer.pad_token_id)
+    share = slice(process_rank(), None, process_count())
+    for indices in pair_indices(len(pairs), options.batch_size, options.seed, start):
+        rows = pairs[indices[share]]
+        yield move_batch(
+            make_batch(rows, padding, options.length_chunks, model.method.table is not None), device
+        )
 
 
 def _agree_to_stop(stop: StopRequest, step: int) -> bool:

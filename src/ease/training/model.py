@@ -1,4 +1,4 @@
-"""Encoder, train-time head and method as one module, so that one forward pass gives the loss on any number of devices."""
+"""Encoder, train-time head and method as one module: one forward pass gives the loss, on any device."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from ease.training.options import TrainingOptions
 
 
 def rate_share(step: int, steps: int, warmup: float) -> float:
-    """Share of the peak learning rate at a step: a linear rise, then linear decay towards 0."""
+    """Share of the peak learning rate at a step, counted from 1: a linear rise, then decay towards 0."""
     rise = round(warmup * steps)
-    return (step + 1) / (rise + 1) if step < rise else (steps - step) / (steps - rise)
+    return step / (rise + 1) if step <= rise else (steps - step + 1) / (steps - rise)
 
 
 class Optimizers:
-    """AdamW over what has dense gradients and `SparseAdam` over the rows of the entity table, stepped together."""
+    """AdamW over dense gradients and `SparseAdam` over rows of the entity table, stepped together."""
 
     def __init__(self, model: TrainingModel, options: TrainingOptions) -> None:
         """Make the optimisers of a model; weight decay is for matrices alone."""
@@ -38,17 +38,16 @@ class Optimizers:
             self.by_name["entities"] = SparseAdam([self._table.weight], lr=peak)
             self._peaks["entities"] = peak
 
-    def set_rates(self, share: float) -> dict[str, float]:
-        """Set the learning rates to a share of their peaks, and return them by name."""
-        rates = {name: peak * share for name, peak in self._peaks.items()}
+    def set_rates(self, share: float) -> float:
+        """Set the learning rates to a share of their peaks, and return the encoder's."""
         for name, optimizer in self.by_name.items():
             for group in optimizer.param_groups:
-                group["lr"] = rates[name]
-        return rates
+                group["lr"] = self._peaks[name] * share
+        return self._peaks["encoder"] * share
 
     def step(self) -> Tensor:
         """Clip the gradients, apply and drop them; returns their norm before clipping."""
-        clipped = list(self._parameters)
+        clipped: list[Tensor] = list(self._parameters)
         if self._table is not None:
             clipped.append(self._table.reduce_gradient())
         norm = clip_grad_norm_(clipped, self._options.max_gradient_norm or torch.inf)

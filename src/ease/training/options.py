@@ -52,7 +52,8 @@ class TrainingOptions(BaseModel):
     def _divide_batch(self) -> TrainingOptions:
         if self.batch_size % self.processes:
             raise EaseError(
-                f"`batch_size` {self.batch_size} cannot be shared by {self.processes} `processes`: make it a multiple."
+                f"`batch_size` {self.batch_size} cannot be shared by {self.processes} `processes`: make it "
+                "a multiple."
             )
         return self
 

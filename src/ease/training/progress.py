@@ -20,6 +20,7 @@ from tqdm import tqdm
 from ease.distributed import average, process_rank
 from ease.errors import EaseError
 from ease.methods import TOTAL
+from ease.training.options import TrainingOptions
 
 logger = logging.getLogger(__name__)
 
@@ -30,22 +31,12 @@ Report = Callable[[int, dict[str, float]], None]
 class Progress:
     """Averages the loss terms of some steps, and reports them with the rates of learning and of work."""
 
-    def __init__(
-        self, folder: Path, steps: int, batch_size: int, report_every: int, report: Report | None
-    ) -> None:
-        """Prepare for a training of so many steps in all.
-
-        Args:
-            folder: Holds the file of reported values, metrics.jsonl.
-            steps: Last step.
-            batch_size: Pairs a step.
-            report_every: Steps that a report averages.
-            report: Called with every report.
-        """
+    def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
+        """Prepare for a training of so many steps in all, whose values go to the folder's metrics.jsonl."""
         self._file = folder / "metrics.jsonl"
         self._steps = steps
-        self._batch_size = batch_size
-        self._report_every = report_every
+        self._batch_size = options.batch_size
+        self._report_every = options.report_every
         self._report = report
         self._sums: dict[str, Tensor] = {}
         self._window = 0
@@ -130,8 +121,8 @@ class Progress:
         self._sums, self._window, self._window_seconds = {}, 0, 0.0
         if not math.isfinite(means[TOTAL]):
             raise EaseError(
-                f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower `learning_rate`, or "
-                "raise the temperature. The best model until here stays in its folder."
+                f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
+                "`learning_rate` or raise the temperature."
             )
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)

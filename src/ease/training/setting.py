@@ -1,0 +1,75 @@
+"""Device, precision, threads, determinism and random states of a training, without traces left in torch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import torch
+import torch.utils.deterministic as torch_deterministic
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.state import AcceleratorState, GradientState
+
+from ease.training.options import TrainingOptions
+
+CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+"""Environment variable without which matrix products on a GPU may differ from run to run."""
+
+
+@contextlib.contextmanager
+def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
+    """Set up what a training runs on, repeatable by its seed, and put everything back afterwards."""
+    on_gpu = options.device == "auto" and torch.cuda.is_available()
+    half = options.precision == "bf16" or (
+        options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported()
+    )
+    devices = [torch.cuda.current_device()] if on_gpu else []
+    with _deterministic(), _threads(options.threads), torch.random.fork_rng(devices=devices):
+        try:
+            yield Accelerator(
+                cpu=options.device == "cpu",
+                mixed_precision="bf16" if half else "no",
+                # A loaded BERT has a pooler that sentence embeddings do not use.
+                kwargs_handlers=[
+                    DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
+                ],
+            )
+        finally:
+            # accelerate remembers device and precision for the whole process, and refuses another training's.
+            AcceleratorState._reset_state(reset_partial_state=True)
+            GradientState._reset_state()
+
+
+@contextlib.contextmanager
+def _deterministic() -> Iterator[None]:
+    """Use algorithms that give the same bits each time, where there are any."""
+    enabled, warn_only = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    fill: bool = torch_deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    workspace = os.environ.get(CUBLAS_WORKSPACE)
+    os.environ.setdefault(CUBLAS_WORKSPACE, ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Filling new memory guards against reading it unset, at the price of writing all of it twice.
+    torch_deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        torch_deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+        if workspace is None:
+            del os.environ[CUBLAS_WORKSPACE]
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Use a number of CPU threads."""
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
