@@ -32,7 +32,7 @@ def build_vocabulary(
 
     Args:
         links: A row for each link of the training corpus, as `resolve_links` gives them.
-        sitelinks: Where labels come from; None without Wikidata, where the label is the linked title.
+        sitelinks: Where labels come from. Without Wikidata (None, or no row) the label is the linked title.
         languages: Their order decides which title is the label of an entity without an English one.
 
     Returns:
@@ -44,12 +44,12 @@ def build_vocabulary(
     )
     decisive = counts.link_count if options.count_over == "all" else counts.most_in_a_language
     counts = counts.filter(decisive > options.min_link_count)
-    labels = (
-        links.group_by("entity").agg(label=links.title.min())
-        if sitelinks is None
-        else _label(sitelinks, languages)
-    )
-    labelled = counts.left_join(labels, "entity").select("entity", "label", "link_count")
+    counts = counts.left_join(links.group_by("entity").agg(title=links.title.min()), "entity")
+    if sitelinks is None:
+        labelled = counts.select("entity", "link_count", label="title")
+    else:
+        joined = counts.select("entity", "link_count", "title").left_join(_label(sitelinks, languages), "entity")
+        labelled = joined.select("entity", "link_count", label=joined.label.coalesce(joined.title))
     row = ibis.row_number().over(order_by=labelled.entity).cast("int64")
     return labelled.select("entity", "label", "link_count", row=row).relocate("row").order_by("row")
 

@@ -1,0 +1,212 @@
+"""The first entity embeddings: Wikipedia2Vec's where it has them, random ones for the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ease.entities.vectors import iterate_entity_vectors, parse_numbers
+from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
+from ease.errors import EaseError
+from ease.wikimedia.dumps import DumpFile
+
+logger = logging.getLogger(__name__)
+
+EXAMPLES = 10
+
+
+class EmbeddingOptions(BaseModel):
+    """Where the first entity embeddings come from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: Literal["train", "file", "random"] = Field(
+        "train",
+        description="train: Wikipedia2Vec on the English dump. file: vectors published as text. random: none of both.",
+    )
+    file: Path | None = Field(None, description="For `file`: .txt, .txt.bz2 or .txt.gz of the encoder's dimension.")
+    random_std: float | None = Field(
+        None,
+        gt=0,
+        description="Standard deviation of the numbers of random rows. null: that of the rows found, so that both are "
+        "alike; where none is found 1 / sqrt(dimension), for rows about as long as 1.",
+    )
+    seed: int = Field(0, ge=0, description="Chooses the random rows.")
+    wikipedia2vec: Wikipedia2VecOptions = Field(default_factory=Wikipedia2VecOptions, description="For `train`.")
+
+    @model_validator(mode="after")
+    def _check_file(self) -> EmbeddingOptions:
+        if (self.source == "file") != (self.file is not None):
+            raise EaseError("`file` names the vectors if `source` is `file`, and is null otherwise.")
+        return self
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many rows of the vocabulary have a vector of Wikipedia2Vec, and the first that have none."""
+
+    found: int
+    total: int
+    missing: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return self.found / self.total if self.total else 0.0
+
+
+def name_entities(
+    vocabulary: ir.Table, sitelinks: ir.Table | None = None, redirects: ir.Table | None = None
+) -> ir.Table:
+    """The titles by which the vocabulary's rows may be found among Wikipedia2Vec's entities.
+
+    Args:
+        sitelinks: Given, a row goes by its English title alone, not by a label in another language, which may be the
+            title of something else in English.
+        redirects: Given, a row is also found by the titles that redirect to it, as one that was moved between the dump
+            of the vectors and this one.
+
+    Returns:
+        Columns row, title, direct (false for a redirect); a title belongs to one row.
+    """
+    if sitelinks is None:
+        titles = vocabulary.select("row", title="label")
+    else:
+        english = sitelinks.filter(sitelinks.language == "en").select(entity="qid", title="title")
+        titles = vocabulary.select("row", "entity").inner_join(english, "entity").select("row", "title")
+    named = titles.group_by("title").agg(row=titles.row.min()).select("row", "title", direct=True)
+    if redirects is None:
+        return named.order_by("row", "title")
+    english_redirects = redirects.filter(redirects.language == "en").select(title="target_title", source="source_title")
+    moved = english_redirects.inner_join(named.select("row", "title"), "title")
+    moved = moved.group_by("source").agg(row=moved.row.min()).select("row", title="source", direct=False)
+    return named.union(moved.anti_join(named, "title")).order_by("row", ibis.desc("direct"), "title")
+
+
+def embed_entities(
+    names: pa.Table, total: int, dimension: int, dumps: Sequence[DumpFile], options: EmbeddingOptions, work: Path
+) -> tuple[np.ndarray, Coverage]:
+    """Make the entity table that training starts from.
+
+    Args:
+        names: As `name_entities` gives them.
+        total: Rows of the vocabulary.
+        dimension: That of the encoder.
+        dumps: For `source: train`, the English one among them.
+        work: Where the training of Wikipedia2Vec may write for a time.
+
+    Returns:
+        float32, shape (total, dimension), and how many rows were found.
+
+    Raises:
+        EaseError: There is no English dump to train on, or the file cannot be used.
+    """
+    if options.source == "random":
+        scale = options.random_std or dimension**-0.5
+        return _draw_rows(total, dimension, options.seed) * np.float32(scale), Coverage(0, total, ())
+    if options.file is not None:
+        return align_embeddings(names, total, options.file, dimension, options.seed, options.random_std)
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="wikipedia2vec.", dir=work) as folder:
+        vectors = Path(folder) / "vectors.txt"
+        train_wikipedia2vec(dumps, dimension, options.wikipedia2vec, vectors)
+        return align_embeddings(names, total, vectors, dimension, options.seed, options.random_std)
+
+
+def align_embeddings(
+    names: pa.Table, total: int, vectors: Path, dimension: int, seed: int, random_std: float | None = None
+) -> tuple[np.ndarray, Coverage]:
+    """Put the vectors of a text file into the rows of the vocabulary; the file is read once, as a stream.
+
+    A row that has no vector under its own title takes the first one under a title that redirects to it, and without any
+    it is random.
+
+    Args:
+        names: Columns row, title, direct, as `name_entities` gives them.
+        random_std: Standard deviation of random rows; None: that of the rows found.
+
+    Returns:
+        float32, shape (total, dimension), and how many rows were found.
+
+    Raises:
+        EaseError: The file cannot be read, or is of another dimension.
+    """
+    lookup = _Lookup(names)
+    table = _draw_rows(total, dimension, seed)
+    rank = np.zeros(total, dtype=np.int8)  # 0: random, 1: by a redirect, 2: by the title
+    for vector in iterate_entity_vectors(vectors, dimension):
+        row, direct = lookup.find(vector.title)
+        if row is not None and rank[row] < 1 + direct:
+            table[row] = parse_numbers(vector, vectors, dimension)
+            rank[row] = 1 + direct
+    found = rank > 0
+    std = random_std or (_std(table, found) if found.any() else dimension**-0.5)
+    np.multiply(table, np.float32(std), out=table, where=~found[:, None])
+    coverage = Coverage(int(found.sum()), total, tuple(_titles_of(names, np.flatnonzero(~found)[:EXAMPLES])))
+    logger.info("%d of %d entities have a vector (%.1f %%)", coverage.found, total, 100 * coverage.share)
+    if not coverage.found:
+        logger.warning("No entity of the vocabulary is among the vectors of %s: all rows are random.", vectors)
+    return table, coverage
+
+
+class _Lookup:
+    """From titles to rows by 64-bit hashes in sorted arrays: 17 bytes an entity, where a dictionary takes over 100."""
+
+    def __init__(self, names: pa.Table) -> None:
+        hashes = np.fromiter(
+            (_hash(title) for batch in names.to_batches() for title in batch["title"].to_pylist()),
+            dtype=np.uint64,
+            count=len(names),
+        )
+        order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[order]
+        self._rows = names["row"].to_numpy()[order]
+        self._direct = names["direct"].to_numpy()[order]
+
+    def find(self, title: str) -> tuple[int | None, bool]:
+        """The row of a title, if there is one, and whether it is the row's own title."""
+        wanted = _hash(title)
+        place = int(np.searchsorted(self._hashes, wanted))
+        if place == len(self._hashes) or self._hashes[place] != wanted:
+            return None, False
+        return int(self._rows[place]), bool(self._direct[place])
+
+
+def _hash(title: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=8).digest(), "big"))
+
+
+def _draw_rows(total: int, dimension: int, seed: int) -> np.ndarray:
+    """Rows of standard normal numbers; float32, shape (total, dimension)."""
+    return np.random.default_rng(seed).standard_normal((total, dimension), dtype=np.float32)
+
+
+def _std(table: np.ndarray, rows: np.ndarray) -> float:
+    """The standard deviation of all numbers in some rows, a block of rows at a time."""
+    count, total, squares = 0, 0.0, 0.0
+    for block in _blocks(np.flatnonzero(rows)):
+        numbers = table[block].astype(np.float64)
+        count, total, squares = count + numbers.size, total + numbers.sum(), squares + np.square(numbers).sum()
+    return float(np.sqrt(max(squares / count - (total / count) ** 2, 0.0)))
+
+
+def _blocks(rows: np.ndarray, size: int = 4096) -> Iterator[np.ndarray]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def _titles_of(names: pa.Table, rows: np.ndarray) -> Iterable[str]:
+    """The titles of some rows; a row that has none goes by its number."""
+    selected = names.filter(pa.compute.is_in(names["row"], pa.array(rows, pa.int64()))).to_pylist()
+    titles = {name["row"]: name["title"] for name in reversed(selected) if name["direct"]}
+    return (titles.get(int(row), f"row {row}") for row in rows)

@@ -1,0 +1,132 @@
+"""The process in which the wikipedia2vec package trains: `python -m ease.entities.wikipedia2vec_worker JOB`."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from wikipedia2vec import Dictionary, DumpDB, Wikipedia2Vec
+from wikipedia2vec.link_graph import LinkGraph
+from wikipedia2vec.mention_db import MentionDB
+from wikipedia2vec.utils.tokenizer import get_tokenizer
+from wikipedia2vec.utils.wiki_page import WikiPage
+
+from ease.entities.wikipedia2vec import FAULT_FILE, LANGUAGE, Wikipedia2VecOptions, read_job
+from ease.errors import EaseError
+from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.pages import iterate_pages
+from ease.wikimedia.titles import normalize_title
+from ease.wikimedia.wikitext import redirect_target
+
+_CHUNK_SIZE = 100
+
+
+class DumpReader:
+    """What `DumpDB.build` reads: our pages of any dump files, in place of the package's reader of one .bz2 file."""
+
+    def __init__(self, dumps: Sequence[DumpFile]) -> None:
+        """Read the dump's parts one after the other."""
+        self._dumps = dumps
+        self.dump_file = ", ".join(str(dump.path) for dump in dumps)
+        self.language = LANGUAGE
+
+    def __iter__(self) -> Iterator[WikiPage]:
+        """Go through the articles and redirects."""
+        for dump in self._dumps:
+            site = read_siteinfo(dump)
+            for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size)):
+                if page.namespace:
+                    continue
+                redirect = page.redirect or redirect_target(page.text, site)
+                yield WikiPage(page.title, LANGUAGE, page.text, normalize_title(redirect, site) if redirect else None)
+
+
+def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path) -> None:
+    """Build the package's tables, train and write the entities' vectors.
+
+    Raises:
+        EaseError: No word or no entity of the dump is frequent enough.
+    """
+    progress = {"progressbar": sys.stderr.isatty(), "chunk_size": _CHUNK_SIZE}
+    building = {"pool_size": options.build_workers, **progress}
+    database = vectors.with_name("dump.db")
+    DumpDB.build(DumpReader(dumps), str(database), options.build_workers, _CHUNK_SIZE)
+    dump_db = DumpDB(str(database))
+    tokenizer = get_tokenizer(options.tokenizer, LANGUAGE)
+    names = ("lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi")
+    dictionary = Dictionary.build(dump_db, tokenizer, **_choose(options, *names), **building)
+    if not dictionary.word_size or not dictionary.entity_size:
+        raise EaseError(
+            f"{dumps[0].path} has {dictionary.word_size} words and {dictionary.entity_size} entities that are frequent "
+            f"enough for Wikipedia2Vec: lower `min_word_count` ({options.min_word_count}) and `min_entity_count` "
+            f"({options.min_entity_count}), or set `source` to `file` or `random`."
+        )
+    link_graph = _build_link_graph(dump_db, dictionary, building) if options.link_graph else None
+    mention_db = None
+    if options.link_mentions:
+        names = ("min_link_prob", "min_prior_prob", "max_mention_len")
+        mention_db = MentionDB.build(
+            dump_db, dictionary, tokenizer, case_sensitive=False, **_choose(options, *names), **building
+        )
+    _seed(options)
+    model = Wikipedia2Vec(dictionary)
+    names = ("window", "iteration", "negative", "entities_per_page", "init_alpha", "min_alpha", "sample")
+    training = _choose(options, *names, "word_neg_power", "entity_neg_power", "pool_size")
+    model.train(dump_db, link_graph, mention_db, tokenizer, None, dim_size=dimension, **training, **progress)
+    _write(model, dictionary, vectors)
+
+
+def _build_link_graph(dump_db: DumpDB, dictionary: Dictionary, building: dict[str, int | bool]) -> LinkGraph:
+    """Build the graph with a row for every entity: the package ends it at the last one that has a link."""
+    try:
+        graph = LinkGraph.build(dump_db, dictionary, **building).serialize()
+    except ValueError as error:
+        raise EaseError(
+            f"Wikipedia2Vec found no link between pages of {dump_db.dump_file} that are linked often enough: "
+            "lower `min_entity_count`, or set `link_graph` to false."
+        ) from error
+    missing = dictionary.entity_size + 1 - len(graph["indptr"])
+    graph["indptr"] = np.pad(graph["indptr"], (0, missing), mode="edge")
+    return LinkGraph.load(graph, dictionary)
+
+
+def _choose(options: Wikipedia2VecOptions, *names: str) -> dict[str, int | float | bool]:
+    return {name: getattr(options, name) for name in names}
+
+
+def _seed(options: Wikipedia2VecOptions) -> None:
+    """Seed the package, which takes its randomness from the global generators."""
+    random.seed(options.seed)
+    np.random.seed(options.seed)
+    if options.pool_size == 1:
+        # Its worker calls `np.random.seed()`, that is with the system's entropy.
+        np.random.seed = functools.partial(np.random.seed, options.seed)
+
+
+def _write(model: Wikipedia2Vec, dictionary: Dictionary, vectors: Path) -> None:
+    """Write all digits; the package's own text has three after the point."""
+    with vectors.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"{dictionary.entity_size} {model.syn0.shape[1]}\n")
+        for entity in dictionary.entities():
+            numbers = " ".join(f"{number:.9g}" for number in model.syn0[entity.index].tolist())
+            file.write(f"ENTITY/{entity.title.replace(' ', '_')} {numbers}\n")
+
+
+def main() -> None:
+    """Do the job that the one argument names."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    job_file = Path(sys.argv[1])
+    try:
+        train(*read_job(job_file))
+    except EaseError as error:
+        job_file.with_name(FAULT_FILE).write_text(str(error), encoding="utf-8")
+        raise SystemExit(1) from error
+
+
+if __name__ == "__main__":
+    main()
