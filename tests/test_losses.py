@@ -1,0 +1,139 @@
+"""The losses against a naive float64 computation written from the equations, term by term."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from ease.losses import NO_ENTITY, cosine_logits, entity_loss, excluded_candidates, self_supervised_loss
+
+
+def cosine(first: np.ndarray, second: np.ndarray) -> float:
+    return float(first @ second / np.sqrt(first @ first) / np.sqrt(second @ second))
+
+
+def naive_entity_loss(
+    sentences: np.ndarray,
+    positives: np.ndarray,
+    hard_negatives: np.ndarray | None,
+    temperature: float,
+    bonus: float = 0.0,
+    entities: list[int] | None = None,
+    negative_entities: list[int] | None = None,
+    mask: bool = False,
+) -> float:
+    """Equations 1 and 2, with loops in the place of matrices."""
+    losses = []
+    for i, sentence in enumerate(sentences):
+        numerator = np.exp(cosine(sentence, positives[i]) / temperature)
+        denominator = 0.0
+        for j in range(len(sentences)):
+            same = mask and entities is not None and i != j and entities[i] == entities[j]
+            if not same:
+                denominator += np.exp(cosine(sentence, positives[j]) / temperature)
+            if hard_negatives is None:
+                continue
+            negative = NO_ENTITY - 1 if negative_entities is None else negative_entities[j]
+            if negative == NO_ENTITY or (mask and entities is not None and entities[i] == negative):
+                continue
+            own = bonus if i == j else 0.0
+            denominator += np.exp(cosine(sentence, hard_negatives[j]) / temperature + own)
+        losses.append(-np.log(numerator / denominator))
+    return float(np.mean(losses))
+
+
+def vectors(seed: int, rows: int = 6, dimension: int = 5) -> Tensor:
+    return torch.tensor(np.random.default_rng(seed).normal(size=(rows, dimension)), requires_grad=True)
+
+
+ENTITIES = [4, 9, 4, 7, 2, 9]
+NEGATIVES = [9, NO_ENTITY, 1, 4, NO_ENTITY, 3]
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0, 10.0])
+def test_entity_loss_without_hard_negatives_is_equation_1(temperature: float) -> None:
+    sentences, positives = vectors(0), vectors(1)
+    expected = naive_entity_loss(sentences.detach().numpy(), positives.detach().numpy(), None, temperature)
+    assert entity_loss(sentences, positives, None, temperature).item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("bonus", [0.0, 1.0])
+@pytest.mark.parametrize("temperature", [0.05, 10.0])
+def test_entity_loss_with_hard_negatives_is_equation_2(temperature: float, bonus: float) -> None:
+    parts = [vectors(seed) for seed in range(3)]
+    expected = naive_entity_loss(*(part.detach().numpy() for part in parts), temperature, bonus)
+    loss = entity_loss(*parts, temperature, hard_negative_bonus=bonus)
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("mask", [False, True])
+@pytest.mark.parametrize("bonus", [0.0, 1.0])
+def test_missing_hard_negatives_and_same_entities_leave_the_denominator(mask: bool, bonus: float) -> None:
+    parts = [vectors(seed) for seed in range(3)]
+    expected = naive_entity_loss(
+        *(part.detach().numpy() for part in parts), 0.5, bonus, ENTITIES, NEGATIVES, mask
+    )
+    excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=mask)
+    loss = entity_loss(*parts, 0.5, excluded=excluded, hard_negative_bonus=bonus)
+    assert loss.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_excluded_candidates_are_those_of_the_definition() -> None:
+    positives, negatives = torch.tensor([4, 9, 4]), torch.tensor([9, NO_ENTITY, 4])
+    assert excluded_candidates(positives, negatives).tolist() == [[False] * 4 + [True, False]] * 3
+    masked = excluded_candidates(positives, negatives, mask_same_entity=True).tolist()
+    assert masked == [
+        [False, False, True, False, True, True],
+        [False, False, False, True, True, False],
+        [True, False, False, False, True, True],
+    ]
+
+
+def test_self_supervised_loss_is_equation_3() -> None:
+    first, second = vectors(3), vectors(4)
+    expected = naive_entity_loss(first.detach().numpy(), second.detach().numpy(), None, 0.05)
+    assert self_supervised_loss(first, second, 0.05).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_losses_of_shares_average_to_the_loss_of_the_whole_batch() -> None:
+    sentences, positives, negatives = (vectors(seed) for seed in range(3))
+    whole = entity_loss(sentences, positives, negatives, 0.1)
+    shares = [
+        entity_loss(sentences[rows], positives, negatives, 0.1, own=rows) for rows in torch.arange(6).split(3)
+    ]
+    assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=True)
+
+    def masked(*parts: Tensor) -> Tensor:
+        return entity_loss(*parts, 0.2, excluded=excluded, hard_negative_bonus=1.0)
+
+    def self_supervised(*parts: Tensor) -> Tensor:
+        return self_supervised_loss(*parts, 0.2)
+
+    assert torch.autograd.gradcheck(masked, [vectors(seed) for seed in range(3)])
+    assert torch.autograd.gradcheck(self_supervised, [vectors(0), vectors(1)])
+
+
+def test_a_missing_hard_negative_gets_no_gradient() -> None:
+    parts = [vectors(seed) for seed in range(3)]
+    excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES))
+    entity_loss(*parts, 0.2, excluded=excluded).backward()
+    gradient: Any = parts[2].grad
+    assert not gradient[1].any()
+    assert not gradient[4].any()
+    assert gradient[0].any()
+
+
+def test_half_precision_embeddings_get_single_precision_logits() -> None:
+    first, second = vectors(0).bfloat16(), vectors(1).bfloat16()
+    logits = cosine_logits(first, second, 0.05)
+    assert logits.dtype == torch.float32
+    exact = cosine_logits(first.double(), second.double(), 0.05)
+    assert torch.allclose(logits.double(), exact, rtol=1e-5, atol=1e-5)

@@ -1,0 +1,187 @@
+"""Whole tiny trainings: what they leave behind, their repetition, their ablations and their faults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel
+
+from ease.errors import EaseError
+from ease.model_card import DataSource, ModelCardData
+from ease.training import TrainingResult, run_job
+from tests.training.tiny_training import MakeJob
+
+
+def weights(result: TrainingResult) -> dict[str, np.ndarray]:
+    return {
+        **load_file(result.model / "model.safetensors"),
+        **load_file(result.model / "training" / "parts.safetensors"),
+    }
+
+
+def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
+    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def losses(result: TrainingResult) -> dict[int, float]:
+    return {int(line["step"]): line["loss"] for line in result.history if "loss" in line}
+
+
+def test_a_training_leaves_the_best_model_and_its_parts(make_job: MakeJob, files: Path) -> None:
+    card = ModelCardData(
+        languages=("en", "ru"), sources=(DataSource(name="Wikipedia (en)", date="20260101"),)
+    )
+    reported: list[tuple[int, dict[str, float]]] = []
+    result = run_job(make_job(card=card), lambda step, values: reported.append((step, values)))
+    assert result.steps == 12
+    scores = {
+        step: values["development"] for step, values in reported if "development/sample_graded/en" in values
+    }
+    assert list(scores) == [4, 8, 12]
+    assert result.best_score == max(scores.values())
+    assert scores[result.best_step] == result.best_score
+    assert [step for step, values in reported if "loss" in values] == list(range(1, 13))
+    assert {"loss", "entity_loss", "self_loss", "learning_rate", "pairs_per_second"} <= reported[0][1].keys()
+    assert [{"step": step, **values} for step, values in reported] == result.history
+
+    encoder = SentenceTransformer(str(result.model), device="cpu")
+    assert encoder.encode(["Berlin", "東京"]).shape == (2, 32)
+    assert AutoModel.from_pretrained(result.model).config.hidden_size == 32
+    parts = load_file(result.model / "training" / "parts.safetensors")
+    assert parts["method.table.weight"].shape == (10, 24)
+    assert parts["method.projection.weight"].shape == (32, 24)
+    assert not np.array_equal(
+        parts["method.table.weight"], load_file(files / "table.safetensors")["embeddings"]
+    )
+    readme = (result.model / "README.md").read_text(encoding="utf-8")
+    assert "20260101" in readme
+    assert f"{result.best_score:.2f}" in readme
+    left = {path.name for path in result.model.parent.iterdir()}
+    assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
+
+
+def test_the_loss_falls(make_job: MakeJob) -> None:
+    found = losses(run_job(make_job(training={"steps": 40, "evaluate_every": 40})))
+    assert np.mean([found[step] for step in range(36, 41)]) < 0.8 * np.mean(
+        [found[step] for step in range(1, 6)]
+    )
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(make_job: MakeJob) -> None:
+    first, second = run_job(make_job("first")), run_job(make_job("second"))
+    other = run_job(make_job("other", training={"seed": 1}))
+    assert losses(first) == losses(second)
+    assert same(weights(first), weights(second))
+    assert not same(weights(first), weights(other))
+
+
+def test_a_finished_training_is_not_repeated(make_job: MakeJob) -> None:
+    first = run_job(make_job())
+    reported: list[int] = []
+    assert run_job(make_job(), lambda step, _: reported.append(step)) == first
+    assert not reported
+    run_job(make_job(training={"learning_rate": 2e-3}), lambda step, _: reported.append(step))
+    assert reported
+
+
+def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    run_job(make_job(training={"threads": 1}))
+    run_job(make_job("half", training={"precision": "bf16"}))
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize(
+    ("options", "terms"),
+    [
+        ({}, {"loss", "entity_loss", "self_loss"}),
+        ({"self_supervised": False}, {"loss", "entity_loss"}),
+        ({"entity_weight": 0}, {"loss", "self_loss"}),
+        (
+            {"hard_negatives": False, "projection": "tanh", "mask_same_entity": True},
+            {"loss", "entity_loss", "self_loss"},
+        ),
+    ],
+)
+def test_every_term_can_be_off(make_job: MakeJob, options: dict[str, Any], terms: set[str]) -> None:
+    result = run_job(make_job(method_options=options, development={}, training={"steps": 2}))
+    assert terms == result.history[0].keys() - {"step", "learning_rate", "pairs_per_second"}
+    assert result.best_step == 2
+    assert result.best_score is None
+
+
+def test_simcse_equals_ease_without_its_entity_loss(make_job: MakeJob) -> None:
+    ease = run_job(make_job("ease", method_options={"entity_weight": 0}))
+    simcse = run_job(make_job("simcse", method="simcse", vocabulary=None, table=None))
+    assert losses(ease) == losses(simcse)
+    names = ["embeddings.word_embeddings.weight", "encoder.layer.1.output.dense.weight"]
+    found = [load_file(result.model / "model.safetensors") for result in (ease, simcse)]
+    assert all(np.array_equal(found[0][name], found[1][name]) for name in names)
+
+
+def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
+    result = run_job(make_job(pooling="cls_mlp_train"))
+    assert [type(module).__name__ for module in SentenceTransformer(str(result.model), device="cpu")] == [
+        "Transformer",
+        "Pooling",
+    ]
+    assert "head.0.weight" in load_file(result.model / "training" / "parts.safetensors")
+    kept = run_job(make_job("kept", pooling="cls_mlp"))
+    assert len(SentenceTransformer(str(kept.model), device="cpu")) == 3
+    assert not any(
+        name.startswith("head") for name in load_file(kept.model / "training" / "parts.safetensors")
+    )
+
+
+def test_faults_of_a_job_are_named(make_job: MakeJob, tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="Unknown training method 'eas': did you mean ease"):
+        run_job(make_job(method="eas"))
+    with pytest.raises(EaseError, match="temperature: Input should be greater than 0"):
+        run_job(make_job(method_options={"temperature": -0.05}))
+    with pytest.raises(EaseError, match="needs the entity `vocabulary` and the `table`"):
+        run_job(make_job(table=None))
+    with pytest.raises(EaseError, match="160 training pairs do not fill a batch of 512"):
+        run_job(make_job(training={"batch_size": 512}))
+    with pytest.raises(EaseError, match="no such file"):
+        run_job(make_job(pairs=tmp_path / "nowhere.parquet"))
+    with pytest.raises(EaseError, match="`max_tokens` 64: the encoder takes 32"):
+        run_job(make_job(training={"max_tokens": 64}))
+    with pytest.raises(EaseError, match="Unknown evaluation task 'stsbb'"):
+        run_job(make_job(development={"stsbb": {}}))
+    with pytest.raises(EaseError, match="Encoder '/nowhere' does not load"):
+        run_job(make_job(encoder="/nowhere"))
+    occupied = tmp_path / "occupied"
+    occupied.write_text("", encoding="utf-8")
+    with pytest.raises(EaseError, match="cannot be written"):
+        run_job(make_job(folder=occupied / "job"))
+
+
+def test_a_diverged_training_says_so(make_job: MakeJob) -> None:
+    with pytest.raises(EaseError, match="diverged; lower `learning_rate`"):
+        run_job(make_job(training={"learning_rate": 1e30, "max_gradient_norm": None}, development={}))
+
+
+def test_one_training_a_folder(make_job: MakeJob) -> None:
+    job = make_job()
+
+    def intrude(step: int, values: dict[str, float]) -> None:
+        if step == 1:
+            with pytest.raises(EaseError, match="Another training is at work"):
+                run_job(job)
+
+    run_job(job, intrude)
+
+
+def test_the_result_is_json(make_job: MakeJob) -> None:
+    result = run_job(make_job())
+    written = json.loads((result.model.parent / "result.json").read_text(encoding="utf-8"))
+    assert TrainingResult.model_validate(written["result"]) == result

@@ -1,0 +1,62 @@
+"""A tiny real training: a two-layer BERT, pairs in three scripts, an entity table and graded pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from safetensors.numpy import save_file
+
+from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, save_encoder
+from ease.training import TrainingJob
+
+PLACES = ["Berlin", "Париж", "東京", "Roma", "Lisboa", "Москва", "大阪", "Ankara", "Kraków", "Oslo"]
+PHRASES = ["{} is a large city", "{} — большой город на реке", "{}は大きな都市で、川がある", "people like {}"]
+SMALL = RandomBertOptions(
+    hidden_size=32, heads=2, intermediate_size=64, vocabulary_size=300, max_positions=32, dropout=0.1
+)
+
+MakeJob = Callable[..., TrainingJob]
+
+
+def sentences() -> list[str]:
+    return [phrase.format(place) for place in PLACES for phrase in PHRASES]
+
+
+def write_pairs(folder: Path) -> None:
+    """160 pairs over 10 entities, a quarter of them without a hard negative."""
+    texts = sentences() * 4
+    entities = [3 * (number // len(PHRASES) % len(PLACES)) - 7 for number in range(len(texts))]
+    negatives = [None if number % 4 == 0 else 3 * (number % len(PLACES)) - 7 for number in range(len(texts))]
+    columns = {
+        "pair_id": pa.array(range(len(texts)), pa.int64()),
+        "sentence": texts,
+        "entity": pa.array(entities, pa.int64()),
+        "hard_negative": pa.array(negatives, pa.int64()),
+    }
+    pq.write_table(pa.table(columns), folder / "pairs.parquet")
+
+
+def write_files(folder: Path) -> None:
+    """Write all that a tiny job reads."""
+    write_pairs(folder)
+    count = len(PLACES)
+    vocabulary = {
+        "row": list(range(count)),
+        "entity": pa.array([3 * number - 7 for number in range(count)], pa.int64()),
+    }
+    pq.write_table(pa.table(vocabulary).take([3, 1, 0, 2, *range(4, count)]), folder / "vocabulary.parquet")
+    table = np.random.default_rng(0).normal(size=(count, 24)).astype(np.float32)
+    save_file({"embeddings": table}, folder / "table.safetensors")
+    save_encoder(build_encoder(EncoderOptions(random=SMALL), sentences()), folder / "encoder")
+    still = SMALL.model_copy(update={"dropout": 0.0})
+    save_encoder(build_encoder(EncoderOptions(random=still), sentences()), folder / "encoder_without_dropout")
+    graded = {
+        "sentence1": sentences()[:20],
+        "sentence2": sentences()[4:24],
+        "score": [float(number % 6) for number in range(20)],
+    }
+    pq.write_table(pa.table(graded), folder / "graded.parquet")
