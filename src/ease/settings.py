@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DO_NOT_TRACK", "true")
+# Spark's workers would otherwise take the first Python on the path, which lacks this project's packages.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Said by libraries to each other's authors; nothing that a user of this project could act on.
 warnings.filterwarnings("ignore", "register_new_resolver\\(\\) is deprecated")
 warnings.filterwarnings("ignore", ".*Add type hints to the `predict` method")

@@ -3,6 +3,7 @@
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.entity_embeddings.nodes import embed_entities
+from ease.pipelines.train import UNTRAINED
 
 
 def create_pipeline(setting: str) -> Pipeline:
@@ -11,12 +12,16 @@ def create_pipeline(setting: str) -> Pipeline:
         [
             node(
                 embed_entities,
-                ["entity_vocabulary", "dumps", "untrained.encoder", "params:entity_embeddings"],
+                [
+                    *("entity_vocabulary", "sitelinks", "redirects", "dumps", "untrained_encoder"),
+                    *("params:entity_embeddings", "params:setting", "params:work"),
+                ],
                 ["entity_embeddings", "embedding_coverage"],
                 name="embed_entities",
             ),
         ],
         namespace=setting,
-        parameters={"params:entity_embeddings"},
+        inputs={"untrained_encoder": f"{setting}.{UNTRAINED}.encoder"},
+        parameters={"params:entity_embeddings", "params:work"},
         tags="entity_embeddings",
     )

@@ -18,7 +18,7 @@ from ease.errors import EaseError
 from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
 from ease.tables import format_table
-from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.dumps import DumpFile, find_dumps
 from ease.wikimedia.ingestion import IngestOptions as ParsingOptions
 from ease.wikimedia.ingestion import ingest_wikipedia
 from ease.wikimedia.mapping import MapShards, spark_map
@@ -40,11 +40,13 @@ def parse_wikipedia(
     dumps: Dumps, options: IngestOptions, engine: str
 ) -> tuple[list[Path], list[Path], dict[str, Any]]:
     """Parse the dumps into parts of `sentences` and `redirects`, and count what became of the pages."""
-    files = [
-        file for listed in dumps["wikipedia"] for file in find_dumps(listed["path"], [listed["language"]])
-    ]
-    parts = ingest_wikipedia(files, options, options.parts, shard_map(engine))
+    parts = ingest_wikipedia(listed_dumps(dumps), options, options.parts, shard_map(engine))
     return parts.sentences, parts.redirects, parts.counts
+
+
+def listed_dumps(dumps: Dumps) -> list[DumpFile]:
+    """Return the dump files that `acquire` listed."""
+    return [file for listed in dumps["wikipedia"] for file in find_dumps(listed["path"], [listed["language"]])]
 
 
 def shard_map(engine: str) -> MapShards | None:

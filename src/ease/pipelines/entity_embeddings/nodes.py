@@ -1,0 +1,44 @@
+"""Nodes of `entity_embeddings`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import ibis
+from safetensors.numpy import save_file
+
+from ease.entities.embeddings import EmbeddingOptions, name_entities
+from ease.entities.embeddings import embed_entities as embed
+from ease.pipelines.ingest.nodes import listed_dumps
+from ease.pipelines.setting import Setting
+
+
+def embed_entities(
+    vocabulary: ibis.Table,
+    sitelinks: ibis.Table,
+    redirects: ibis.Table,
+    dumps: dict[str, Any],
+    encoder: Path,
+    options: EmbeddingOptions,
+    setting: Setting,
+    work: str,
+) -> tuple[Path, dict[str, Any]]:
+    """Make the entity table that training starts from, and report how many of its rows were found.
+
+    Returns:
+        A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
+    """
+    names = name_entities(vocabulary, sitelinks if dumps["wikidata"] else None, redirects).to_pyarrow()
+    total = int(vocabulary.count().execute())
+    table, coverage = embed(names, total, encoder_dimension(encoder), listed_dumps(dumps), options, Path(work))
+    file = Path(work) / f"{setting.name}.entity_embeddings.safetensors"
+    save_file({"embeddings": table}, file)
+    report = {"source": options.source, "found": coverage.found, "total": coverage.total}
+    return file, {**report, "share": coverage.share, "missing": list(coverage.missing)}
+
+
+def encoder_dimension(folder: Path) -> int:
+    """Read the dimension of a saved encoder's tokens, to which the entity embeddings are fitted."""
+    return int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["hidden_size"])
