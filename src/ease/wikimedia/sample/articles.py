@@ -99,7 +99,7 @@ class StatementDeck:
 def plan_articles(
     world: World, held_out: Collection[Fact], book: Phrasebook, sentences: int, seed: int
 ) -> list[ArticlePlan]:
-    """Plan a wiki's articles: one an entity, filled evenly so that all entities are mentioned about equally often.
+    """Plan a wiki's articles: one an entity, so that all entities are mentioned about equally often.
 
     Args:
         sentences: How many in all; never below one an article.

@@ -25,7 +25,7 @@ def dump_name(language: str) -> str:
 
 
 def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> None:
-    """Write a wiki's multistream dump: a stream for the head, one for each so many pages, one for the foot."""
+    """Write a wiki's multistream dump: a stream for the head, streams of pages, a stream for the foot."""
     with path.open("wb") as file:
         for part in _parts(site, pages, pages_per_stream):
             file.write(bz2.compress(part.encode(), compresslevel=1))
@@ -62,7 +62,8 @@ def _head(site: Site) -> str:
     etree.indent(info)
     return (
         f'<mediawiki xmlns="{_EXPORT}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-        f'xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" xml:lang="{site.language}">\n'
+        f'xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" '
+        f'xml:lang="{site.language}">\n'
         f"{etree.tostring(info, encoding='unicode')}\n"
     )
 
@@ -86,7 +87,9 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
     etree.SubElement(revision, "format").text = "text/x-wiki"
     content = page.text.encode()
     digest = _base36(hashlib.sha1(content, usedforsecurity=False).digest())
-    text = etree.SubElement(revision, "text", {"bytes": str(len(content)), "sha1": digest, _SPACE: "preserve"})
+    text = etree.SubElement(
+        revision, "text", {"bytes": str(len(content)), "sha1": digest, _SPACE: "preserve"}
+    )
     text.text = page.text or None
     etree.SubElement(revision, "sha1").text = digest
     etree.indent(element)

@@ -17,7 +17,7 @@ KINDS: tuple[str, ...] = ("territory", "currency", "language", "script", "region
 """The kinds of entities; each is a class in the sample's Wikidata dump."""
 
 MINIMUM_SPEAKERS = 10.0
-"""Percentage of a territory's population from which a language without official status counts as spoken there."""
+"""Percentage of a territory's people from which a language without official status counts as spoken there."""
 
 QID_BASE = 9_000_000_000
 """Synthetic Wikidata numbers start here, far above the real ones, so that nobody takes them for real ones."""

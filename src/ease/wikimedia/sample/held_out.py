@@ -14,8 +14,12 @@ from ease.wikimedia.sample.facts import Entity, Fact, World
 from ease.wikimedia.sample.options import SampleOptions
 from ease.wikimedia.sample.phrases import Phrasebook, Statement
 
-MOST_PER_OBJECT: dict[str, int] = {"pays": 3, "speaks": 4}
+MOST_SHARED: dict[str, int] = {"pays": 3, "speaks": 6}
 """Kept-out facts that may share a currency or a language, so that widespread ones do not make up the test."""
+MOST_PER_TERRITORY: dict[str, int] = {"pays": 1, "speaks": 2}
+"""Kept-out facts of a relation that a territory may have."""
+MOST_PAID = 0.4
+"""Share of the parallel facts that are about currencies: territories have fewer of them than languages."""
 
 
 class ParallelSentence(NamedTuple):
@@ -29,9 +33,9 @@ class ParallelSentence(NamedTuple):
 class GradedPair(NamedTuple):
     """Two English sentences about kept-out facts.
 
-    `score` is 5 for the same facts in other words, 4 where one sentence tells one fact more, 3 for two facts about the
-    same territory, 2 for one fact about two territories, 1 for the same relation between other entities, 0 for
-    nothing in common.
+    `score` is 5 for the same facts in other words, 4 where one sentence tells one fact more, 3 for two facts
+    about the same territory, 2 for the same currency or language of two territories, 1 for the same relation
+    between other entities, 0 for nothing in common.
     """
 
     sentence1: str
@@ -61,7 +65,7 @@ def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: Sample
     """
     random = Random(f"held out {options.seed}")
     usable = _unmistakable(world, books)
-    facts = [f for f in world.facts if f.relation in MOST_PER_OBJECT and {f.subject, f.object} <= usable]
+    facts = [f for f in world.facts if f.relation in MOST_SHARED and {f.subject, f.object} <= usable]
     random.shuffle(facts)
     graded = _draw_graded(facts, options.graded_territories)
     parallel = _draw_parallel(
@@ -70,8 +74,8 @@ def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: Sample
     if len(parallel) < options.parallel_facts or len(graded) < options.graded_territories:
         raise EaseError(
             f"A sample of {options.territories} territories has {len(parallel)} of parallel_facts="
-            f"{options.parallel_facts} facts and {len(graded)} of graded_territories={options.graded_territories} "
-            "territories to keep out: raise `territories` or lower the other two."
+            f"{options.parallel_facts} facts and {len(graded)} of graded_territories="
+            f"{options.graded_territories} territories to keep out: raise `territories` or lower the others."
         )
     return HeldOut(tuple(sorted(parallel)), tuple(sorted(graded)))
 
@@ -87,26 +91,30 @@ def _unmistakable(world: World, books: Mapping[str, Phrasebook]) -> set[Entity]:
 
 
 def _draw_graded(facts: Sequence[Fact], territories: int) -> list[tuple[Fact, Fact]]:
+    """Take a currency and a language of each of some territories, rather such as several share."""
+    uses = Counter(fact.object for fact in facts)
     paid: dict[Entity, Fact] = {}
     spoken: dict[Entity, Fact] = {}
-    for fact in facts:
+    for fact in sorted(facts, key=lambda fact: -min(uses[fact.object], 3)):
         (paid if fact.relation == "pays" else spoken).setdefault(fact.subject, fact)
-    both = [(paid[territory], spoken[territory]) for territory in paid if territory in spoken]
-    return both[:territories]
+    both = [territory for territory in dict.fromkeys(fact.subject for fact in facts) if territory in paid]
+    return [(paid[one], spoken[one]) for one in both if one in spoken][:territories]
 
 
 def _draw_parallel(facts: Sequence[Fact], wanted: int) -> list[Fact]:
-    """Take facts in their order: one of a relation for a territory, and few with the same currency or language."""
+    """Take facts in their order, but few of the same territory, currency or language."""
     taken: list[Fact] = []
-    subjects: set[tuple[str, Entity]] = set()
-    objects: Counter[Entity] = Counter()
+    counts: Counter[tuple[str, Entity] | str] = Counter()
     for fact in facts:
-        subject = (fact.relation, fact.subject)
-        if len(taken) < wanted and subject not in subjects:
-            if objects[fact.object] < MOST_PER_OBJECT[fact.relation]:
-                taken.append(fact)
-                subjects.add(subject)
-                objects[fact.object] += 1
+        subject, object_ = (fact.relation, fact.subject), (fact.relation, fact.object)
+        if (
+            len(taken) < wanted
+            and counts[subject] < MOST_PER_TERRITORY[fact.relation]
+            and counts[object_] < MOST_SHARED[fact.relation]
+            and not (fact.relation == "pays" and counts["pays"] >= MOST_PAID * wanted)
+        ):
+            taken.append(fact)
+            counts.update((subject, object_, fact.relation))
     return taken
 
 
@@ -177,6 +185,11 @@ def _draw_two_facts(
         for fact, other in zip(pair, other_pair, strict=True)
         if (fact.object == other.object) is same_object
     ]
+    if not couples:
+        raise EaseError(
+            f"None of the {len(graded)} territories of the graded pairs shares its currency or language with "
+            "another: raise `graded_territories`."
+        )
     fact, other = random.choice(couples)
     return _tell(fact), _tell(other)
 

@@ -29,7 +29,7 @@ _WORD = re.compile(r"(?<![\w'])[^\W\d_]{3,}(?![\w'])")
 
 
 class ExpectedLink(NamedTuple):
-    """A link that a reader of the dump should find: offsets into its sentence, and the title that it names."""
+    """A link that a reader of the dump should find: offsets into its sentence, and the title it names."""
 
     start: int
     end: int
@@ -105,30 +105,33 @@ class Marker:
 
     def link(self, surface: str, entity: Entity) -> tuple[str, str]:
         """A link that shows `surface`, in the style whose turn it is, and the title that it names."""
-        style = next(self._link_styles)
-        title = self._wiki.titles[entity]
-        match style:
-            case "plain" if capitalize(surface, self._wiki.language) == title:
-                return f"[[{surface}]]", title
-            case "underscores":
-                return f"[[{title.replace(' ', '_')}|{surface}]]", title
-            case "fragment":
-                return f"[[{title}#{self._heading}|{surface}]]", title
-            case "colon":
-                return f"[[:{title}|{surface}]]", title
-            case "italic" if "'" not in surface:
-                return f"[[{title}|''{surface}'']]", title
-            case "redirect" if entity in self._aliases.single:
-                return f"[[{self._aliases.single[entity]}|{surface}]]", self._aliases.single[entity]
-            case "double_redirect" if entity in self._aliases.double:
-                return f"[[{self._aliases.double[entity]}|{surface}]]", self._aliases.double[entity]
-            case "lower" if _can_lower(title, self._wiki.language):
-                return f"[[{title[:1].lower()}{title[1:]}|{surface}]]", title
-            case "trail" if surface[-4:-2].isalpha() and self._trail.fullmatch(surface[-2:]):
-                return f"[[{title}|{surface[:-2]}]]{surface[-2:]}", title
-            case "marked" if self._wiki.language in RIGHT_TO_LEFT:
-                return f"[[{RIGHT_TO_LEFT_MARK}{title}|{surface}]]", title
-        return f"[[{title}|{surface.replace('&', '&amp;')}]]", title
+        style, title = next(self._link_styles), self._wiki.titles[entity]
+        if alias := self._alias(style, entity):
+            return f"[[{alias}|{surface}]]", alias
+        if style == "plain" and capitalize(surface, self._wiki.language) == title:
+            return f"[[{surface}]]", title
+        if style == "trail" and surface[-4:-2].isalpha() and self._trail.fullmatch(surface[-2:]):
+            return f"[[{title}|{surface[:-2]}]]{surface[-2:]}", title
+        if style == "italic" and "'" not in surface:
+            return f"[[{title}|''{surface}'']]", title
+        return f"[[{self._head(style, title)}|{surface.replace('&', '&amp;')}]]", title
+
+    def _alias(self, style: str, entity: Entity) -> str | None:
+        """The redirect that a link in this style names, if there is one."""
+        aliases = {"redirect": self._aliases.single, "double_redirect": self._aliases.double}
+        return aliases[style].get(entity) if style in aliases else None
+
+    def _head(self, style: str, title: str) -> str:
+        """A title as a piped link may write it."""
+        language = self._wiki.language
+        heads = {
+            "underscores": title.replace(" ", "_"),
+            "fragment": f"{title}#{self._heading}",
+            "colon": f":{title}",
+            "lower": _lower_first(title, language),
+            "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if language in RIGHT_TO_LEFT else title,
+        }
+        return heads.get(style, title)
 
     def _trailer(self, extra: str, sentence: Sentence) -> str:
         """What follows a sentence and is no prose."""
@@ -151,9 +154,10 @@ def _insert_before_end(text: str) -> str:
     return f"{text[:-1]}{RIGHT_TO_LEFT_MARK}{text[-1]}"
 
 
-def _can_lower(title: str, language: str) -> bool:
+def _lower_first(title: str, language: str) -> str:
+    """The title with a small first letter, where the wiki takes that for the same title."""
     lowered = title[:1].lower() + title[1:]
-    return len(lowered) == len(title) and lowered != title and capitalize(lowered, language) == title
+    return lowered if capitalize(lowered, language) == title else title
 
 
 def _emphasise(pieces: list[str], extra: str) -> None:

@@ -59,10 +59,9 @@ def clean_name(name: str) -> str:
 
 
 def capitalize(text: str, language: str) -> str:
-    """Put the first letter in upper case, as the language does it."""
-    if language == "tr" and text[:1] == "i":
-        return "İ" + text[1:]
-    return text[:1].upper() + text[1:]
+    """Put the first letter in upper case as the language does it, where that is one letter (not ß)."""
+    first = "İ" if language == "tr" and text[:1] == "i" else text[:1].upper()
+    return first + text[1:] if len(first) == 1 else text
 
 
 def _make_titles(

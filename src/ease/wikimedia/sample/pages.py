@@ -28,7 +28,7 @@ class WikiPage:
 
 
 class ArticleWriter:
-    """Writes the articles of one wiki. Which page has which parts depends on its number, so each wiki has all."""
+    """Writes the articles of one wiki; which parts a page has depends on its number, so each wiki has all."""
 
     def __init__(
         self,
@@ -123,7 +123,9 @@ class ArticleWriter:
 
     def _see_also(self, subject: Entity, expected: list[ExpectedSentence]) -> str:
         others = [entity for entity in self._titles if entity.kind == subject.kind and entity != subject]
-        items = [self._book.note("item", entity) for entity in self._random.sample(others, min(2, len(others)))]
+        items = [
+            self._book.note("item", entity) for entity in self._random.sample(others, min(2, len(others)))
+        ]
         return self._list(items, subject, expected)
 
     def _note_on_markup(self, subject: Entity, expected: list[ExpectedSentence]) -> str:
@@ -142,15 +144,20 @@ class ArticleWriter:
         ]
         for fact in self._facts[subject][:4]:
             other = fact.object if fact.subject == subject else fact.subject
-            rows.append(f"| {self._book.words[other.kind]['short']} = {{{{Nowrap|[[{self._titles[other]}]]}}}}")
+            rows.append(
+                f"| {self._book.words[other.kind]['short']} = {{{{Nowrap|[[{self._titles[other]}]]}}}}"
+            )
         return "\n".join([f"{{{{Infobox {subject.kind}", *rows, "}}"])
 
     def _picture(self, subject: Entity) -> str:
         """A file whose caption holds a link, and another file inside the caption's template."""
         caption = self._book.note("caption", subject)
         start, end, _ = caption.mentions[0]
-        linked = f"{caption.text[:start]}[[{self._titles[subject]}|{caption.text[start:end]}]]{caption.text[end:]}"
-        return f"[[{self._site.names[6]}:{subject.kind} {subject.code} map.svg|thumb|220px|{linked}<ref name=\"cldr\" />]]"
+        linked = (
+            f"{caption.text[:start]}[[{self._titles[subject]}|{caption.text[start:end]}]]{caption.text[end:]}"
+        )
+        name = f"{self._site.names[6]}:{subject.kind} {subject.code} map.svg"
+        return f'[[{name}|thumb|220px|{linked}<ref name="cldr" />]]'
 
     def _table(self, subject: Entity) -> str:
         rows = [

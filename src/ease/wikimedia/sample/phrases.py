@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -92,7 +92,7 @@ class Phrasebook:
         return all(entity in self.wiki.names for entity in statement.entities)
 
     def say(self, statement: Statement, template: int) -> Sentence:
-        """Word a statement with one of its frame's templates (any number: taken modulo how many there are)."""
+        """Word a statement with one of its frame's templates (any number: it wraps around)."""
         choices = self.templates[statement.frame]
         entities = dict(zip(FRAMES[statement.frame], statement.entities, strict=True))
         kind = self.words[statement.entities[0].kind]
@@ -121,7 +121,7 @@ class Phrasebook:
 
 
 @cache
-def read_templates(language: str) -> dict[str, dict]:
+def read_templates(language: str) -> dict[str, Any]:
     """The language's file of words and templates, parsed."""
     path = files("ease.wikimedia.sample").joinpath("templates", f"{language}.yml")
     return yaml.safe_load(path.read_text(encoding="utf-8"))

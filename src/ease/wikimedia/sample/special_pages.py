@@ -26,6 +26,9 @@ MISSING = "ISO 3166 QP"
 """A title without a page, to which a redirect leads."""
 
 
+_INFOBOX = '{| class="infobox"\n! {{{name|}}}\n|-\n| {{{image|}}}\n|}'
+
+
 def name_aliases(entities: Sequence[Entity]) -> Aliases:
     """Titles of redirects: for each third entity one, for each sixth one to that redirect."""
     single = {entity: f"{_STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]}
@@ -56,7 +59,7 @@ def _redirect(title: str, target: str, site: Site, number: int) -> WikiPage:
 
 
 def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
-    """A page for each name that several entities share, and one for a code that a country and a language share."""
+    """A page for each name that several entities share, and for one code of both a country and a language."""
     for title, entities in book.wiki.ambiguous.items():
         yield _disambiguation(book, title, entities, ())
     by_code = {entity.code.upper(): entity for entity in book.wiki.titles if entity.kind == "territory"}
@@ -94,8 +97,8 @@ def write_other_pages(book: Phrasebook, site: Site) -> Iterator[WikiPage]:
     message, talk = book.notes["message"], book.notes["talk"]
     yield WikiPage(EMPTY, "")
     for kind, words in book.words.items():
-        box = f'{{| class="infobox"\n! {{{{{{name|}}}}}}\n|-\n| {{{{{{image|}}}}}}\n|}}<noinclude>{message}</noinclude>'
-        yield WikiPage(f"{site.names[10]}:Infobox {kind}", box, namespace=10)
+        text = f"{_INFOBOX}<noinclude>{message}</noinclude>"
+        yield WikiPage(f"{site.names[10]}:Infobox {kind}", text, namespace=10)
         category = f"{site.names[14]}:{capitalize(words['many'], book.language)}"
         yield WikiPage(category, f"[[{first}]] {message}", namespace=14)
     yield WikiPage(f"{site.names[10]}:Fact", f"<sup>[{message}]</sup>", namespace=10)

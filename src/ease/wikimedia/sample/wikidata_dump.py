@@ -15,7 +15,7 @@ from ease.wikimedia.sample.phrases import Phrasebook
 
 WIKIDATA_NAME = f"wikidata-{DUMP_DATE}-all.json.bz2"
 MULTILINGUAL, WIDESPREAD, SHARED, CODED, TYPELESS = range(QID_BASE + 11, QID_BASE + 16)
-"""Further classes: territories with several languages, languages and currencies of several territories, ..."""
+"""Further classes: with several languages, of several territories (languages, currencies), and odd ones."""
 
 _PROPERTIES = {"P31": "instance of", "P361": "part of"}
 Json = dict[str, Any]
@@ -65,8 +65,14 @@ def _entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator[Json]:
         yield _item(class_of(kind), labels, {"P31": []}, {})
     parts = {fact.subject: fact.object for fact in world.facts if fact.relation in ("located", "part")}
     for number, (entity, classes) in enumerate(entity_classes(world).items()):
-        labels = {language: book.wiki.names[entity] for language, book in books.items() if entity in book.wiki.names}
-        titles = {language: book.wiki.titles[entity] for language, book in books.items() if entity in book.wiki.titles}
+        labels = {
+            language: book.wiki.names[entity] for language, book in books.items() if entity in book.wiki.names
+        }
+        titles = {
+            language: book.wiki.titles[entity]
+            for language, book in books.items()
+            if entity in book.wiki.titles
+        }
         claims = {"P31": _instance_of(entity, classes, number)}
         if entity in parts:
             claims["P361"] = [_statement("P361", f"Q{entity.qid}", parts[entity].qid)]

@@ -117,7 +117,7 @@ def _check(languages: Sequence[str]) -> None:
 
 
 def _key(languages: Sequence[str], options: SampleOptions) -> str:
-    """A checksum of all that the bytes depend on: languages, options, this package's files, CLDR's version."""
+    """A checksum of all that the bytes depend on: languages, options, this package's files, Babel."""
     checksum = hashlib.blake2b(digest_size=6)
     content = {"languages": sorted(languages), "options": options.model_dump(), "babel": babel.__version__}
     checksum.update(json.dumps(content, sort_keys=True).encode())
