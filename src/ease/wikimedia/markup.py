@@ -28,6 +28,7 @@ _INLINE_TAGS = (
 _EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_REMOVED_EXTENSIONS})(?=[\s/>]))", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK_TAGS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _INLINE_TAG = re.compile(rf"</?(?:{_INLINE_TAGS}|{_REMOVED_EXTENSIONS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
+_ROW = re.compile(r"\n[ \t]*+(?:\{\||\|[-+}])")
 _HTML_TABLE = re.compile(r"(<table(?=[\s/>])[^<>]*+>)|</table\s*+>", re.IGNORECASE)
 _WIKI_TABLE = re.compile(rf"\n[ \t:{HOLE}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
@@ -146,7 +147,7 @@ def cut_templates(text: str) -> str:
 
 
 def cut_tables(text: str) -> str:
-    """Take out tables, nested ones too; of a table without an end nothing."""
+    """Take out tables, nested ones too; of a table without one of its ends the lines of rows."""
     for table, mark in ((_WIKI_TABLE, "{|"), (_HTML_TABLE, "<")):
         if mark in text:
             text = "\n" + text  # so that a mark at the page's beginning is one after a line's end, too
@@ -154,11 +155,27 @@ def cut_tables(text: str) -> str:
             cuts: list[tuple[int, int]] = []
             for token in table.finditer(text):
                 if token[1]:
-                    opened.append(token.start())
+                    opened.append(token.start(1))
                 elif opened:
                     _add_cut(cuts, opened.pop(), token.end())
             text = _without(text, cuts)
-    return text
+    return _drop_rows(text) if _ROW.search(text) else text
+
+
+def _drop_rows(text: str) -> str:
+    """Drop the lines of rows that are left of tables which a template begins or ends, or which never end."""
+    lines, in_table = [], False
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if stripped.startswith(("{|", "|-", "|+")) or (in_table and stripped.startswith(("|", "!"))):
+            in_table = not stripped.startswith("|}")
+            continue
+        if stripped.startswith("|}"):
+            in_table, line = False, stripped[2:]
+        elif stripped.startswith("="):
+            in_table = False
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _add_cut(cuts: list[tuple[int, int]], start: int, end: int) -> None:

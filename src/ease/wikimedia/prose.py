@@ -8,14 +8,12 @@ from ease.wikimedia.markup import HOLE
 
 _JOINTS = r" \t,;:،؛、，；：/–—\-"
 _AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{HOLE}[{HOLE}{_JOINTS}]*+")
-_BEFORE_CLOSING = re.compile(rf"{HOLE}[{HOLE}{_JOINTS}]*+(?=[)\]）])")
+_BEFORE_CLOSING = re.compile(rf"{HOLE}[{HOLE}{_JOINTS}]*+([)\]）]?)")
 _HOLES = re.compile(rf"{HOLE}[ {HOLE}]*+")
 _JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + HOLE
 _EMPTY = (f"({HOLE})", f"[{HOLE}]", f"（{HOLE}）")
 _HEADING = re.compile(rf"(=+)(.+?)(=+)[ \t{HOLE}]*$")
 _ITEM_MARKS = "*#:; \t"
-_ROW_MARKS = ("{|", "|-", "|+")
-_ROWS = ("|", "!")
 
 
 def mend_holes(text: str) -> str:
@@ -44,8 +42,9 @@ def _drop_before_closing(text: str) -> str:
     """Drop the holes and commas before closing brackets."""
     pieces, position = [], 0
     for hole in _BEFORE_CLOSING.finditer(text):
-        pieces.append(text[position : hole.start()].rstrip(_JOINT_CHARACTERS))
-        position = hole.end()
+        if hole[1]:
+            pieces.append(text[position : hole.start()].rstrip(_JOINT_CHARACTERS))
+            position = hole.start(1)
     pieces.append(text[position:])
     return "".join(pieces)
 
@@ -58,10 +57,9 @@ def _needs_space(before: str, after: str, last: str) -> bool:
 
 
 def join_blocks(text: str) -> str:
-    """One line for each paragraph, list item and heading; marks of lists, rules and tables' remains are dropped."""
+    """One line for each paragraph, list item and heading; the marks of lists and rules are dropped."""
     blocks: list[str] = []
     paragraph: list[str] = []
-    in_table = False
 
     def end_paragraph() -> None:
         if paragraph:
@@ -75,15 +73,9 @@ def join_blocks(text: str) -> str:
             continue
         end_paragraph()
         stripped = line.strip()
-        if stripped.startswith(_ROW_MARKS) or (in_table and stripped.startswith(_ROWS)):
-            in_table = not stripped.startswith("|}")
-            continue
-        if stripped.startswith("|}"):
-            in_table, stripped = False, stripped[2:]
         if first == "=":
             heading = _HEADING.match(stripped)
-            if heading:
-                in_table, stripped = False, heading[2]
+            stripped = heading[2] if heading else stripped
         elif first in "*#:;":
             stripped = stripped.lstrip(_ITEM_MARKS)
         elif stripped.startswith("----"):
@@ -94,4 +86,4 @@ def join_blocks(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-_SPECIAL = frozenset(["", *" \t*#:;=-|!{"])
+_SPECIAL = frozenset(["", *" \t*#:;=-"])
