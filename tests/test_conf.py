@@ -11,10 +11,11 @@ from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
-from kedro.io import AbstractVersionedDataset, MemoryDataset
+from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline, node
 
+from ease.datasets.whole import JSONDataset
 from ease.methods import method_names
 from ease.pipeline_registry import SETTINGS, SWEEPS
 from ease.tasks import task_names
@@ -34,9 +35,8 @@ def context(request: pytest.FixtureRequest) -> KedroContext:
     return load_context(request.param)
 
 
-def unkept_datasets(pipeline: Pipeline, context: KedroContext) -> list[str]:
+def unkept_datasets(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:
     """Name the datasets that would be lost with the run or overwritten by the next one."""
-    catalog = context.catalog
     names = sorted(name for name in pipeline.datasets() if not is_parameter(name))
     return [name for name in names if not is_kept(catalog.get(name, fallback_to_runtime_pattern=True))]
 
@@ -46,20 +46,17 @@ def is_kept(dataset: Any) -> bool:
 
 
 def test_every_dataset_is_in_the_catalog_and_versioned(context: KedroContext) -> None:
+    catalog = context.catalog
     for pipeline in pipelines.values():
-        assert unkept_datasets(pipeline, context) == []
+        assert unkept_datasets(pipeline, catalog) == []
 
 
 def test_a_misspelt_or_unversioned_intermediate_is_found(tmp_path: Path) -> None:
-    context = load_context("base")
+    catalog = load_context("base").catalog
     misspelt = Pipeline([node(lambda pairs: pairs, "multilingual.pairs", "multilingual.piars", name="n")])
-    assert unkept_datasets(misspelt, context) == ["multilingual.piars"]
-    from ease.datasets.whole import JSONDataset
-
-    context.catalog["multilingual.pairs"] = JSONDataset(filepath=str(tmp_path / "t.json"))
-    assert unkept_datasets(misspelt, context) == ["multilingual.pairs", "multilingual.piars"]
-    context.catalog["multilingual.pairs"] = MemoryDataset()
-    assert "multilingual.pairs" in unkept_datasets(misspelt, context)
+    assert unkept_datasets(misspelt, catalog) == ["multilingual.piars"]
+    catalog["multilingual.pairs"] = JSONDataset(filepath=str(tmp_path / "unversioned.json"))
+    assert unkept_datasets(misspelt, catalog) == ["multilingual.pairs", "multilingual.piars"]
 
 
 def leaves(value: Any, name: str = "") -> Iterator[str]:
