@@ -74,7 +74,7 @@ class Tables:
         return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
     def wiki(self, seed: int, items: int = 30, pages: int = 25) -> Wiki:
-        """A random wiki: titles in many scripts, chains and loops of redirects, dead links, items of several types."""
+        """A random wiki: titles in many scripts, chains and loops of redirects, dead links, several types."""
         rng = random.Random(seed)
         languages = ("en", "ja", "pt")
         sitelinks = [

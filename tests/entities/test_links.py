@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import ibis
@@ -64,7 +65,7 @@ def test_only_the_chosen_languages_are_resolved(duckdb_engine: SQLBackend, table
 
 def test_redirects_end_where_they_lead(engine: SQLBackend, tables: Any) -> None:
     chain = [f"c{step}" for step in range(MAX_REDIRECTS + 2)]
-    redirects = [("en", source, target) for source, target in zip(chain, chain[1:], strict=False)]
+    redirects = [("en", source, target) for source, target in pairwise(chain)]
     redirects += [("en", "once", "Page"), ("en", "twice", "once"), ("de", "once", "Seite")]
     redirects += [("en", "self", "self"), ("en", "a", "b"), ("en", "b", "a"), ("en", "to loop", "a")]
     redirects += [("en", "double", "Y"), ("en", "double", "X")]

@@ -1,4 +1,4 @@
-"""A hard negative has the type of the positive and is not on its page; every pair that can have one gets one."""
+"""A hard negative has the positive's type and is not on its page; every pair that can have one gets one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Case = tuple[pa.Table, pa.Table, pa.Table, pa.Table]
 
 
 def make_case(tables: Any, seed: int, pairs: int = 150, entities: int = 40) -> Case:
-    """Pairs, links, types and vocabulary: some types with one member, some pages that link to all of a type."""
+    """Pairs, links, types and vocabulary; some types have one member, some pages link to all of a type."""
     rng = random.Random(seed)
     links = {
         (rng.choice(["en", "ja"]), rng.randint(1, 12), rng.randint(0, 3), rng.randint(1, entities))
@@ -131,7 +131,7 @@ def test_broad_types_are_drawn_from(duckdb_engine: SQLBackend, tables: Any) -> N
 
 
 def test_every_type_and_member_has_its_chance(duckdb_engine: SQLBackend, tables: Any) -> None:
-    """Types are equally likely, and the admissible members of a type too, also where few of them are admissible."""
+    """Types are equally likely, and the admissible members of a type too, also where they are few."""
     entities = range(1, 21)
     types = [(entity, 1) for entity in range(1, 13)] + [(entity, 2) for entity in [1, *range(13, 21)]]
     links = [("en", page, 0, "T", entity) for page in range(6000) for entity in [1, *range(2, 9)]]

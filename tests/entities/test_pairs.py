@@ -137,8 +137,8 @@ def test_no_pair_left_says_which_filter_removed_how_many(duckdb_engine: SQLBacke
     funnel = count_filters(sentences, links, vocabulary, options)
     counts = duckdb_engine.to_pyarrow(funnel).to_pandas()
     message = (
-        rf"No pair .* is left of {counts.pairs.sum()}\. Removed were {counts.rare_entity.sum()} by `min_link_count` "
-        rf".*; {counts.too_short.sum()} by `min_characters`\. Lower the limits"
+        rf"No pair .* is left of {counts.pairs.sum()}\. Removed were {counts.rare_entity.sum()} by "
+        rf"`min_link_count` .*; {counts.too_short.sum()} by `min_characters`\. Lower the limits"
     )
     with pytest.raises(EaseError, match=message):
         check_pairs_left(counts)

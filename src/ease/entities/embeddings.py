@@ -33,17 +33,22 @@ class EmbeddingOptions(BaseModel):
 
     source: Literal["train", "file", "random"] = Field(
         "train",
-        description="train: Wikipedia2Vec on the English dump. file: vectors published as text. random: none of both.",
+        description="train: Wikipedia2Vec on the English dump. file: vectors published as text. random: none "
+        "of both.",
     )
-    file: Path | None = Field(None, description="For `file`: .txt, .txt.bz2 or .txt.gz of the encoder's dimension.")
+    file: Path | None = Field(
+        None, description="For `file`: .txt, .txt.bz2 or .txt.gz of the encoder's dimension."
+    )
     random_std: float | None = Field(
         None,
         gt=0,
-        description="Standard deviation of the numbers of random rows. null: that of the rows found, so that both are "
-        "alike; where none is found 1 / sqrt(dimension), for rows about as long as 1.",
+        description="Standard deviation of the numbers of random rows. null: that of the rows found, so that "
+        "both are alike; where none is found 1 / sqrt(dimension), for rows about as long as 1.",
     )
     seed: int = Field(0, ge=0, description="Chooses the random rows.")
-    wikipedia2vec: Wikipedia2VecOptions = Field(default_factory=Wikipedia2VecOptions, description="For `train`.")
+    wikipedia2vec: Wikipedia2VecOptions = Field(
+        default_factory=Wikipedia2VecOptions, description="For `train`."
+    )
 
     @model_validator(mode="after")
     def _check_file(self) -> EmbeddingOptions:
@@ -72,30 +77,38 @@ def name_entities(
     """The titles by which the vocabulary's rows may be found among Wikipedia2Vec's entities.
 
     Args:
-        sitelinks: Given, a row goes by its English title alone, not by a label in another language, which may be the
-            title of something else in English.
-        redirects: Given, a row is also found by the titles that redirect to it, as one that was moved between the dump
-            of the vectors and this one.
+        sitelinks: Given, a row goes by its English title alone, not by a label in another language, which may
+            be the title of something else in English.
+        redirects: Given, a row is also found by the titles that redirect to it, as one that was moved between
+            the dump of the vectors and this one.
 
     Returns:
         Columns row, title, direct (false for a redirect); a title belongs to one row.
     """
-    if sitelinks is None:
-        titles = vocabulary.select("row", title="label")
-    else:
+    titles = vocabulary.select("row", title="label")
+    if sitelinks is not None:
         english = sitelinks.filter(sitelinks.language == "en").select(entity="qid", title="title")
-        titles = vocabulary.select("row", "entity").inner_join(english, "entity").select("row", "title")
+        items = vocabulary.select("row", "entity").inner_join(english, "entity").select("row", "title")
+        # Without Wikidata there are no sitelinks either, entities are negative and labels are titles.
+        titles = items.union(vocabulary.filter(vocabulary.entity < 0).select("row", title="label"))
     named = titles.group_by("title").agg(row=titles.row.min()).select("row", "title", direct=True)
     if redirects is None:
         return named.order_by("row", "title")
-    english_redirects = redirects.filter(redirects.language == "en").select(title="target_title", source="source_title")
+    english_redirects = redirects.filter(redirects.language == "en").select(
+        title="target_title", source="source_title"
+    )
     moved = english_redirects.inner_join(named.select("row", "title"), "title")
     moved = moved.group_by("source").agg(row=moved.row.min()).select("row", title="source", direct=False)
     return named.union(moved.anti_join(named, "title")).order_by("row", ibis.desc("direct"), "title")
 
 
 def embed_entities(
-    names: pa.Table, total: int, dimension: int, dumps: Sequence[DumpFile], options: EmbeddingOptions, work: Path
+    names: pa.Table,
+    total: int,
+    dimension: int,
+    dumps: Sequence[DumpFile],
+    options: EmbeddingOptions,
+    work: Path,
 ) -> tuple[np.ndarray, Coverage]:
     """Make the entity table that training starts from.
 
@@ -113,8 +126,9 @@ def embed_entities(
         EaseError: There is no English dump to train on, or the file cannot be used.
     """
     if options.source == "random":
-        scale = options.random_std or dimension**-0.5
-        return _draw_rows(total, dimension, options.seed) * np.float32(scale), Coverage(0, total, ())
+        table = _draw_rows(total, dimension, options.seed)
+        table *= np.float32(options.random_std or dimension**-0.5)
+        return table, Coverage(0, total, ())
     if options.file is not None:
         return align_embeddings(names, total, options.file, dimension, options.seed, options.random_std)
     work.mkdir(parents=True, exist_ok=True)
@@ -129,8 +143,8 @@ def align_embeddings(
 ) -> tuple[np.ndarray, Coverage]:
     """Put the vectors of a text file into the rows of the vocabulary; the file is read once, as a stream.
 
-    A row that has no vector under its own title takes the first one under a title that redirects to it, and without any
-    it is random.
+    A row that has no vector under its own title takes the first one under a title that redirects to it, and
+    without any it is random.
 
     Args:
         names: Columns row, title, direct, as `name_entities` gives them.
@@ -156,12 +170,14 @@ def align_embeddings(
     coverage = Coverage(int(found.sum()), total, tuple(_titles_of(names, np.flatnonzero(~found)[:EXAMPLES])))
     logger.info("%d of %d entities have a vector (%.1f %%)", coverage.found, total, 100 * coverage.share)
     if not coverage.found:
-        logger.warning("No entity of the vocabulary is among the vectors of %s: all rows are random.", vectors)
+        logger.warning(
+            "No entity of the vocabulary is among the vectors of %s: all rows are random.", vectors
+        )
     return table, coverage
 
 
 class _Lookup:
-    """From titles to rows by 64-bit hashes in sorted arrays: 17 bytes an entity, where a dictionary takes over 100."""
+    """From titles to rows, by 64-bit hashes in sorted arrays: 17 bytes a title; a dictionary takes 100."""
 
     def __init__(self, names: pa.Table) -> None:
         hashes = np.fromiter(
@@ -184,7 +200,9 @@ class _Lookup:
 
 
 def _hash(title: str) -> np.uint64:
-    return np.uint64(int.from_bytes(hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=8).digest(), "big"))
+    return np.uint64(
+        int.from_bytes(hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+    )
 
 
 def _draw_rows(total: int, dimension: int, seed: int) -> np.ndarray:
@@ -197,7 +215,11 @@ def _std(table: np.ndarray, rows: np.ndarray) -> float:
     count, total, squares = 0, 0.0, 0.0
     for block in _blocks(np.flatnonzero(rows)):
         numbers = table[block].astype(np.float64)
-        count, total, squares = count + numbers.size, total + numbers.sum(), squares + np.square(numbers).sum()
+        count, total, squares = (
+            count + numbers.size,
+            total + numbers.sum(),
+            squares + np.square(numbers).sum(),
+        )
     return float(np.sqrt(max(squares / count - (total / count) ** 2, 0.0)))
 
 

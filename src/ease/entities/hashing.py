@@ -1,4 +1,4 @@
-"""Seeded randomness as integer arithmetic, the same in every engine, for every order of rows and number of workers."""
+"""Seeded randomness as integer arithmetic: the same in every engine and for every order of rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _HEX_DIGITS_OF_63_BITS = 16
 
 
 def draw(seed: int, *keys: ir.IntegerValue) -> ir.IntegerValue:
-    """A number from 0 to `DRAW_RANGE` - 1 that looks random and depends on the seed and a row's own keys alone.
+    """A number from 0 to `DRAW_RANGE` - 1 that looks random, made of the seed and a row's own keys alone.
 
-    The keys are summed with multipliers that the seed chooses, modulo a prime; rounds of xor-shift and multiplication
-    take the sum's linearity away. No step overflows 64 bits, so every engine computes the same.
+    The keys are summed with multipliers that the seed chooses, modulo a prime; rounds of xor-shift and
+    multiplication take the sum's linearity away. No step overflows 64 bits, so every engine computes the
+    same.
     """
     state = _coefficient(seed, 0)
     for position, key in enumerate(keys, start=1):
@@ -34,7 +35,8 @@ def draw(seed: int, *keys: ir.IntegerValue) -> ir.IntegerValue:
 def _coefficient(seed: int, position: int) -> ir.IntegerValue:
     digest = hashlib.md5(f"{seed}:{position}".encode(), usedforsecurity=False).digest()
     value = int.from_bytes(digest[:8], "big") % (_PRIME - 1) + 1
-    # An explicit cast: Ibis takes int32 + 1 for int64 and drops a cast of it, while DuckDB would stay at 32 bits.
+    # An explicit cast: Ibis takes int32 + 1 for int64 and drops a cast of it, while DuckDB would stay at 32
+    # bits.
     return ibis.literal(value, type="int32").cast("int64")
 
 

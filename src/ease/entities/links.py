@@ -22,23 +22,25 @@ def resolve_links(
 ) -> ir.Table:
     """The links of the chosen languages that lead to an entity other than their own page.
 
-    Links to a page without a Wikidata item, to no page at all, into a loop of redirects, and of a page to itself are
-    left out.
+    Links to a page without a Wikidata item, to no page at all, into a loop of redirects, and of a page to
+    itself are left out.
 
     Args:
-        sitelinks: None where there is no Wikidata dump. Every title then is an entity, missing pages included.
+        sitelinks: None where there is no Wikidata dump. Every title then is an entity, missing pages
+            included.
 
     Returns:
-        A row for each link (two for a sentence that links an entity twice): language, page_id, sentence_index, title
-        (after redirects), entity (the item's number; without Wikidata minus a 63-bit hash of the title).
+        A row for each link (two for a sentence that links an entity twice): language, page_id,
+        sentence_index, title (after redirects), entity (the item's number; without Wikidata minus a 63-bit
+        hash of the title).
 
     Raises:
         EaseError: Several languages without Wikidata, whose titles cannot be told to mean the same.
     """
     if sitelinks is None and len(languages) != 1:
         raise EaseError(
-            f"`languages` names {len(languages)} languages, but there is no Wikidata dump to tell which of their titles "
-            "mean the same entity: give a Wikidata dump, or choose one language."
+            f"`languages` names {len(languages)} languages, but there is no Wikidata dump to tell which of "
+            "their titles mean the same entity: give a Wikidata dump, or choose one language."
         )
     chosen = sentences.filter(sentences.language.isin(list(languages)))
     linked = chosen.select("language", "page_id", "page_title", "sentence_index", link=chosen.links.unnest())
@@ -60,7 +62,7 @@ def resolve_links(
 
 
 def follow_redirects(redirects: ir.Table) -> ir.Table:
-    """Each redirect with the page that it leads to in the end: null for a loop or more than `MAX_REDIRECTS` steps.
+    """Each redirect with the page that it leads to in the end: null after a loop or `MAX_REDIRECTS` steps.
 
     Only redirects to redirects are joined again and again, a step at a time; a Wikipedia has few of them.
 
@@ -99,6 +101,6 @@ def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
 
 
 def _left_join(left: ir.Table, right: ir.Table, keys: list[str]) -> ir.Table:
-    """A left join as a table of its own: Ibis confuses the sides where a join's computed column is joined again."""
+    """A left join as a table of its own: Ibis cannot join again on a column that a join has computed."""
     joined = left.left_join(right, keys)
     return joined.mutate()

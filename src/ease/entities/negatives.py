@@ -14,7 +14,7 @@ from ease.entities.hashing import draw
 logger = logging.getLogger(__name__)
 
 _FIRST_DRAWS = 3
-"""Draws for every pair, of which nearly all find a negative; the search that follows is for the few others."""
+"""Draws for every pair; nearly all find a negative by them, and the others are searched for."""
 _TYPE, _FIRST, _LATER = 1, 2, 3
 """Keys that keep the draws of different purposes apart."""
 
@@ -45,12 +45,13 @@ def mine_hard_negatives(
     vocabulary: ir.Table,
     options: HardNegativeOptions,
 ) -> ir.Table:
-    """Add to each pair a random entity of the vocabulary that has a type of its entity and is not linked on its page.
+    """Add to each pair a random entity of the same type that its page does not link to.
 
-    The types of a pair's entity that have another member are put into a random order; the first in which an entity is
-    found gives it, all admissible ones with equal chance. Types of up to `exhaustive_limit` members are searched to the
-    end, so a pair stays without only if they have no admissible member; broader ones are given up after `draws` draws.
-    Members are numbered within their type and drawn by number, so no pair is joined with all members of a broad type.
+    It is one of the vocabulary, other than the pair's own. The types of a pair's entity that have another
+    member are put into a random order; the first in which an entity is found gives it, all admissible ones
+    with equal chance. Types of up to `exhaustive_limit` members are searched to the end, so a pair stays
+    without only if they have no admissible member; broader ones are given up after `draws` draws. Members are
+    numbered within their type and drawn by number, so no pair is joined with all members of a broad type.
 
     Args:
         links: A row for each link, as `resolve_links` gives them: what a page links to.
@@ -98,7 +99,7 @@ def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
 
 
 def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
-    """The vocabulary's members of each type with two or more: type, entity, position (0 to size - 1), size."""
+    """The vocabulary's members of types that have several: type, entity, position (0 to size - 1), size."""
     typed = entity_types.select(entity="qid", type="type_qid").distinct().semi_join(vocabulary, "entity")
     numbered = typed.mutate(
         position=ibis.row_number().over(group_by=typed.type, order_by=typed.entity).cast("int64"),
@@ -125,7 +126,7 @@ def _first_draws(ranked: ir.Table, seed: int) -> ir.Table:
 
 
 def _later_draws(ranked: ir.Table, options: HardNegativeOptions) -> ir.Table:
-    """All numbers of members of narrow types, in random order, and some of broad types; `turn` orders them."""
+    """All numbers of members of narrow types in random order, some of broad types; `turn` orders them."""
     narrow = ranked["size"] <= options.exhaustive_limit
     trials = ranked.mutate(narrow=narrow, trials=narrow.ifelse(ranked["size"], options.draws))
     tried = trials.mutate(trial=ibis.range(0, trials.trials).unnest())

@@ -32,8 +32,8 @@ class PairOptions(BaseModel):
     def _check_lengths(self) -> PairOptions:
         if self.min_characters > self.max_characters:
             raise EaseError(
-                f"`min_characters` is {self.min_characters} and `max_characters` {self.max_characters}: no sentence is "
-                "both; set the first to the smaller number."
+                f"`min_characters` is {self.min_characters} and `max_characters` {self.max_characters}: no "
+                "sentence is both; set the first to the smaller number."
             )
         return self
 
@@ -43,16 +43,16 @@ def select_pairs(
 ) -> ir.Table:
     """The pairs that the filters, the cap per entity and the draw per language leave.
 
-    A sentence that links an entity twice makes one pair. Which pairs are drawn depends on the seed and on a pair's own
-    key, not on the order of rows or the engine.
+    A sentence that links an entity twice makes one pair. Which pairs are drawn depends on the seed and on a
+    pair's own key, not on the order of rows or the engine.
 
     Args:
         links: A row for each link, as `resolve_links` gives them.
         vocabulary: As `build_vocabulary` makes it from these links.
 
     Returns:
-        Columns pair_id (0 to n - 1, by language, page_id, sentence_index, entity), language, page_id, sentence_index,
-        sentence, entity; ordered by pair_id.
+        Columns pair_id (0 to n - 1, by language, page_id, sentence_index, entity), language, page_id,
+        sentence_index, sentence, entity; ordered by pair_id.
     """
     candidates = _candidates(sentences, links, vocabulary, options)
     kept = candidates.filter(candidates.removed_by.isnull()).select(*KEY)
@@ -72,7 +72,7 @@ def select_pairs(
 def count_filters(
     sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions
 ) -> ir.Table:
-    """For each language the pairs before filtering, how many each filter removed, in their order, and what is left.
+    """Count for each language the pairs, how many of them each filter removed in turn, and how many are left.
 
     Returns:
         Columns language, pairs, rare_entity, too_short, too_long, over_entity_cap, over_language_limit, left.
@@ -112,14 +112,14 @@ def check_pairs_left(funnel: pd.DataFrame) -> None:
     counts = funnel.drop(columns="language").sum().astype(int)
     if not counts["pairs"]:
         raise EaseError(
-            "No link of any sentence leads to an entity: check that `languages` are those of the dumps, and that the "
-            "Wikidata dump holds items of these Wikipedias."
+            "No link of any sentence leads to an entity: check that `languages` are those of the dumps, and "
+            "that the Wikidata dump holds items of these Wikipedias."
         )
     if not counts["left"]:
         removed = "; ".join(f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
         raise EaseError(
-            f"No pair of a sentence and an entity is left of {counts['pairs']}. Removed were {removed}. Lower the limits, "
-            "or give larger dumps."
+            f"No pair of a sentence and an entity is left of {counts['pairs']}. Removed were {removed}. "
+            "Lower the limits, or give larger dumps."
         )
 
 

@@ -6,8 +6,9 @@ import bz2
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from ease.errors import EaseError
 
 _PREFIX = b"ENTITY/"
 _PICKLE_START = b"\x80"
-_OPENERS = {b"BZh": bz2.open, b"\x1f\x8b": gzip.open}
 
 
 class EntityVector(NamedTuple):
@@ -27,20 +27,20 @@ class EntityVector(NamedTuple):
 
 
 def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]:
-    """Go through the entities of a text file, packed or not, with or without a header line; words are passed over.
+    """Go through the entities of a text file, packed or not, with a header or without; words are skipped.
 
-    The package writes lines in two forms: title and numbers parted by a tab, or by a space with `_` for the spaces in
-    the title.
+    The package writes lines in two forms: title and numbers parted by a tab, or by a space with `_` for the
+    spaces in the title.
 
     Raises:
-        EaseError: There is no such file, it is the package's pickle or no such text, it is cut, or its vectors are not
-            of the dimension.
+        EaseError: There is no such file, it is the package's pickle or no such text, it is cut, or its
+            vectors are not of the dimension.
     """
     if not path.is_file():
         raise EaseError(f"The file of entity vectors {path} does not exist.")
     try:
         with _open(path) as file:
-            _check_kind(path, file.peek(1)[:1])  # type: ignore[attr-defined]
+            _check_kind(path, file.peek(1)[:1])
             for number, line in enumerate(file, start=1):
                 if number == 1 and _is_header(path, line, dimension):
                     continue
@@ -51,25 +51,30 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
                 if number <= 2:
                     _check_dimension(path, len(numbers.split()), dimension)
                 if title.startswith(_PREFIX):
-                    yield EntityVector(title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number)
+                    yield EntityVector(
+                        title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number
+                    )
     except (EOFError, OSError, zlib.error) as error:
-        raise EaseError(f"The file of entity vectors {path} cannot be read to its end ({error}): fetch it anew.") from error
+        raise EaseError(
+            f"The file of entity vectors {path} cannot be read to its end ({error}): fetch it anew."
+        ) from error
 
 
-def _open(path: Path) -> IO[bytes]:
+def _open(path: Path) -> BufferedReader | bz2.BZ2File | gzip.GzipFile:
     """Open a file by what it begins with, whatever its name."""
     with path.open("rb") as file:
         start = file.read(3)
-    opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), open)
-    return opener(path, "rb")
+    if start == b"BZh":
+        return bz2.open(path, "rb")
+    return gzip.open(path, "rb") if start[:2] == b"\x1f\x8b" else path.open("rb")
 
 
 def _check_kind(path: Path, start: bytes) -> None:
     if start == _PICKLE_START or path.name.removesuffix(".bz2").endswith(".pkl"):
         raise EaseError(
-            f"{path} is Wikipedia2Vec's binary file, a pickle, which is not read since it could run any code. If you trust "
-            "it, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl VECTORS.txt`, or take the text "
-            "file that is published beside it (.txt.bz2)."
+            f"{path} is Wikipedia2Vec's binary file, a pickle, which is not read since it could run any "
+            "code. If you trust it, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl "
+            "VECTORS.txt`, or take the text file that is published beside it (.txt.bz2)."
         )
 
 
@@ -87,8 +92,8 @@ def _check_dimension(path: Path, found: int, dimension: int) -> None:
         raise EaseError(f"{path} is no text of vectors: its lines are not a title and numbers.")
     if found != dimension:
         raise EaseError(
-            f"The vectors of {path} have {found} dimensions, and the encoder {dimension}: they must be equal. Take vectors "
-            f"of {dimension} dimensions, or set `source` to `train`."
+            f"The vectors of {path} have {found} dimensions, and the encoder {dimension}: they must be "
+            f"equal. Take vectors of {dimension} dimensions, or set `source` to `train`."
         )
 
 
@@ -104,10 +109,12 @@ def parse_numbers(vector: EntityVector, path: Path, dimension: int) -> np.ndarra
     try:
         numbers = np.array(vector.numbers.split(), dtype=np.float32)
     except ValueError as error:
-        raise EaseError(f"{path}, line {vector.line}: the vector of {vector.title!r} holds no number: {error}.") from error
+        raise EaseError(
+            f"{path}, line {vector.line}: the vector of {vector.title!r} holds no number: {error}."
+        ) from error
     if len(numbers) != dimension or not np.isfinite(numbers).all():
         raise EaseError(
-            f"{path}, line {vector.line}: the vector of {vector.title!r} is not made of {dimension} finite numbers; the "
-            "file is damaged, fetch it anew."
+            f"{path}, line {vector.line}: the vector of {vector.title!r} is not made of {dimension} finite "
+            "numbers; the file is damaged, fetch it anew."
         )
     return numbers

@@ -20,8 +20,8 @@ class VocabularyOptions(BaseModel):
     )
     count_over: Literal["all", "language"] = Field(
         "all",
-        description="all: links of all chosen languages count together. language: each language's links count alone, "
-        "and an entity takes part, then in every language, if those of one language are enough.",
+        description="all: links of all chosen languages count together. language: each language's links "
+        "count alone, and an entity takes part, then in every language, if those of one language are enough.",
     )
 
 
@@ -48,7 +48,9 @@ def build_vocabulary(
     if sitelinks is None:
         labelled = counts.select("entity", "link_count", label="title")
     else:
-        joined = counts.select("entity", "link_count", "title").left_join(_label(sitelinks, languages), "entity")
+        joined = counts.select("entity", "link_count", "title").left_join(
+            _label(sitelinks, languages), "entity"
+        )
         labelled = joined.select("entity", "link_count", label=joined.label.coalesce(joined.title))
     row = ibis.row_number().over(order_by=labelled.entity).cast("int64")
     return labelled.select("entity", "label", "link_count", row=row).relocate("row").order_by("row")

@@ -39,7 +39,9 @@ class Wikipedia2VecOptions(BaseModel):
     link_graph: bool = Field(True, description="Learn from the graph of links between pages.")
     link_mentions: bool = Field(True, description="Turn names of entities in the text into links first.")
     min_link_prob: float = Field(0.2, ge=0, le=1, description="A name is linked this often, at least.")
-    min_prior_prob: float = Field(0.01, ge=0, le=1, description="A name leads to the entity this often, at least.")
+    min_prior_prob: float = Field(
+        0.01, ge=0, le=1, description="A name leads to the entity this often, at least."
+    )
     max_mention_len: int = Field(20, ge=1, description="Characters of a name, at most.")
     window: int = Field(5, ge=1, description="Words to either side that are predicted.")
     iteration: int = Field(5, ge=1, description="Passes over the pages.")
@@ -49,21 +51,27 @@ class Wikipedia2VecOptions(BaseModel):
     min_alpha: float = Field(0.0001, ge=0, description="Learning rate at the end.")
     sample: float = Field(1e-4, ge=0, description="Threshold from which frequent words are thinned out.")
     word_neg_power: float = Field(
-        0.75, ge=0, description="Words are drawn as negatives by frequency to this power. 0 spares the building of a "
+        0.75,
+        ge=0,
+        description="Words are drawn as negatives by frequency to this power. 0 spares the building of a "
         "table of 100 million entries, which takes longer than the training on a small wiki.",
     )
     entity_neg_power: float = Field(0, ge=0, description="The same for entities.")
     pool_size: int = Field(1, ge=1, description="Processes that train; with more than one, runs differ.")
-    build_workers: int = Field(1, ge=1, description="Processes that read the dump; their number changes nothing.")
+    build_workers: int = Field(
+        1, ge=1, description="Processes that read the dump; their number changes nothing."
+    )
     seed: int = Field(0, ge=0, description="Chooses initial vectors, negatives and the order of pages.")
 
 
-def train_wikipedia2vec(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, output: Path) -> None:
-    """Train on the English dump and write the vectors of its entities as text (a header, then a line an entity).
+def train_wikipedia2vec(
+    dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, output: Path
+) -> None:
+    """Train on the English dump and write its entities' vectors as text: a header, then a line an entity.
 
-    The package opens its database once in a process, takes no seed and keeps its models as pickles; so it runs in a
-    process of its own, which sets the seed and writes nothing but text outside its temporary folder. That folder, beside
-    the output, takes about half the size of the unpacked dump.
+    The package opens its database once in a process, takes no seed and keeps its models as pickles; so it
+    runs in a process of its own, which sets the seed and writes nothing but text outside its temporary
+    folder, beside the output.
 
     Args:
         dumps: Those of any languages; the English ones are used.
@@ -75,8 +83,8 @@ def train_wikipedia2vec(dumps: Sequence[DumpFile], dimension: int, options: Wiki
     if not english:
         languages = ", ".join(sorted({dump.language for dump in dumps})) or "none"
         raise EaseError(
-            f"Wikipedia2Vec is trained on the English dump, and the dumps are of: {languages}. Set `source` of the entity "
-            "embeddings to `file` (published vectors) or `random`, or add the English dump."
+            f"Wikipedia2Vec is trained on the English dump, and the dumps are of: {languages}. Set `source` "
+            "of the entity embeddings to `file` (published vectors) or `random`, or add the English dump."
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
@@ -85,7 +93,9 @@ def train_wikipedia2vec(dumps: Sequence[DumpFile], dimension: int, options: Wiki
         os.replace(vectors, output)
 
 
-def _run_worker(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path) -> None:
+def _run_worker(
+    dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path
+) -> None:
     job = {
         "dumps": [{**asdict(dump), "path": str(dump.path.absolute())} for dump in dumps],
         "dimension": dimension,
@@ -94,7 +104,11 @@ def _run_worker(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2Ve
     }
     job_file = vectors.with_name("job.json")
     job_file.write_text(json.dumps(job), encoding="utf-8")
-    logger.info("Training Wikipedia2Vec of %d dimensions on %s", dimension, ", ".join(str(dump.path) for dump in dumps))
+    logger.info(
+        "Training Wikipedia2Vec of %d dimensions on %s",
+        dimension,
+        ", ".join(str(dump.path) for dump in dumps),
+    )
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -103,13 +117,17 @@ def _run_worker(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2Ve
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)], env=environment, check=False
+        [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)],
+        env=environment,
+        check=False,
     )
     fault = vectors.with_name(FAULT_FILE)
     if fault.exists():
         raise EaseError(fault.read_text(encoding="utf-8"))
     if done.returncode:
-        raise RuntimeError(f"The training of Wikipedia2Vec ended with status {done.returncode}; its messages are above.")
+        raise RuntimeError(
+            f"The training of Wikipedia2Vec ended with status {done.returncode}; its messages are above."
+        )
 
 
 def read_job(job_file: Path) -> tuple[list[DumpFile], int, Wikipedia2VecOptions, Path]:

@@ -1,4 +1,4 @@
-"""The process in which the wikipedia2vec package trains: `python -m ease.entities.wikipedia2vec_worker JOB`."""
+"""The process in which wikipedia2vec trains: `python -m ease.entities.wikipedia2vec_worker JOB`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHUNK_SIZE = 100
 
 
 class DumpReader:
-    """What `DumpDB.build` reads: our pages of any dump files, in place of the package's reader of one .bz2 file."""
+    """What `DumpDB.build` reads: our pages of any files, where the package's reader takes one .bz2 file."""
 
     def __init__(self, dumps: Sequence[DumpFile]) -> None:
         """Read the dump's parts one after the other."""
@@ -43,7 +43,9 @@ class DumpReader:
                 if page.namespace:
                     continue
                 redirect = page.redirect or redirect_target(page.text, site)
-                yield WikiPage(page.title, LANGUAGE, page.text, normalize_title(redirect, site) if redirect else None)
+                yield WikiPage(
+                    page.title, LANGUAGE, page.text, normalize_title(redirect, site) if redirect else None
+                )
 
 
 def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path) -> None:
@@ -58,25 +60,30 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     DumpDB.build(DumpReader(dumps), str(database), options.build_workers, _CHUNK_SIZE)
     dump_db = DumpDB(str(database))
     tokenizer = get_tokenizer(options.tokenizer, LANGUAGE)
-    names = ("lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi")
-    dictionary = Dictionary.build(dump_db, tokenizer, **_choose(options, *names), **building)
+    counting = _choose(
+        options, "lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi"
+    )
+    dictionary = Dictionary.build(dump_db, tokenizer, **counting, **building)
     if not dictionary.word_size or not dictionary.entity_size:
         raise EaseError(
-            f"{dumps[0].path} has {dictionary.word_size} words and {dictionary.entity_size} entities that are frequent "
-            f"enough for Wikipedia2Vec: lower `min_word_count` ({options.min_word_count}) and `min_entity_count` "
-            f"({options.min_entity_count}), or set `source` to `file` or `random`."
+            f"{dumps[0].path} has {dictionary.word_size} words and {dictionary.entity_size} entities that "
+            f"are frequent enough for Wikipedia2Vec: lower `min_word_count` ({options.min_word_count}) and "
+            f"`min_entity_count` ({options.min_entity_count}), or set `source` to `file` or `random`."
         )
     link_graph = _build_link_graph(dump_db, dictionary, building) if options.link_graph else None
     mention_db = None
     if options.link_mentions:
-        names = ("min_link_prob", "min_prior_prob", "max_mention_len")
+        naming = _choose(options, "min_link_prob", "min_prior_prob", "max_mention_len")
         mention_db = MentionDB.build(
-            dump_db, dictionary, tokenizer, case_sensitive=False, **_choose(options, *names), **building
+            dump_db, dictionary, tokenizer, case_sensitive=False, **naming, **building
         )
     _seed(options)
     model = Wikipedia2Vec(dictionary)
-    names = ("window", "iteration", "negative", "entities_per_page", "init_alpha", "min_alpha", "sample")
-    training = _choose(options, *names, "word_neg_power", "entity_neg_power", "pool_size")
+    training = _choose(
+        options,
+        *("window", "iteration", "negative", "entities_per_page", "init_alpha", "min_alpha", "sample"),
+        *("word_neg_power", "entity_neg_power", "pool_size"),
+    )
     model.train(dump_db, link_graph, mention_db, tokenizer, None, dim_size=dimension, **training, **progress)
     _write(model, dictionary, vectors)
 
@@ -102,10 +109,11 @@ def _choose(options: Wikipedia2VecOptions, *names: str) -> dict[str, int | float
 def _seed(options: Wikipedia2VecOptions) -> None:
     """Seed the package, which takes its randomness from the global generators."""
     random.seed(options.seed)
-    np.random.seed(options.seed)
+    seed_numpy = functools.partial(np.random.seed, options.seed)
+    seed_numpy()
     if options.pool_size == 1:
         # Its worker calls `np.random.seed()`, that is with the system's entropy.
-        np.random.seed = functools.partial(np.random.seed, options.seed)
+        np.random.seed = seed_numpy
 
 
 def _write(model: Wikipedia2Vec, dictionary: Dictionary, vectors: Path) -> None:

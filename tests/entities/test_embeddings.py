@@ -1,0 +1,217 @@
+"""Vectors are aligned to the vocabulary; what has none is random, alike in scale, and counted."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import struct
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+from pydantic import ValidationError
+
+from ease.entities.embeddings import EmbeddingOptions, align_embeddings, embed_entities, name_entities
+from ease.errors import EaseError
+
+TITLES = ["Zürich", "Tokyo (city)", "東京 都", "Missing", "Also missing", "Paris"]
+VECTORS = {
+    "Zürich": [0.5, -1.25, 3.0],
+    "Tokyo (city)": [1.0, 2.0, -3.5],
+    "東京 都": [4.0, 5.0, 6.0],
+    "Paris": [-7.0, 8.0, 9.5],
+    "Elsewhere": [100.0, 100.0, 100.0],
+}
+
+
+def make_names(titles: list[str], direct: bool = True) -> pa.Table:
+    """A row for each title."""
+    rows = pa.array(range(len(titles)), pa.int64())
+    return pa.table({"row": rows, "title": titles, "direct": [direct] * len(titles)})
+
+
+def with_underscores(header: bool = True) -> str:
+    """The text of the published files: a header, words, entities with underscores."""
+    lines = [f"{len(VECTORS) + 2} 3"] if header else []
+    lines += ["the 9 9 9", "zürich\u2028 9 9 9"]
+    lines += [
+        f"ENTITY/{title.replace(' ', '_')} {' '.join(map(str, numbers))}"
+        for title, numbers in VECTORS.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def with_tabs() -> str:
+    """The text that the package writes by default."""
+    lines = ["the\t9 9 9"] + [
+        f"ENTITY/{title}\t{' '.join(map(str, numbers))}" for title, numbers in VECTORS.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("text", [with_underscores(), with_underscores(header=False), with_tabs()])
+@pytest.mark.parametrize(
+    ("name", "pack"), [("v.txt", bytes), ("v.txt.bz2", bz2.compress), ("v.gz", gzip.compress)]
+)
+def test_rows_found_are_those_of_the_file(
+    tmp_path: Path, text: str, name: str, pack: Callable[[bytes], bytes]
+) -> None:
+    (tmp_path / name).write_bytes(pack(text.encode()))
+    table, coverage = align_embeddings(make_names(TITLES), len(TITLES), tmp_path / name, 3, seed=1)
+    assert table.dtype == np.float32
+    assert table.shape == (6, 3)
+    for row, title in enumerate(TITLES):
+        if title in VECTORS:
+            np.testing.assert_array_equal(table[row], VECTORS[title])
+    assert (coverage.found, coverage.total, coverage.share) == (4, 6, 4 / 6)
+    assert coverage.missing == ("Missing", "Also missing")
+
+
+def test_rows_not_found_are_random_on_the_same_scale(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"ENTITY/{row} {' '.join(map(str, rng.normal(0.1, 0.3, 50)))}" for row in range(0, 4000, 2)]
+    (tmp_path / "v.txt").write_text("\n".join(lines))
+    names = make_names([str(row) for row in range(4000)])
+    tables = [align_embeddings(names, 4000, tmp_path / "v.txt", 50, seed=seed)[0] for seed in (1, 1, 2)]
+    missing = tables[0][1::2]
+    assert missing.std() == pytest.approx(0.3, rel=0.02)
+    assert abs(missing.mean()) < 0.01
+    assert len(np.unique(missing)) > 0.99 * missing.size
+    np.testing.assert_array_equal(tables[0], tables[1])
+    np.testing.assert_array_equal(tables[0][::2], tables[2][::2])
+    assert not np.isclose(tables[0][1::2], tables[2][1::2]).any(axis=1).all()
+
+
+def test_a_title_of_its_own_goes_before_a_redirect(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text(
+        "2 1\nENTITY/Old_1 1\nENTITY/New 2\nENTITY/Old_2 3\nENTITY/Moved 4\nENTITY/Was 5\n"
+    )
+    names = pa.table(
+        {
+            "row": pa.array([0, 0, 0, 1, 1, 1], pa.int64()),
+            "title": ["New", "Old 1", "Old 2", "Is", "Moved", "Was"],
+            "direct": [True, False, False, True, False, False],
+        }
+    )
+    table, coverage = align_embeddings(names, 2, tmp_path / "v.txt", 1, seed=0)
+    assert table.tolist() == [[2], [4]]
+    assert coverage.found == 2
+
+
+def test_rows_go_by_english_titles_and_their_redirects(duckdb_engine: SQLBackend, tables: Any) -> None:
+    vocabulary = ibis.memtable(
+        pa.table(
+            {
+                "row": [0, 1, 2, 3],
+                "entity": [-9, 5, 6, 7],
+                "label": ["Roma", "Five", "Seis", "Seven"],
+                "link_count": [1] * 4,
+            }
+        )
+    )
+    sitelinks = tables.sitelinks(
+        [(5, "en", "Five"), (6, "pt", "Seis"), (7, "en", "Seven"), (7, "pt", "Sete")]
+    )
+    redirects = tables.redirects(
+        [
+            ("en", "5", "Five"),
+            ("pt", "V", "Five"),
+            ("en", "Seven", "Five"),
+            ("en", "Rome", "Roma"),
+            ("en", "Six", "Seis"),
+        ]
+    )
+    named = name_entities(vocabulary, ibis.memtable(sitelinks), ibis.memtable(redirects))
+    rows = [tuple(row.values()) for row in duckdb_engine.to_pyarrow(named).to_pylist()]
+    assert rows == [
+        (0, "Roma", True),
+        (0, "Rome", False),
+        (1, "Five", True),
+        (1, "5", False),
+        (3, "Seven", True),
+    ]
+    by_label = duckdb_engine.to_pyarrow(name_entities(vocabulary)).to_pylist()
+    assert [row["title"] for row in by_label] == ["Roma", "Five", "Seis", "Seven"]
+
+
+def test_random_rows_depend_on_the_seed_alone(tmp_path: Path) -> None:
+    options = [EmbeddingOptions(source="random", seed=seed) for seed in (3, 3, 4)]
+    made = [embed_entities(make_names([]), 500, 64, [], option, tmp_path)[0] for option in options]
+    np.testing.assert_array_equal(made[0], made[1])
+    assert np.abs(made[0] - made[2]).min() > 0
+    assert np.linalg.norm(made[0], axis=1).mean() == pytest.approx(1, rel=0.05)
+    wide, coverage = embed_entities(
+        make_names([]), 500, 64, [], EmbeddingOptions(source="random", random_std=2.0), tmp_path
+    )
+    assert wide.std() == pytest.approx(2, rel=0.05)
+    assert (coverage.found, coverage.total) == (0, 500)
+
+
+def test_another_dimension_is_refused(tmp_path: Path) -> None:
+    for name, text in (("header.txt", with_underscores()), ("bare.txt", with_tabs())):
+        (tmp_path / name).write_text(text)
+        options = EmbeddingOptions(source="file", file=tmp_path / name)
+        with pytest.raises(
+            EaseError, match=rf"{name} have 3 dimensions, and the encoder 768.*`source` to `train`"
+        ):
+            embed_entities(make_names(TITLES), 6, 768, [], options, tmp_path)
+
+
+def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
+    trap = str(tmp_path / "sprung").encode()
+    content = b"\x80\x03cposix\nmkdir\nX" + struct.pack("<I", len(trap)) + trap + b"\x85R."
+    for name, packed in (("m.pkl", content), ("m.pkl.bz2", bz2.compress(content)), ("m.txt", content)):
+        (tmp_path / name).write_bytes(packed)
+        with pytest.raises(EaseError, match="pickle.*wikipedia2vec save-text"):
+            align_embeddings(make_names(TITLES), 6, tmp_path / name, 3, seed=0)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (bz2.compress(with_underscores().encode() * 500)[:-20], "cannot be read to its end.*fetch it anew"),
+        (gzip.compress(with_underscores().encode() * 500)[:-20], "cannot be read to its end"),
+        (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' holds no number"),
+        (b"2 3\nENTITY/A 1 2 3\nENTITY/Paris 1 2\n", "line 3: .* is not made of 3 finite numbers"),
+        (b"1 3\nENTITY/Paris 1 2 nan\n", "not made of 3 finite numbers"),
+        (b"<html>\n", "no text of vectors"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "vectors").write_bytes(content)
+    with pytest.raises(EaseError, match=message):
+        align_embeddings(make_names(TITLES), 6, tmp_path / "vectors", 3, seed=0)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match=r"nowhere\.txt does not exist"):
+        align_embeddings(make_names(TITLES), 6, tmp_path / "nowhere.txt", 3, seed=0)
+
+
+def test_only_the_rows_wanted_are_held(tmp_path: Path) -> None:
+    """A file of 12 MB for a vocabulary of a few rows takes no more memory than those."""
+    numbers = " ".join(["0.123456"] * 64)
+    with (tmp_path / "v.txt").open("w") as file:
+        file.writelines(f"ENTITY/Page_{row} {numbers}\n" for row in range(20_000))
+    names = make_names(["Page 7", "Page 19999"])
+    tracemalloc.start()
+    _, coverage = align_embeddings(names, 2, tmp_path / "v.txt", 64, seed=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert coverage.found == 2
+    assert peak < 1_000_000
+
+
+def test_source_and_file_belong_together(tmp_path: Path) -> None:
+    for options in ({"source": "file"}, {"source": "random", "file": tmp_path / "v.txt"}):
+        with pytest.raises(ValidationError, match="if `source` is `file`"):
+            EmbeddingOptions(**options)
+    with pytest.raises(ValidationError, match="'train', 'file' or 'random'"):
+        EmbeddingOptions(source="download")

@@ -1,0 +1,143 @@
+"""Links of real dumps, resolved: against a list made by hand, and against following them one by one."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import ibis
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+
+from ease.entities.links import resolve_links, summarize_links
+from ease.entities.pairs import PairOptions, select_pairs
+from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
+from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.wikidata import ingest_wikidata
+
+HAND_MADE = Path(__file__).parent / "data" / "mini_links.tsv"
+MINI_LANGUAGES = ("en", "es", "ko", "pl", "pt", "tr")
+INGEST = IngestOptions(workers=1, splitter="icu")
+
+
+class Slices(NamedTuple):
+    """The tables of some real slices of dumps."""
+
+    sentences: ibis.Table
+    redirects: ibis.Table
+    links: ibis.Table
+
+
+def read_parts(engine: SQLBackend, paths: Sequence[Path]) -> ibis.Table:
+    """The table in some Parquet files."""
+    return engine.read_parquet([str(path) for path in paths])
+
+
+@pytest.fixture(scope="module")
+def engine() -> SQLBackend:
+    """One engine for the tables of this module."""
+    return ibis.duckdb.connect()
+
+
+@pytest.fixture(scope="module")
+def sitelinks(engine: SQLBackend, test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> ibis.Table:
+    """The titles of the 49 items."""
+    path = test_data / "dumps" / "wikidata" / "wikidata-49-items.json"
+    parts = ingest_wikidata(path, MINI_LANGUAGES, INGEST, tmp_path_factory.mktemp("wikidata"))
+    return read_parts(engine, parts.sitelinks)
+
+
+@pytest.fixture(scope="module")
+def mini(
+    engine: SQLBackend, sitelinks: ibis.Table, test_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Slices:
+    """The article on Berlin in six languages, with what else the slices hold."""
+    dumps = find_dumps(
+        str(test_data / "dumps" / "wikipedia" / "*wiki-mini-pages-articles.xml.bz2"), MINI_LANGUAGES
+    )
+    parts = ingest_wikipedia(dumps, INGEST, tmp_path_factory.mktemp("mini"))
+    sentences, redirects = read_parts(engine, parts.sentences), read_parts(engine, parts.redirects)
+    links = engine.to_pyarrow(resolve_links(sentences, redirects, sitelinks, MINI_LANGUAGES))
+    return Slices(sentences, redirects, ibis.memtable(links))
+
+
+def read_hand_made() -> list[tuple[str, str, str, str, int]]:
+    """What reading the wikitext found: language, page, target, surface and item of the links in prose."""
+    with HAND_MADE.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file, delimiter="\t")
+        next(rows)
+        return [(*row[:4], int(row[4])) for row in rows]
+
+
+def test_resolved_links_are_those_found_by_hand(engine: SQLBackend, mini: Slices) -> None:
+    links = mini.links.join(mini.sentences, ["language", "page_id", "sentence_index"])
+    found = []
+    for row in engine.to_pyarrow(links).to_pylist():
+        # No link to the 49 items goes by a redirect here, so the resolved title is the target.
+        surfaces = {
+            row["text"][link["start"] : link["end"]]
+            for link in row["links"]
+            if link["target"] == row["title"]
+        }
+        assert len(surfaces) == 1
+        found.append((row["language"], row["page_title"], row["title"], surfaces.pop(), row["entity"]))
+    assert sorted(found) == sorted(read_hand_made())
+
+
+def test_pairs_are_those_found_by_hand(engine: SQLBackend, mini: Slices, sitelinks: ibis.Table) -> None:
+    vocabulary = build_vocabulary(mini.links, sitelinks, VocabularyOptions(min_link_count=0), MINI_LANGUAGES)
+    stored = engine.to_pyarrow(vocabulary)
+    expected = Counter(row[4] for row in read_hand_made())
+    assert dict(zip(stored["entity"].to_pylist(), stored["link_count"].to_pylist(), strict=True)) == expected
+    labels = dict(zip(stored["entity"].to_pylist(), stored["label"].to_pylist(), strict=True))
+    assert (labels[84], labels[82], labels[268]) == ("London", "Printer (computing)", "Poznań")
+
+    options = PairOptions(min_characters=1, max_characters=5000)
+    pairs = engine.to_pyarrow(
+        select_pairs(mini.sentences, mini.links, ibis.memtable(stored), options)
+    ).to_pylist()
+    surfaces = {(row[0], row[4]): row[3] for row in read_hand_made()}
+    assert Counter((row["language"], row["entity"]) for row in pairs) == Counter(
+        row[::4] for row in read_hand_made()
+    )
+    assert all(surfaces[row["language"], row["entity"]] in row["sentence"] for row in pairs)
+
+
+def test_summary_of_the_slices(engine: SQLBackend, mini: Slices) -> None:
+    summary = {
+        row["language"]: row
+        for row in engine.to_pyarrow(summarize_links(mini.sentences, mini.links)).to_pylist()
+    }
+    assert {language: row["links_resolved"] for language, row in summary.items()} == Counter(
+        row[0] for row in read_hand_made()
+    )
+    assert all(row["links"] > row["links_resolved"] for row in summary.values())
+
+
+def test_a_language_alone_works_without_wikidata(engine: SQLBackend, test_data: Path, tmp_path: Path) -> None:
+    dumps = find_dumps(
+        str(test_data / "dumps" / "wikipedia" / "itwiki-2013-slice-pages-articles.xml.gz"), ["it"]
+    )
+    parts = ingest_wikipedia(dumps, INGEST, tmp_path)
+    sentences, redirects = read_parts(engine, parts.sentences), read_parts(engine, parts.redirects)
+    links: pa.Table = engine.to_pyarrow(resolve_links(sentences, redirects, None, ["it"]))
+    targets = {row["source_title"]: row["target_title"] for row in engine.to_pyarrow(redirects).to_pylist()}
+    expected: Counter[str] = Counter()
+    for row in engine.to_pyarrow(sentences.select("page_title", "links")).to_pylist():
+        titles = [targets.get(link["target"], link["target"]) for link in row["links"]]
+        expected.update(title for title in titles if title != row["page_title"])
+    assert Counter(links["title"].to_pylist()) == expected
+    assert len(set(zip(links["entity"].to_pylist(), links["title"].to_pylist(), strict=True))) == len(
+        expected
+    )
+    assert max(links["entity"].to_pylist()) < 0
+
+    built = build_vocabulary(ibis.memtable(links), None, VocabularyOptions(), ["it"])
+    vocabulary = {row["label"]: row["link_count"] for row in engine.to_pyarrow(built).to_pylist()}
+    assert vocabulary == {title: count for title, count in expected.items() if count > 10}
+    assert len(vocabulary) > 300

@@ -1,0 +1,94 @@
+"""Wikipedia2Vec is trained by its package on small dumps of its true format."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ease.entities.embeddings import EmbeddingOptions, embed_entities
+from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
+from ease.errors import EaseError
+from ease.wikimedia.dumps import find_dumps
+
+OPTIONS = Wikipedia2VecOptions(min_word_count=1, min_entity_count=1, iteration=2, word_neg_power=0, seed=5)
+HEADER = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">\n'
+    "<siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname><case>first-letter</case><namespaces>"
+    '<namespace key="0" case="first-letter"/></namespaces></siteinfo>\n'
+)
+
+
+def page(number: int, title: str, text: str) -> str:
+    """A page of a dump."""
+    revision = f"<revision><id>{number}</id><text>{text}</text></revision>"
+    return f"<page><title>{title}</title><ns>0</ns><id>{number}</id>{revision}</page>\n"
+
+
+def make_pages(first: int, last: int) -> str:
+    """Pages about twenty places that link to each other, and a redirect without its own element."""
+    rng = random.Random(first)
+    places = [f"Place {number}" for number in range(20)]
+    pages = [
+        page(
+            number,
+            places[number],
+            " ".join(f"The town of [[{place}]] lies near it." for place in rng.choices(places, k=30)),
+        )
+        for number in range(first, last)
+    ]
+    return "".join(pages) + page(900 + first, f"Old {first}", f"#REDIRECT [[Place {first}]]")
+
+
+def write_dump(folder: Path, name: str, content: str) -> None:
+    """Write a dump, packed as its name says."""
+    packed = {".bz2": bz2.compress, ".gz": gzip.compress}.get(Path(name).suffix, bytes)
+    (folder / name).write_bytes(packed(f"{HEADER}{content}</mediawiki>\n".encode()))
+
+
+def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
+    write_dump(tmp_path, "enwiki-20240101-pages-articles1.xml-p1p10.bz2", make_pages(0, 10))
+    write_dump(tmp_path, "enwiki-20240101-pages-articles2.xml-p11p20.bz2", make_pages(10, 20))
+    dumps = find_dumps(tmp_path, ["en"])
+    assert len(dumps) == 2
+    names = pa.table(
+        {
+            "row": pa.array([0, 1, 2], pa.int64()),
+            "title": ["Place 3", "Place 17", "Atlantis"],
+            "direct": [True] * 3,
+        }
+    )
+    options = EmbeddingOptions(wikipedia2vec=OPTIONS, seed=1)
+    table, coverage = embed_entities(names, 3, 16, dumps, options, tmp_path / "work")
+    assert (coverage.found, coverage.missing) == (2, ("Atlantis",))
+    assert table.shape == (3, 16)
+    assert np.isfinite(table).all()
+    assert not list((tmp_path / "work").iterdir()), "nothing but the table is left"
+
+    train_wikipedia2vec(dumps, 16, OPTIONS, tmp_path / "vectors.txt")
+    again = {
+        line.split()[0]: line.split()[1:] for line in (tmp_path / "vectors.txt").read_text().splitlines()[1:]
+    }
+    assert len(again) == 20, "redirects are resolved"
+    np.testing.assert_array_equal(table[0], np.array(again["ENTITY/Place_3"], dtype=np.float32))
+    np.testing.assert_array_equal(table[1], np.array(again["ENTITY/Place_17"], dtype=np.float32))
+
+
+def test_too_small_a_dump_is_refused(tmp_path: Path) -> None:
+    write_dump(tmp_path, "enwiki-pages-articles.xml.gz", page(1, "Alone", "Not a single link."))
+    with pytest.raises(
+        EaseError, match=r"enwiki-pages-articles.xml.gz has .* 0 entities .* lower `min_word_count`"
+    ):
+        train_wikipedia2vec(find_dumps(tmp_path, ["en"]), 8, OPTIONS, tmp_path / "vectors.txt")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["enwiki-pages-articles.xml.gz"]
+
+
+def test_without_an_english_dump_there_is_nothing_to_train_on(tmp_path: Path) -> None:
+    write_dump(tmp_path, "itwiki-pages-articles.xml", page(1, "Roma", "[[Roma]]"))
+    with pytest.raises(EaseError, match=r"dumps are of: it\. Set `source` .* to `file` .* or `random`"):
+        train_wikipedia2vec(find_dumps(tmp_path, ["it"]), 8, OPTIONS, tmp_path / "vectors.txt")
