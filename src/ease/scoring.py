@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 from sentence_transformers import SentenceTransformer
 
+from ease.encoder import load_encoder
 from ease.errors import EaseError
 from ease.tasks import Encode, Score, get_task
 
@@ -48,7 +49,7 @@ def score_tasks(encode: Encode, names: Sequence[str], options: TaskOptions) -> l
 
 def encode_with(encoder: SentenceTransformer | Path) -> Callable[[Sequence[str]], np.ndarray]:
     """Return the encoder as a function from n sentences to their embeddings, (n, dimension) float32."""
-    model = encoder if isinstance(encoder, SentenceTransformer) else SentenceTransformer(str(encoder))
+    model = encoder if isinstance(encoder, SentenceTransformer) else load_encoder(str(encoder))
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         return model.encode(list(sentences), batch_size=ENCODE_BATCH, show_progress_bar=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any
 
@@ -11,10 +12,12 @@ import click
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import DatasetError
+from kedro.io.core import is_parameter
 from kedro.validation.exceptions import ParameterValidationError
 from omegaconf.errors import OmegaConfBaseException
 
 from ease.errors import EaseError
+from ease.pipeline_registry import register_pipelines
 
 _MENDABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException)
 
@@ -26,7 +29,7 @@ class ConciseErrors:
     def after_context_created(self, context: KedroContext) -> None:
         """Take over the display of uncaught exceptions, then check the names given by `--params`."""
         sys.excepthook = show_exception
-        refuse_unknown_parameters(context.config_loader)
+        refuse_unknown_parameters(context.config_loader.runtime_params or {})
 
 
 def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -46,27 +49,26 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     return reversed(chain)
 
 
-def refuse_unknown_parameters(config_loader: Any) -> None:
-    """Refuse a `--params` name that no configuration file holds: it would be ignored without a word.
+def refuse_unknown_parameters(given: dict[str, Any]) -> None:
+    """Refuse a `--params` name that no pipeline reads: it would be ignored without a word.
+
+    Fields within a group of options are checked by the group's own class.
 
     Raises:
-        EaseError: Naming the parameter and the names that stand beside it.
+        EaseError: Naming the parameter and the nearest ones.
     """
-    given = config_loader.runtime_params or {}
-    if not given:
-        return
-    config_loader.runtime_params = {}
-    try:
-        known = config_loader["parameters"]
-    finally:
-        config_loader.runtime_params = given
-    _compare(given, known, prefix="")
+    inputs = {name for pipeline in register_pipelines().values() for name in pipeline.inputs()}
+    read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
+    for name in _dotted(given):
+        if not any(f"{name}.".startswith(f"{known}.") for known in read):
+            near = get_close_matches(name, sorted(read), n=3, cutoff=0.4)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(read))}."
+            raise EaseError(f"No pipeline reads the parameter `{name}` given by --params: {hint}")
 
 
-def _compare(given: dict[str, Any], known: dict[str, Any], prefix: str) -> None:
+def _dotted(given: dict[str, Any], prefix: str = "") -> Iterator[str]:
     for name, value in given.items():
-        if name not in known:
-            beside = ", ".join(sorted(str(key) for key in known))
-            raise EaseError(f"Unknown parameter `{prefix}{name}` in --params; there are: {beside}.")
-        if isinstance(value, dict) and isinstance(known[name], dict):
-            _compare(value, known[name], f"{prefix}{name}.")
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
