@@ -1,8 +1,9 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and the rule on skipped tests."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,35 @@ def test_data() -> Path:
     if not path.is_dir():
         pytest.fail(f"EASE_TEST_DATA names {path}, which is not a folder")
     return path
+
+
+def _may_skip() -> bool:
+    """Whether a test may be skipped: not where continuous integration has the real data."""
+    return not (os.environ.get("CI") and os.environ.get("EASE_TEST_DATA"))
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip into a failure that says why it was skipped."""
+    if report.skipped and not hasattr(report, "wasxfail") and not _may_skip():
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"Nothing may be skipped where CI and EASE_TEST_DATA are set. {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Count a skipped test as failed in continuous integration, unless it needs a GPU."""
+    report = yield
+    if item.get_closest_marker("gpu") is None:
+        _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Count a skipped file as failed in continuous integration."""
+    report = yield
+    _fail_if_skipped(report)
+    return report

@@ -1,0 +1,84 @@
+# Sets up, runs and checks the project. `make` alone lists what there is.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two goals at once would install into one environment at the same time.
+.NOTPARALLEL:
+
+VENV := .venv
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+BIN := $(VENV)/bin
+# What a run needs, and what the checks need beyond it; each stamp is newer than the files that it was installed from.
+RUN := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+PINS := pyproject.toml constraints.txt
+# Compiling every module of every library takes longer than the rest of the set-up; Python does it at first import instead.
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile -c constraints.txt
+# Not needed again once PyICU is compiled.
+CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packages.sh build $(BIN)/python
+# Passed on to `kedro run` or pytest: make train ARGS="--params=seed=1"
+ARGS ?=
+
+export DO_NOT_TRACK := true
+export MLFLOW_DISABLE_TELEMETRY := true
+# Without cached bytecode each of the many Python processes would compile torch and transformers again.
+unexport PYTHONDONTWRITEBYTECODE
+# Homebrew keeps ICU out of the places where compilers look.
+ifneq ($(shell command -v brew),)
+export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
+endif
+
+.PHONY: help setup setup-dev train test lint format unit viz mlflow clean
+
+help:  ## List the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+setup: $(RUN)  ## Make .venv with what a run needs
+
+setup-dev: $(DEV)  ## Make .venv with what the checks need too
+
+train: $(RUN)  ## Set up, then run the main job on the sample wiki
+	$(BIN)/kedro run --pipeline=train_multilingual $(ARGS)
+
+test: lint unit  ## Set up where needed, then run all checks and tests
+
+lint: $(DEV)  ## Style, types, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEV)  ## Put the code into the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: $(DEV)  ## The tests alone, with coverage
+	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' are skipped."
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+
+viz: $(RUN)  ## Show the pipelines in a browser
+	$(BIN)/kedro viz run $(ARGS)
+
+mlflow: $(RUN)  ## Compare the runs in a browser
+	$(BIN)/kedro mlflow ui $(ARGS)
+
+clean:  ## Remove caches and reports; .venv, data and models stay
+	rm -rf .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || \
+		{ echo "EASE needs Python 3.11 or 3.12, and '$(PYTHON)' is not: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@scripts/system_packages.sh build $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN): $(PINS) | $(BIN)/python
+	@$(CHECK_TOOLS)
+	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
+	$(INSTALL) -e .
+	@touch $@
+
+$(DEV): $(PINS) | $(BIN)/python
+	@$(CHECK_TOOLS)
+	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
+	$(INSTALL) -e '.[dev,spark]'
+	@touch $(RUN) $@

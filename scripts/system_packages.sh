@@ -1,0 +1,116 @@
+#!/bin/sh
+# Checks for what pip cannot install; installs it on apt systems where it may, or says the one command to type.
+#
+#   system_packages.sh build [PYTHON]   ICU's headers, pkg-config, a C++ compiler, PYTHON's headers and venv:
+#                                       without them polyglot's PyICU cannot be compiled
+#   system_packages.sh java             a Java runtime, 17 or later, for PySpark
+#
+# Exits 0 when nothing is missing any more, else 1.
+set -eu
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+python_has() { # python_has MODULE|headers
+    if [ "$1" = headers ]; then
+        "$python" -c 'import os, sysconfig as s; open(os.path.join(s.get_path("include"), "Python.h")).close()'
+    else
+        "$python" -c "import $1"
+    fi >/dev/null 2>&1
+}
+
+java_is_recent() {
+    version=$(java -version 2>&1) || return 1
+    major=$(printf '%s\n' "$version" | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
+    [ "${major:-0}" -ge 17 ]
+}
+
+# Names what is missing and, for each package manager, what holds it.
+missing='' apt='' dnf='' brew='' conda=''
+add() { # add WHAT APT DNF BREW CONDA; "-" where that manager's Python or compiler brings it
+    missing="${missing:+$missing, }$1"
+    [ "$2" = - ] || apt="$apt $2"
+    [ "$3" = - ] || dnf="$dnf $3"
+    [ "$4" = - ] || brew="$brew $4"
+    [ "$5" = - ] || conda="$conda $5"
+}
+
+look_for_build_tools() {
+    if ! has pkg-config; then
+        # Without pkg-config nothing can be said of ICU: its headers are asked for too.
+        add pkg-config pkg-config pkgconf-pkg-config pkgconf pkg-config
+        add "ICU's headers" libicu-dev libicu-devel icu4c icu
+    elif ! pkg-config --exists icu-i18n; then
+        add "ICU's headers" libicu-dev libicu-devel icu4c icu
+    fi
+    if ! has "${CXX:-c++}" && ! has g++ && ! has clang++; then
+        add 'a C++ compiler' g++ gcc-c++ gcc cxx-compiler
+    fi
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    python_has headers || add "Python's headers" "python$version-dev" "python$version-devel" "python@$version" -
+    python_has ensurepip || add "Python's venv" "python$version-venv" "python$version" "python@$version" -
+}
+
+look_for_java() {
+    # Debian 12 and Ubuntu 22.04 need 17 by name (their default is 17 and 11); later ones have dropped it.
+    runtime=default-jre-headless
+    if has apt-cache && apt-cache show openjdk-17-jre-headless >/dev/null 2>&1; then
+        runtime=openjdk-17-jre-headless
+    fi
+    java_is_recent || add 'a Java runtime, 17 or later' "$runtime" java-17-openjdk-headless openjdk@17 'openjdk=17'
+}
+
+install_with_apt() {
+    sudo=''
+    if [ "$(id -u)" != 0 ]; then
+        { has sudo && sudo -n true 2>/dev/null; } || return 1
+        sudo='sudo -n'
+    fi
+    echo "Missing: $missing. Installing:$apt"
+    # Word splitting is meant: a list of packages, and sudo or nothing.
+    # shellcheck disable=SC2086
+    $sudo apt-get update -qq &&
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $apt >/dev/null
+}
+
+say_the_command() {
+    {
+        echo "Missing: $missing. Install with:"
+        if [ -n "${CONDA_PREFIX:-}" ] && has conda && [ -n "$conda" ]; then
+            echo "  conda install -c conda-forge$conda"
+        elif has apt-get; then
+            echo "  sudo apt-get install -y$apt"
+        elif has dnf; then
+            echo "  sudo dnf install -y$dnf"
+        elif has brew; then
+            echo "  brew install$brew"
+        elif has conda && [ -n "$conda" ]; then
+            echo "  conda install -c conda-forge$conda"
+        else
+            echo "  sudo apt-get install -y$apt   (Debian, Ubuntu)"
+            echo "  sudo dnf install -y$dnf   (Fedora, RHEL)"
+            echo "  brew install$brew   (macOS)"
+            echo "  conda install -c conda-forge$conda   (conda)"
+        fi
+        echo "and repeat the command."
+    } >&2
+}
+
+what=${1:?build or java}
+python=${2:-python3}
+look() {
+    missing='' apt='' dnf='' brew='' conda=''
+    case $what in
+        build) look_for_build_tools ;;
+        java) look_for_java ;;
+        *) echo "$0: cannot check for '$what': say build or java" >&2; exit 2 ;;
+    esac
+}
+
+look
+[ -n "$missing" ] || exit 0
+if has apt-get && install_with_apt; then
+    look
+    [ -n "$missing" ] || exit 0
+fi
+say_the_command
+exit 1

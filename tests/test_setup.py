@@ -1,0 +1,285 @@
+"""The set-up: what it checks for, what it installs and when, and that declared and used libraries agree."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "system_packages.sh"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+COMMANDS = {
+    "apt-get": "sudo apt-get install -y pkg-config libicu-dev g++",
+    "dnf": "sudo dnf install -y pkgconf-pkg-config libicu-devel gcc-c++",
+    "brew": "brew install pkgconf icu4c gcc",
+    "conda": "conda install -c conda-forge pkg-config icu cxx-compiler",
+}
+
+
+class Machine:
+    """A machine whose PATH holds a few basic commands and what a test puts there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("sh", "sed", "head", "env", "cat", "chmod"):
+            (folder / name).symlink_to(shutil.which(name) or name)
+        # The python that a machine without any of PyICU's needs may still have: with headers and venv.
+        self.put("python3", f'echo "$@" | grep -q sys.version_info && echo {VERSION}; exit 0')
+        (folder / "grep").symlink_to(shutil.which("grep") or "grep")
+        self.put("id", "echo 1000")
+
+    def put(self, name: str, body: str) -> None:
+        """Add a command."""
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def check(self, what: str = "build", **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run the check with this machine's PATH and nothing else of the environment."""
+        return subprocess.run(
+            [self.folder / "sh", SCRIPT, what, "python3"],
+            env={"PATH": str(self.folder), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A machine without ICU, pkg-config and compiler."""
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize("manager", COMMANDS)
+def test_says_the_one_command_of_the_package_manager(machine: Machine, manager: str) -> None:
+    machine.put(manager, "exit 1")
+    result = machine.check()
+    assert result.returncode == 1
+    commands = [line.strip() for line in result.stderr.splitlines() if line.startswith("  ")]
+    assert commands == [COMMANDS[manager]]
+    assert "Missing: pkg-config, ICU's headers, a C++ compiler." in result.stderr
+
+
+def test_says_all_commands_where_no_package_manager_is_known(machine: Machine) -> None:
+    result = machine.check()
+    assert result.returncode == 1
+    assert all(command in result.stderr for command in COMMANDS.values())
+
+
+def test_an_active_conda_environment_comes_before_the_system(machine: Machine) -> None:
+    machine.put("conda", "exit 1")
+    machine.put("apt-get", "exit 1")
+    assert COMMANDS["conda"] in machine.check(CONDA_PREFIX="/opt/conda").stderr
+
+
+def test_asks_only_for_what_is_missing(machine: Machine) -> None:
+    machine.put("pkg-config", '[ "$2" = icu-i18n ]')
+    machine.put("c++", "exit 0")
+    assert machine.check().returncode == 0
+    machine.put("pkg-config", "exit 1")
+    machine.put("dnf", "exit 1")
+    assert "  sudo dnf install -y libicu-devel\n" in machine.check().stderr
+
+
+def test_asks_for_the_headers_and_the_venv_of_python(machine: Machine) -> None:
+    machine.put("python3", f'case "$2" in *version_info*) echo {VERSION} ;; *) exit 1 ;; esac')
+    machine.put("pkg-config", "exit 0")
+    machine.put("c++", "exit 0")
+    machine.put("apt-get", "exit 1")
+    assert f"  sudo apt-get install -y python{VERSION}-dev python{VERSION}-venv\n" in machine.check().stderr
+
+
+@pytest.mark.parametrize("privilege", ["root", "sudo"])
+def test_installs_where_it_may(machine: Machine, privilege: str) -> None:
+    log = machine.folder / "log"
+    installs = f"""echo "$@" >> {log}
+case "$1" in install)
+    for name in pkg-config c++; do
+        printf '#!/bin/sh\\nexit 0\\n' > {machine.folder}/$name; chmod +x {machine.folder}/$name
+    done ;;
+esac"""
+    machine.put("apt-get", installs)
+    if privilege == "root":
+        machine.put("id", "echo 0")
+    else:
+        machine.put("sudo", '[ "$1" = -n ] && shift; [ "$1" = true ] || exec "$@"')
+    result = machine.check()
+    assert result.returncode == 0, result.stderr
+    update, install = log.read_text(encoding="utf-8").splitlines()
+    assert update.startswith("update")
+    assert install.endswith("pkg-config libicu-dev g++")
+
+
+def test_says_the_command_where_the_installation_fails(machine: Machine) -> None:
+    machine.put("id", "echo 0")
+    machine.put("apt-get", "exit 100")
+    result = machine.check()
+    assert result.returncode == 1
+    assert COMMANDS["apt-get"] in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "enough"),
+    [('openjdk version "17.0.15" 2025-04-15', True), ('java version "1.8.0_391"', False), ("", False)],
+)
+def test_java_must_be_recent(machine: Machine, version: str, enough: bool) -> None:
+    machine.put("java", f"echo '{version}' >&2")
+    machine.put("apt-get", "exit 1")
+    machine.put("apt-cache", "exit 0")
+    result = machine.check("java")
+    assert (result.returncode == 0) is enough
+    assert ("sudo apt-get install -y openjdk-17-jre-headless" in result.stderr) is not enough
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with an environment that was installed from its files."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+        os.utime(tmp_path / name, (1_000_000_000, 1_000_000_000))
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name in ("bin/python", ".installed", ".installed-dev"):
+        (tmp_path / ".venv" / name).touch()
+    return tmp_path
+
+
+def planned(checkout: Path, goal: str) -> str:
+    """What make would run."""
+    # Make hands its own state to what it starts, and these tests may have been started by it.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
+    command = ["make", "--dry-run", goal]
+    return subprocess.run(
+        command, cwd=checkout, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("goal", ["train", "test"])
+def test_a_second_time_installs_nothing(checkout: Path, goal: str) -> None:
+    plan = planned(checkout, goal)
+    assert "pip install" not in plan
+    assert ("kedro run --pipeline=train_multilingual" in plan) is (goal == "train")
+
+
+@pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
+def test_installs_again_when_the_dependencies_change(checkout: Path, changed: str) -> None:
+    later = (checkout / ".venv" / ".installed").stat().st_mtime + 10
+    os.utime(checkout / changed, (later, later))
+    assert "pip install" in planned(checkout, "train")
+    assert "-c constraints.txt -e '.[dev,spark]'" in planned(checkout, "test")
+
+
+def pins() -> dict[str, Requirement]:
+    """The pinned versions by library."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(requirement.name): requirement for requirement in found}
+
+
+def declared(*extras: str) -> list[Requirement]:
+    """What pyproject.toml asks for."""
+    optional = PROJECT["optional-dependencies"]
+    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in optional[extra])]
+    return [Requirement(line) for line in lines]
+
+
+def test_all_that_is_declared_is_pinned_within_its_bounds() -> None:
+    pinned = pins()
+    for requirement in declared("dev", "spark", "gpu"):
+        (specifier,) = pinned[canonicalize_name(requirement.name)].specifier
+        assert specifier.operator == "=="
+        assert requirement.specifier.contains(specifier.version), (
+            f"{requirement} is pinned to {specifier.version}"
+        )
+    assert str(pinned["torch"]) == "torch==2.13.0"
+
+
+def imported(folder: str) -> set[str]:
+    """The top-level modules of libraries that a folder's Python files import."""
+    names: set[str] = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                names.add(node.module)
+    own = {"ease", "tests"} | {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - own
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"), [("src", ["spark"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])]
+)
+def test_all_that_is_imported_is_declared(folder: str, extras: list[str]) -> None:
+    libraries = {canonicalize_name(requirement.name) for requirement in declared(*extras)}
+    owners = packages_distributions()
+    for module in sorted(imported(folder)):
+        owner = {canonicalize_name(name) for name in owners.get(module, [])}
+        assert owner & libraries, f"{folder} imports {module}, of {sorted(owner) or 'no library'}"
+
+
+SKIPPING = """import pytest
+
+def test_skips(test_data): pass
+
+@pytest.mark.gpu
+def test_gpu(): pytest.skip("no GPU")
+"""
+
+
+@pytest.mark.parametrize(
+    ("variables", "counts"),
+    [
+        ({}, "2 skipped"),
+        ({"CI": "true"}, "2 skipped"),
+        ({"CI": "true", "EASE_TEST_DATA": "."}, "1 passed, 1 skipped"),
+    ],
+)
+def test_data_decides_what_may_be_skipped(tmp_path: Path, variables: dict[str, str], counts: str) -> None:
+    assert counts in run_pytest(tmp_path, SKIPPING, variables)
+
+
+def test_a_skip_is_a_failure_in_continuous_integration(tmp_path: Path) -> None:
+    skipping = "import pytest\n\ndef test_skips(): pytest.skip('no Java runtime')\n"
+    output = run_pytest(tmp_path, skipping, {"CI": "true", "EASE_TEST_DATA": "."})
+    assert "1 failed" in output
+    assert "no Java runtime" in output
+
+
+def run_pytest(folder: Path, test: str, variables: dict[str, str]) -> str:
+    """Run one test file under the project's rules on skipping; returns what pytest prints."""
+    shutil.copy(ROOT / "tests" / "conftest.py", folder / "conftest.py")
+    (folder / "test_it.py").write_text(test, encoding="utf-8")
+    unset = {"CI", "EASE_TEST_DATA", "PYTEST_ADDOPTS"}
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--rootdir", str(folder)]
+    return subprocess.run(
+        [*command, str(folder)],
+        cwd=folder,
+        env={**environment, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+
+
+def test_nothing_is_reported_to_anybody() -> None:
+    assert yaml.safe_load((ROOT / ".telemetry").read_text(encoding="utf-8")) == {"consent": False}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "export DO_NOT_TRACK := true" in makefile
+    assert "export MLFLOW_DISABLE_TELEMETRY := true" in makefile
