@@ -1,8 +1,8 @@
 """Compare our links with those of wikipedia2vec's DumpDB, article by article, on dump files.
 
-Links inside templates, tables, references, galleries, files and categories, by mwparserfromhell's tree, leave both
-sides; nothing else does. Writes a Markdown table: a row a dump file, with the links of each side and how many of them
-the other side has with the same target.
+Links inside templates, tables, references, galleries, files and categories, by mwparserfromhell's tree,
+leave both sides; nothing else does. Writes a Markdown table: a row a dump file, with the links of each side
+and how many of them the other side has with the same target.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def compare(path: Path) -> Agreement:
 
 
 def _build_dump_db(dump: DumpFile, folder: Path) -> Path:
-    """Build the DumpDB of a copy that DumpDB can read: bz2, not cut off, with the language that the file's name says."""
+    """Build the DumpDB of a copy that it can read: bz2, not cut off, with the language of the file's name."""
     copy, database = folder / "pages.xml.bz2", folder / "pages.db"
     language = f'xml:lang="{dump.language}"'.encode()
     pending, begun = b"", False
@@ -118,13 +118,15 @@ def _build_dump_db(dump: DumpFile, folder: Path) -> Path:
                 file.write(whole if begun else _XML_LANGUAGE.sub(language, whole, count=1))
                 pending, begun = pending[end:], True
         file.write(b"\n</mediawiki>\n")
-    command = [Path(sys.executable).with_name("wikipedia2vec"), "build-dump-db", copy, database, "--pool-size", "1"]
-    subprocess.run(command, check=True, capture_output=True)
+    program = Path(sys.executable).with_name("wikipedia2vec")
+    subprocess.run(
+        [program, "build-dump-db", copy, database, "--pool-size", "1"], check=True, capture_output=True
+    )
     return database
 
 
 def _redirects(database: DumpDB, site: SiteInfo) -> Callable[[str], str]:
-    """How the targets of both sides are made comparable: normalised, and redirects within the dump followed."""
+    """How targets of both sides are made comparable: normalised, redirects within the dump followed."""
     redirects = {normalize_title(old, site): normalize_title(new, site) for old, new in database.redirects()}
 
     def resolve(title: str) -> str:
@@ -154,8 +156,10 @@ def _links_of_tree(
         code, inside = pending.pop()
         for node in code.nodes:
             leaves = inside
-            if isinstance(node, Template) or (isinstance(node, Tag) and str(node.tag).lower() in _EXCLUDED_TAGS):
+            if isinstance(node, Template):
                 leaves = True
+            elif isinstance(node, Tag):
+                leaves = leaves or str(node.tag).lower() in _EXCLUDED_TAGS
             elif isinstance(node, Wikilink):
                 leaves = leaves or unseen.match(str(node.title).strip()) is not None
                 (excluded if leaves else kept)[resolve(node.title.strip_code().strip())] += 1
@@ -164,7 +168,7 @@ def _links_of_tree(
 
 
 def _leave(links: Counter[str], kept: Counter[str], excluded: Counter[str]) -> Counter[str]:
-    """One side's links without those that must leave: what is more than the kept ones, up to as many as are excluded."""
+    """One side's links without what exceeds the kept ones, up to as many as are excluded."""
     return Counter(
         {
             target: count - min(max(count - kept[target], 0), excluded[target])
@@ -182,24 +186,28 @@ def compare_all(paths: list[Path]) -> list[Agreement]:
 def markdown_table(agreements: list[Agreement]) -> str:
     """The agreements as a Markdown table."""
     lines = [
-        "| dump | articles | our links | DumpDB's links | left both sides | in both | DumpDB's found in ours | ours found in DumpDB's |",
+        "| dump | articles | our links | DumpDB's | left out | in both | DumpDB's in ours | ours in DumpDB's |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in agreements:
-        lines.append(
-            f"| {row.name.partition('-pages')[0]} | {row.articles:,} | {row.ours:,} | {row.theirs:,} | {row.excluded:,} | "
-            f"{row.common:,} | {row.theirs_found:.2%} | {row.ours_found:.2%} |"
-        )
+        counts = (row.articles, row.ours, row.theirs, row.excluded, row.common)
+        cells = [row.name.partition("-pages")[0], *(f"{count:,}" for count in counts)]
+        cells += [f"{row.theirs_found:.2%}", f"{row.ours_found:.2%}"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Compare the dumps named on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "dumps", nargs="*", type=Path, help="dump files; by default those under $EASE_TEST_DATA/dumps/wikipedia"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="also list N links that one side lacks")
+    parser.add_argument(
+        "dumps", nargs="*", type=Path, help="by default those in $EASE_TEST_DATA/dumps/wikipedia"
+    )
+    parser.add_argument(
+        "--show", type=int, default=0, metavar="N", help="also list N links of one side alone"
+    )
     arguments = parser.parse_args()
     paths = arguments.dumps
     if not paths:

@@ -19,7 +19,8 @@ _REMOVED_EXTENSIONS = (
     "maplink|templatedata|templatestyles|inputbox|categorytree|charinsert|dynamicpagelist|indicator|includeonly|phonos"
 )
 _BLOCK_TAGS = (
-    "p|div|br|hr|blockquote|center|li|ul|ol|dl|dt|dd|h[1-6]|table|caption|tr|td|th|thead|tbody|poem|section|gallery"
+    "p|div|br|hr|blockquote|center|li|ul|ol|dl|dt|dd|h[1-6]|table|caption|tr|td|th|thead|tbody|poem|section|"
+    "gallery"
 )
 _INLINE_TAGS = (
     "abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|langconvert|mark|noinclude|nowiki|onlyinclude|q|rb|"
@@ -38,7 +39,7 @@ _BRACES = re.compile(r"\{\{+|\}\}+")
 _QUOTES = re.compile("''+")
 _VARIANT = re.compile(r"-\{([^{}]*)\}-")
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
-_SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|numsp|#0*32|#0*160|#820[0-2]|#x0*20|#x0*a0|#x200[0-9]);", re.I)
+_SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*20|#x0*a0);", re.IGNORECASE)
 
 
 class _Extensions:
@@ -67,7 +68,7 @@ class _Extensions:
         self._position = resume
 
     def _hide_comment(self, start: int, inside: int) -> None:
-        """Drop a comment, with its line where it is alone on it; one without an end reaches to the page's end."""
+        """Drop a comment, with its line where it is alone there; one without an end ends with the page."""
         source = self.source
         end = source.find("-->", inside)
         end = len(source) if end < 0 else end + 3
@@ -81,7 +82,7 @@ class _Extensions:
         self._keep_until(line if alone else start, after + 1 if alone else end)
 
     def _hide_tag(self, name: str, start: int, inside: int) -> None:
-        """Drop an extension with its content; of one without an end the tag alone, as its content is shown."""
+        """Drop an extension with its content; of one without an end the tag alone, the rest is shown."""
         source = self.source
         tag_end = -1 if ">" in self._unclosed else source.find(">", inside)
         if tag_end < 0:
@@ -104,10 +105,11 @@ class _Extensions:
 
     def _literal(self, content: str) -> str:
         """A placeholder for text that is no markup, with spaces at its ends outside."""
+        content = decode_entities(content)
         words = content.split()
         if not words:
             return " " if content else HOLE
-        self.literals.append(decode_entities(" ".join(words)))
+        self.literals.append(" ".join(words))
         before, after = (" " if content[end].isspace() else "" for end in (0, -1))
         return f"{before}{LITERAL}{len(self.literals) - 1}{LITERAL}{after}"
 
@@ -125,7 +127,7 @@ def hide_extensions(source: str) -> tuple[str, list[str]]:
 
 
 def cut_templates(text: str) -> str:
-    """Take out templates, parser functions and parameters, nested ones too; braces without a partner stay as text."""
+    """Take out templates, parser functions and parameters; braces without a partner stay as text."""
     if "{{" not in text:
         return text
     opened: list[tuple[int, int]] = []  # where a run of braces begins, and how many of them are unmatched
@@ -168,9 +170,8 @@ def _drop_rows(text: str) -> str:
     for line in text.split("\n"):
         stripped = line.strip()
         if stripped.startswith(("{|", "|-", "|+")) or (in_table and stripped.startswith(("|", "!"))):
-            in_table = not stripped.startswith("|}")
-            continue
-        if stripped.startswith("|}"):
+            in_table, line = not stripped.startswith("|}"), ""
+        elif stripped.startswith("|}"):
             in_table, line = False, stripped[2:]
         elif stripped.startswith("="):
             in_table = False
@@ -196,7 +197,7 @@ def _without(text: str, cuts: Sequence[tuple[int, int]]) -> str:
 
 
 def strip_tags(text: str) -> str:
-    """Drop HTML tags and keep what they hold; those of blocks end a line. Tags that no wiki knows stay as text."""
+    """Drop HTML tags and keep what they hold; those of blocks end a line. Other tags stay as text."""
     if "<" not in text:
         return text
     return _INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", text))
@@ -216,7 +217,10 @@ def strip_quotes(text: str) -> str:
 
 
 def _strip_line_quotes(line: str) -> str:
-    """As MediaWiki balances a line: where both bolds and italics are odd, one bold is an apostrophe and an italic."""
+    """Drop a line's quotes as MediaWiki balances them.
+
+    Where both bolds and italics are odd in number, one bold is an apostrophe and an italic: `l'''amico''`.
+    """
     runs = list(_QUOTES.finditer(line))
     widths = [min(len(run[0]), 5) if len(run[0]) != 4 else 3 for run in runs]
     bolds, italics = (sum(width in (mark, 5) for width in widths) for mark in (3, 2))
@@ -231,7 +235,7 @@ def _strip_line_quotes(line: str) -> str:
 
 
 def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -> int:
-    """Which bold begins with an apostrophe: the first after a single letter, else after a word, else after a space."""
+    """Which bold begins with an apostrophe: first after a single letter, else a word, else a space."""
     candidates: dict[str, int] = {}
     for index, (run, width) in enumerate(zip(runs, widths, strict=True)):
         if width == 3:
@@ -242,7 +246,7 @@ def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -
 
 
 def choose_variants(text: str) -> str:
-    """Of `-{zh-hans:…;zh-hant:…}-` keep the first form, of `-{…}-` what it holds, of rules for the page nothing."""
+    """Of `-{zh-hans:…;zh-hant:…}-` keep the first form, of `-{…}-` its content, of rules nothing."""
     return _VARIANT.sub(_choose_variant, text) if "-{" in text else text
 
 

@@ -1,8 +1,8 @@
 """Names of the namespaces of files and categories in the languages of Wikipedia.
 
-An export names each namespace once, in the wiki's own words, and leaves out the aliases that its pages still use
-(`[[Bild:…]]` on de); some published slices even carry the namespaces of another wiki. Both are mended from here.
-Source: the messages of MediaWiki and the settings of the Wikimedia wikis.
+An export names each namespace once, in the wiki's own words, and leaves out the aliases that pages still use
+(`[[Bild:…]]` on de); some published slices even carry the namespaces of another wiki. Both are mended from
+here. Source: the messages of MediaWiki and the settings of the Wikimedia wikis.
 """
 
 from __future__ import annotations
@@ -270,4 +270,4 @@ zh-classical: 文件 媒體 圖像 檔案 | 分類 CAT
 zh-min-nan: tóng-àn 文件 媒體 Mûi-thé 圖像 檔案 | 分類 Lūi-pia̍t
 zh-yue: 檔 档 文件 图 媒體 圖 档案 图像 圖像 媒体 檔案 | 分类 分類 类 類
 """
-"""A line a language: its code, the names of File (and Media), `|`, the names of Category; `_` stands for a space."""
+"""A line a language: its code, names of File (and Media), `|`, names of Category; `_` stands for a space."""

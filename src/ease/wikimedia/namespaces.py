@@ -65,7 +65,7 @@ uk: -1 Спеціальна, 1 Обговорення, 2 Користувач, 4
 vi: -1 Đặc_biệt, 1 Thảo_luận, 2 Thành_viên, 10 Bản_mẫu, 12 Trợ_giúp, 100 Cổng_thông_tin
 zh: -1 特殊, 1 讨论, 1 討論, 2 用户, 2 用戶, 4 维基百科, 4 維基百科, 10 模板, 12 帮助, 12 幫助
 """
-"""Lines of a language: numbers and names of its other namespaces; `_` is a space. All wikis know the English ones."""
+"""Lines of a language: numbers and names of namespaces; `_` is a space. All wikis know the English ones."""
 
 _SAME_WIKI = {
     "be-tarask": "be-x-old",
@@ -94,7 +94,7 @@ outreach bugzilla phab phabricator gerrit toollabs toolforge quarry otrs mail ma
 doi arxiv rfc pmid imdbname imdbtitle google googlescholar wikia fandom hdl ticket orcid
 """.split()
 )
-"""Prefixes of links to other wikis and sites that Wikipedias use; those of the map that take no title's place."""
+"""Prefixes of links to other wikis and sites that Wikipedias use."""
 
 
 @cache

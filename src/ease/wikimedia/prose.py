@@ -12,27 +12,30 @@ _BEFORE_CLOSING = re.compile(rf"{HOLE}[{HOLE}{_JOINTS}]*+([)\]）]?)")
 _HOLES = re.compile(rf"{HOLE}[ {HOLE}]*+")
 _JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + HOLE
 _EMPTY = (f"({HOLE})", f"[{HOLE}]", f"（{HOLE}）")
-_HEADING = re.compile(rf"(=+)(.+?)(=+)[ \t{HOLE}]*$")
 _ITEM_MARKS = "*#:; \t"
+_LOWEST_HEADING = 6
+_SPECIAL = frozenset(["", *" \t*#:;=-"])
+"""First characters of lines that are no part of a paragraph, "" for an empty line."""
 
 
 def mend_holes(text: str) -> str:
-    """Fill the holes of what was taken out: no empty brackets, no doubled spaces or spaces before commas are left."""
+    """Fill the holes of what was taken out, without empty brackets, doubled spaces or spaces before commas."""
     if HOLE not in text:
         return text
     for _ in range(2):
         text = _AFTER_OPENING.sub(rf"\1{HOLE}", text)
         for brackets in _EMPTY:
             text = text.replace(brackets, HOLE)
-        text = _drop_before_closing(text)
+    text = _drop_before_closing(text)
     pieces, position = [], 0
     for hole in _HOLES.finditer(text):
         left = text[position : hole.start()]
         kept = left.rstrip(" ")
-        spaces = (len(kept) < len(left), " " in hole[0])
         position = hole.end()
         pieces.append(kept)
-        if True in spaces and _needs_space(kept[-1:] or "\n", text[position : position + 1] or "\n", hole[0][-1]):
+        spaced = len(kept) < len(left) or " " in hole[0]
+        before, after = kept[-1:] or "\n", text[position : position + 1] or "\n"
+        if spaced and _needs_space(before, after, hole[0][-1]):
             pieces.append(" ")
     pieces.append(text[position:])
     return "".join(pieces)
@@ -50,7 +53,7 @@ def _drop_before_closing(text: str) -> str:
 
 
 def _needs_space(before: str, after: str, last: str) -> bool:
-    """Whether a space stays: not where it would begin or end a line, stand before a comma, or after a bracket."""
+    """Whether a space stays: not at the ends of a line, before a comma, or after a bracket."""
     if before in "\n([（“«" or after in "\n,.)]）":
         return False
     return after not in ";:!?»”" or last == " "
@@ -74,8 +77,7 @@ def join_blocks(text: str) -> str:
         end_paragraph()
         stripped = line.strip()
         if first == "=":
-            heading = _HEADING.match(stripped)
-            stripped = heading[2] if heading else stripped
+            stripped = _heading(stripped)
         elif first in "*#:;":
             stripped = stripped.lstrip(_ITEM_MARKS)
         elif stripped.startswith("----"):
@@ -86,4 +88,8 @@ def join_blocks(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-_SPECIAL = frozenset(["", *" \t*#:;=-"])
+def _heading(line: str) -> str:
+    """A heading without its marks; the line as it is where they are not on both sides."""
+    left, right = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
+    level = min(left, right, _LOWEST_HEADING, (len(line) - 1) // 2)
+    return line[level : len(line) - level]

@@ -22,9 +22,10 @@ _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9]*);")
 _BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _NEEDS_CARE = re.compile(
-    "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]|  |^[ .]| $|~~~|/\\."
+    "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
+    "|  |^[ .]| $|~~~|/\\."
 )
-"""What a plain title has not: prefixes, fragments, entities, marks, odd spaces, characters that are refused."""
+"""What a plain title has not: prefixes, fragments, entities, marks, odd spaces, refused characters."""
 _ILLEGAL = re.compile(r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}")
 
 
@@ -69,8 +70,8 @@ class SiteInfo:
 def normalize_title(raw: str, site: SiteInfo) -> str:
     """The title as MediaWiki stores it, with spaces for underscores; empty where nothing is left.
 
-    Entities and percent-encoding are decoded, a leading colon and the `#fragment` cut, the first letter raised where
-    the wiki does so. A namespace stays in front.
+    Entities and percent-encoding are decoded, a leading colon and the `#fragment` cut, the first letter raised
+    where the wiki does so. A namespace stays in front.
     """
     return _raise_first(_squeeze(_decode(raw)).removeprefix(":").partition("#")[0].strip(), site)
 
@@ -103,7 +104,7 @@ _NAMESPACE_KINDS = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}
 
 
 def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
-    """Tell namespaces, languages and other wikis by the words before colons; what remains where there are none."""
+    """Tell namespaces, languages and other wikis by the words before colons; also the rest without them."""
     while ":" in text:
         prefix, _, rest = text.partition(":")
         name = prefix.strip().lower()
@@ -143,7 +144,7 @@ def _raise_first(title: str, site: SiteInfo) -> str:
 
 @lru_cache(maxsize=4096)
 def _upper(letter: str, language: str) -> str:
-    """One letter's capital, where that is one letter: ß stays, as do Georgian letters on Wikimedia's wikis."""
+    """A letter's capital, where that is one letter: ß stays, as do Georgian letters on Wikipedia."""
     if letter == "i" and language in _DOTTED_I:
         return "İ"
     if ord(letter) in _GEORGIAN:

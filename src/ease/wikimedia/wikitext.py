@@ -1,7 +1,7 @@
 """Wikitext to running prose with its links.
 
-A fixed number of passes, each linear in the page whatever stands in it, in the order of MediaWiki's own parser. Links
-are carried through them as marks in the text, so their offsets are right whatever the passes take out.
+A fixed number of passes, each linear in the page whatever stands in it, in the order of MediaWiki's own parser.
+Links are carried through them as marks in the text, so their offsets are right whatever the passes take out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ease.wikimedia.prose import join_blocks, mend_holes
 from ease.wikimedia.titles import SiteInfo, TargetKind, normalize_title, read_target
 
 _START, _END = "\x01", "\x02"
-_RESERVED = (_START, _END, LITERAL, HOLE)
+_RESERVED = ("\r", _START, _END, LITERAL, HOLE)
 _MAGIC_WORD = re.compile(r"__([^\W\d_][^\W_\u200c]*+)__")
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
@@ -73,7 +73,7 @@ def parse_wikitext(source: str, site: SiteInfo) -> Article:
     Returns:
         The prose, and links with offsets in code points, in order and apart.
     """
-    for mark in _RESERVED:  # XML has no such characters, but a caller may
+    for mark in _RESERVED:
         source = source.replace(mark, "")
     text, literals = hide_extensions(source)
     text = strip_tags(cut_tables(cut_templates(text)))
@@ -89,15 +89,16 @@ def parse_wikitext(source: str, site: SiteInfo) -> Article:
 
 
 def redirect_target(source: str, site: SiteInfo) -> str | None:
-    """The title that a redirect page leads to, whatever its language's keyword; None if the page is no redirect."""
+    """The title that a redirect page leads to, whatever the keyword's language; None if it is no redirect."""
     redirect = _REDIRECT.match(source)
     return normalize_title(redirect[1], site) or None if redirect else None
 
 
 @cache
 def _link_tokens(language: str) -> re.Pattern[str]:
-    """Whole links without brackets inside (1 target, 2 label, 3 trail); else ends of links, headings, and beginnings
-    of links (4 target, 5 bar).
+    """What to look for: links, ends of links, beginnings of headings, beginnings of links.
+
+    Groups: 1 target, 2 label and 3 trail of a link without brackets inside; 4 target and 5 bar of a beginning.
     """
     head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
     return re.compile(
@@ -162,20 +163,20 @@ class _LinkReader:
             label = head.strip().removeprefix(":")
         elif not label:
             label = _without_qualifier(head)
-        surface = label.strip(_EDGES)
-        if not surface:
-            label = surface = head.strip().removeprefix(":")
+        if not label.strip(_EDGES):
+            label = head.strip().removeprefix(":")
+        shown = label + trail
         if kind is not TargetKind.ARTICLE or in_heading:
-            self.pieces.append(label + trail)
+            self.pieces.append(shown)
             return
+        surface = shown.strip(_EDGES)
+        if len(surface) == len(shown):
+            before = after = ""
+        else:
+            before, after = (" " if shown[end].isspace() else "" for end in (0, -1))
         if "\n" in surface:
             surface = " ".join(surface.split())
-        if len(surface) == len(label):
-            self.pieces.append(f"{_START}{surface}{trail}{_END}")
-        else:
-            before = " " if label[0] in _EDGES else ""
-            after = " " if label[-1] in _EDGES and not trail else ""
-            self.pieces.append(f"{before}{_START}{surface}{trail}{_END}{after}")
+        self.pieces.append(f"{before}{_START}{surface}{_END}{after}")
         self.targets.append(title)
 
     def _close(self, position: int) -> int:
@@ -187,7 +188,7 @@ class _LinkReader:
         if self.text[position : position + 1] == "]" and last.count("[") > last.count("]"):
             pieces.append("]")
             position += 1
-        kind, title = read_target(link.head, self.site) if link.head else (TargetKind.INVALID, "")
+        kind, _title = read_target(link.head, self.site) if link.head else (TargetKind.INVALID, "")
         if kind in _UNSEEN:
             del pieces[link.pieces :], self.targets[link.targets :]
             pieces.append(HOLE)

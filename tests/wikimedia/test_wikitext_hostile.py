@@ -1,0 +1,137 @@
+"""Broken, hostile and real wikitext: never an error, always linear, offsets always right."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.pages import iterate_pages
+from ease.wikimedia.streams import compression_of
+from ease.wikimedia.titles import SiteInfo
+from ease.wikimedia.wikitext import Article, parse_wikitext, redirect_target
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from links_against_wikipedia2vec import compare_all
+
+ENGLISH = SiteInfo("en")
+_INNER_MARKS = frozenset("\x01\x02\x03\x05")
+
+
+def check(article: Article) -> None:
+    """What holds for every article."""
+    text, position = article.text, 0
+    assert not _INNER_MARKS & set(text)
+    assert text == "\n".join(" ".join(line.split()) for line in text.split("\n") if line.strip())
+    for start, end, target in article.links:
+        assert position <= start < end <= len(text)
+        assert text[start:end] == text[start:end].strip()
+        assert "\n" not in text[start:end]
+        assert target == target.strip()
+        assert target
+        position = end
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("{{", "{{a|", "{{a}} ,", "({{a}}", ", {{a}})", "{{{a}}"),
+        *("[[", "[[a|", "[[a]", "[[a|[b]]]", "[[File:a|", "[[File:a|[[b]]", "]]", "[http://a ", "[http://a["),
+        *("\n{|\n", "\n{|\n|-\n", "\n{|\n|}", "<table>", "<table></table>", "\n|}"),
+        *("<ref>", "<ref name=", "<ref", "<!--", "<nowiki>", "<nowiki>x</nowiki>", "<b ", "  <!-- -->  "),
+        *("'''a''", "=", "\n=", "\n==a", "= ", "-{", "__a", "&amp", "&#91;", "%41", " ", "\n*", "\n "),
+    ],
+)
+def test_repeated_markup_takes_linear_time(unit: str) -> None:
+    def seconds(count: int) -> float:
+        source = unit * count
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            article = parse_wikitext(source, ENGLISH)
+            redirect_target(source, ENGLISH)
+            best = min(best, time.process_time() - start)
+        check(article)
+        return best
+
+    # Four times the input takes sixteen times as long in quadratic time; 20 ms are lost in noise.
+    assert seconds(12_000) < 9 * seconds(3_000) + 0.02
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{" * 100_000,
+        "{{a|" * 100_000 + "x" + "}}" * 100_000,
+        "[[a|" * 100_000 + "x" + "]]" * 100_000,
+        "[[File:a|" * 100_000 + "x" + "]]" * 100_000,
+        "\n{|\n|" * 100_000 + "\n|}" * 100_000,
+        "=" * 100_000 + "\n" + "'" * 100_000,
+    ],
+)
+def test_a_hundred_thousand_nested_marks_are_read(source: str) -> None:
+    check(parse_wikitext(source + "\n[[End]] of it.", ENGLISH))
+
+
+def test_text_after_an_unclosed_template_is_kept() -> None:
+    article = parse_wikitext("{{Infobox\n" * 1000 + "A [[city]].\n\nMore.", ENGLISH)
+    assert article.text.endswith("A city.\nMore.")
+    assert [link.target for link in article.links] == ["City"]
+
+
+def test_random_markup_never_fails() -> None:
+    tokens = [" ", "\n", "\t", "\xa0", "http://x "]
+    tokens += "{{ }} {{{ }}} [[ ]] [ ] | {| |} |- == = '' ''' -{ }- ( ) , * # : _ ---- __TOC__".split()
+    tokens += "<ref> </ref> <ref/> <!-- --> <nowiki> </nowiki> <br> <table> </table> &nbsp; &amp; %41".split()
+    tokens += "File:a| Category: de: word é مرحبا 漢字 😀".split()
+    sites = [SiteInfo(language) for language in ("en", "ar", "tr", "zh")]
+    generator = random.Random(7)
+    for _ in range(4000):
+        source = "".join(generator.choices(tokens, k=generator.randint(1, 60)))
+        check(parse_wikitext(source, generator.choice(sites)))
+
+
+def test_real_pages_keep_their_offsets_and_lose_their_markup(test_data: Path) -> None:
+    left: Counter[str] = Counter()
+    characters = links = 0
+    for path in sorted((test_data / "dumps" / "wikipedia").glob("*wiki-*pages-articles*")):
+        dump = DumpFile(path, path.name.partition("wiki")[0], None, compression_of(path))
+        site = read_siteinfo(dump)
+        for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):
+            article = parse_wikitext(page.text, site)
+            check(article)
+            if page.namespace:  # templates and pages that explain wikitext
+                continue
+            left.update({mark: article.text.count(mark) for mark in ("[[", "{{", "{|", "<ref")})
+            characters += len(article.text)
+            links += len(article.links)
+    assert characters > 5_000_000
+    assert links > 50_000
+    assert left.total() < 10, left
+
+
+def test_a_real_article_reads_as_prose(test_data: Path) -> None:
+    path = test_data / "dumps" / "wikipedia" / "eswiki-mini-pages-articles.xml.bz2"
+    dump = DumpFile(path, "es", None, "bz2")
+    (page,) = iterate_pages(Shard(dump, 0, path.stat().st_size))
+    article = parse_wikitext(page.text, read_siteinfo(dump))
+    first = article.text.split("\n", 1)[0]
+    assert first.startswith("Berlín (en alemán: Berlin) es la capital de Alemania y uno de los dieciséis")
+    assert "Archivo:" not in article.text
+    assert "Categoría:" not in article.text
+    assert "{{" not in article.text
+
+
+@pytest.mark.parametrize("language", ["ko", "tr"])
+def test_links_agree_with_an_independent_reader(test_data: Path, language: str) -> None:
+    path = test_data / "dumps" / "wikipedia" / f"{language}wiki-mini-pages-articles.xml.bz2"
+    (agreement,) = compare_all([path])
+    assert agreement.articles == 1
+    assert agreement.ours > 100
+    assert agreement.theirs_found >= 0.98
+    assert agreement.ours_found >= 0.98
