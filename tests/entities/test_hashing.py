@@ -63,9 +63,9 @@ def test_draws_are_uniform_and_unrelated(duckdb_engine: SQLBackend, seed: int, s
         assert chisquare(cells).pvalue > 1e-4
 
 
-def test_titles_hash_to_63_bits_of_their_md5(duckdb_engine: SQLBackend) -> None:
-    titles = ["", "a", "Zürich", "日本 😀", *map(str, range(1000))]
+def test_titles_hash_to_63_bits_of_their_md5(engine: SQLBackend) -> None:
+    titles = ["", "a", "Zürich", "日本 😀", *map(str, range(100))]
     table = ibis.memtable(pa.table({"title": titles}))
-    hashed = duckdb_engine.to_pyarrow(table.mutate(hash=hash_title(table.title))).to_pylist()
+    hashed = engine.to_pyarrow(table.mutate(hash=hash_title(table.title))).to_pylist()
     for row in hashed:
         assert row["hash"] == int(hashlib.md5(row["title"].encode()).hexdigest(), 16) % 2**63

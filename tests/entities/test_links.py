@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import ibis
+import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
@@ -18,6 +20,15 @@ from ease.errors import EaseError
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
     """The rows of a table in order, as that engine computes them."""
     return sorted(tuple(row.values()) for row in engine.to_pyarrow(table).to_pylist())
+
+
+def resolve(
+    sentences: pa.Table, redirects: pa.Table, sitelinks: pa.Table, languages: Sequence[str]
+) -> ibis.Table:
+    """Resolve links of tables in memory."""
+    return resolve_links(
+        ibis.memtable(sentences), ibis.memtable(redirects), ibis.memtable(sitelinks), languages
+    )
 
 
 def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> str | None:
@@ -49,9 +60,7 @@ def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
 
 def test_links_equal_those_resolved_one_by_one(engine: SQLBackend, tables: Any) -> None:
     wiki = tables.wiki(seed=1)
-    resolved = resolve_links(
-        *map(ibis.memtable, (wiki.sentences, wiki.redirects, wiki.sitelinks)), wiki.languages
-    )
+    resolved = resolve(wiki.sentences, wiki.redirects, wiki.sitelinks, wiki.languages)
     expected = resolve_one_by_one(wiki)
     assert rows(engine, resolved) == expected
     assert len(expected) > 100
@@ -59,18 +68,18 @@ def test_links_equal_those_resolved_one_by_one(engine: SQLBackend, tables: Any) 
 
 def test_only_the_chosen_languages_are_resolved(duckdb_engine: SQLBackend, tables: Any) -> None:
     wiki = tables.wiki(seed=2)
-    resolved = resolve_links(*map(ibis.memtable, (wiki.sentences, wiki.redirects, wiki.sitelinks)), ["ja"])
+    resolved = resolve(wiki.sentences, wiki.redirects, wiki.sitelinks, ["ja"])
     assert rows(duckdb_engine, resolved) == [row for row in resolve_one_by_one(wiki) if row[0] == "ja"]
 
 
-def test_redirects_end_where_they_lead(engine: SQLBackend, tables: Any) -> None:
+def test_redirects_end_where_they_lead(duckdb_engine: SQLBackend, tables: Any) -> None:
     chain = [f"c{step}" for step in range(MAX_REDIRECTS + 2)]
     redirects = [("en", source, target) for source, target in pairwise(chain)]
     redirects += [("en", "once", "Page"), ("en", "twice", "once"), ("de", "once", "Seite")]
     redirects += [("en", "self", "self"), ("en", "a", "b"), ("en", "b", "a"), ("en", "to loop", "a")]
     redirects += [("en", "double", "Y"), ("en", "double", "X")]
     followed = follow_redirects(ibis.memtable(tables.redirects(redirects)))
-    found = {(language, source): target for language, source, target in rows(engine, followed)}
+    found = {(language, source): target for language, source, target in rows(duckdb_engine, followed)}
     assert found["en", "once"] == found["en", "twice"] == "Page"
     assert found["de", "once"] == "Seite"
     assert [found["en", title] for title in ("self", "a", "b", "to loop")] == [None] * 4
@@ -79,11 +88,13 @@ def test_redirects_end_where_they_lead(engine: SQLBackend, tables: Any) -> None:
     assert found["en", "c0"] is None, "a longer chain leads nowhere"
 
 
-def test_without_wikidata_a_title_is_an_entity(engine: SQLBackend, tables: Any) -> None:
+def test_without_wikidata_a_title_is_an_entity(duckdb_engine: SQLBackend, tables: Any) -> None:
     titles = ["Zürich", "東京", "😀", "", "Nowhere", *(f"Title {number}" for number in range(300))]
     sentences = tables.sentences([("en", 1, "Page", 0, "text", [*titles, "alias", "Page"])])
     redirects = tables.redirects([("en", "alias", "東京")])
-    resolved = rows(engine, resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), None, ["en"]))
+    resolved = rows(
+        duckdb_engine, resolve_links(ibis.memtable(sentences), ibis.memtable(redirects), None, ["en"])
+    )
     hashes = {
         title: int.from_bytes(hashlib.md5(title.encode()).digest()[8:], "big") & (2**63 - 1)
         for title in titles
@@ -98,7 +109,7 @@ def test_without_wikidata_several_languages_are_refused(tables: Any) -> None:
         resolve_links(ibis.memtable(wiki.sentences), ibis.memtable(wiki.redirects), None, ["en", "ja"])
 
 
-def test_summary_counts_links_and_those_resolved(engine: SQLBackend, tables: Any) -> None:
+def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, tables: Any) -> None:
     sentences = tables.sentences(
         [
             ("en", 1, "P", 0, "s", ["A", "Dead", "A"]),
@@ -107,11 +118,11 @@ def test_summary_counts_links_and_those_resolved(engine: SQLBackend, tables: Any
         ]
     )
     sitelinks = tables.sitelinks([(7, "en", "A"), (7, "ja", "あ")])
-    links = resolve_links(*map(ibis.memtable, (sentences, tables.redirects([]), sitelinks)), ["en", "ja"])
-    assert rows(engine, summarize_links(ibis.memtable(sentences), links)) == [
+    links = resolve(sentences, tables.redirects([]), sitelinks, ["en", "ja"])
+    assert rows(duckdb_engine, summarize_links(ibis.memtable(sentences), links)) == [
         ("en", 2, 3, 2),
         ("ja", 1, 1, 0),
     ]
-    assert Counter(rows(engine, links)) == {("en", 1, 0, "A", 7): 2}, (
+    assert Counter(rows(duckdb_engine, links)) == {("en", 1, 0, "A", 7): 2}, (
         "a link twice in a sentence is two links"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import ibis
@@ -69,9 +70,15 @@ def make_vocabulary(entities: Any) -> pa.Table:
     )
 
 
+def mine_tables(case: Iterable[ibis.Table], options: HardNegativeOptions) -> ibis.Table:
+    """Mine the negatives of a case that an engine holds."""
+    pairs, links, types, vocabulary = case
+    return mine_hard_negatives(pairs, links, types, vocabulary, options)
+
+
 def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]:
     """The rows that mining gives, in its order."""
-    mined = mine_hard_negatives(*map(ibis.memtable, case), HardNegativeOptions(**options))
+    mined = mine_tables(map(ibis.memtable, case), HardNegativeOptions(**options))
     assert mined.schema()["hard_negative"].is_int64()
     return engine.to_pyarrow(mined).to_pylist()
 
@@ -152,9 +159,9 @@ def test_engines_and_orders_give_the_same_negatives(
 ) -> None:
     case = make_case(tables, 7)
     options = HardNegativeOptions(without="keep", exhaustive_limit=4, draws=5, seed=3)
-    expected = duckdb_engine.to_pyarrow(mine_hard_negatives(*map(ibis.memtable, case), options)).to_pylist()
+    expected = duckdb_engine.to_pyarrow(mine_tables(map(ibis.memtable, case), options)).to_pylist()
     engine, store = another_store
-    mined = engine.to_pyarrow(mine_hard_negatives(*map(store, case), options)).to_pylist()
+    mined = engine.to_pyarrow(mine_tables(map(store, case), options)).to_pylist()
     assert mined == expected
     assert any(row["hard_negative"] for row in expected)
 
@@ -162,7 +169,7 @@ def test_engines_and_orders_give_the_same_negatives(
 def test_drop_and_keep_are_counted(duckdb_engine: SQLBackend, tables: Any) -> None:
     case = make_case(tables, 1)
     pairs = ibis.memtable(case[0])
-    possible = Counter()
+    possible: Counter[tuple[str, bool]] = Counter()
     for row in case[0].to_pylist():
         possible[row["language"], bool(find_admissible(case)[row["pair_id"]])] += 1
     for without in ("drop", "keep"):

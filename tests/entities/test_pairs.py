@@ -88,9 +88,11 @@ def test_engines_and_orders_give_the_same_pairs(
     counted = records(duckdb_engine, count_filters(sentences, links, vocabulary, OPTIONS))
     assert expected
     engine, store = another_store
-    stored = [store(duckdb_engine.to_pyarrow(table)) for table in (sentences, links, vocabulary)]
-    assert records(engine, select_pairs(*stored, OPTIONS)) == expected
-    assert records(engine, count_filters(*stored, OPTIONS)) == counted
+    sentences, links, vocabulary = (
+        store(duckdb_engine.to_pyarrow(table)) for table in (sentences, links, vocabulary)
+    )
+    assert records(engine, select_pairs(sentences, links, vocabulary, OPTIONS)) == expected
+    assert records(engine, count_filters(sentences, links, vocabulary, OPTIONS)) == counted
 
 
 def test_another_seed_draws_other_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:

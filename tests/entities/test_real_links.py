@@ -71,7 +71,9 @@ def read_hand_made() -> list[tuple[str, str, str, str, int]]:
     with HAND_MADE.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file, delimiter="\t")
         next(rows)
-        return [(*row[:4], int(row[4])) for row in rows]
+        return [
+            (language, page, target, surface, int(item)) for language, page, target, surface, item in rows
+        ]
 
 
 def test_resolved_links_are_those_found_by_hand(engine: SQLBackend, mini: Slices) -> None:

@@ -47,8 +47,9 @@ def make_pages(first: int, last: int) -> str:
 
 def write_dump(folder: Path, name: str, content: str) -> None:
     """Write a dump, packed as its name says."""
-    packed = {".bz2": bz2.compress, ".gz": gzip.compress}.get(Path(name).suffix, bytes)
-    (folder / name).write_bytes(packed(f"{HEADER}{content}</mediawiki>\n".encode()))
+    text = f"{HEADER}{content}</mediawiki>\n".encode()
+    packed = {".bz2": bz2.compress(text), ".gz": gzip.compress(text)}
+    (folder / name).write_bytes(packed.get(Path(name).suffix, text))
 
 
 def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
