@@ -186,7 +186,7 @@ def compare_all(paths: list[Path]) -> list[Agreement]:
 def markdown_table(agreements: list[Agreement]) -> str:
     """The agreements as a Markdown table."""
     lines = [
-        "| dump | articles | our links | DumpDB's | left out | in both | DumpDB's in ours | ours in DumpDB's |",
+        "| dump | articles | our links | DumpDB's | left out | in both | its in ours | ours in its |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in agreements:

@@ -55,6 +55,8 @@ def surfaces(article: Article) -> list[tuple[str, str]]:
         ("[[Foo|&nbsp;bar&#160;]]baz", "bar baz", [("bar baz", "Foo")]),
         ("[[TeX|{{TeX}}]]!", "TeX!", [("TeX", "TeX")]),
         ("[[Foo|{{flag}} bar]]", "bar", [("bar", "Foo")]),
+        ("a [[Foo|({{x}})]] b", "a Foo b", [("Foo", "Foo")]),
+        ("a [[Foo|({{x}}) b]]", "a b", [("b", "Foo")]),
         ("[[Foo|[[File:x.png]]]] bar", "bar", []),
         ("x [[:Category:Foo]] y", "x Category:Foo y", []),
         ("x [[:File:A.jpg|pic]] y", "x pic y", []),

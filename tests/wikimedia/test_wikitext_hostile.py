@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from benchmarks.links_against_wikipedia2vec import compare_all
 from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.pages import iterate_pages
 from ease.wikimedia.streams import compression_of

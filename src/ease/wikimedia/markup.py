@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Sequence
 
-HOLE = "\x05"
+LINK_START, LINK_END, HOLE = "\x01", "\x02", "\x05"
 LITERAL = "\x03"
 """Stands around the number of a text that must not be read as markup."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ease.wikimedia.markup import HOLE
+from ease.wikimedia.markup import HOLE, LINK_END, LINK_START
 
 _JOINTS = r" \t,;:،؛、，；：/–—\-"
 _AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{HOLE}[{HOLE}{_JOINTS}]*+")
@@ -12,6 +12,8 @@ _BEFORE_CLOSING = re.compile(rf"{HOLE}[{HOLE}{_JOINTS}]*+([)\]）]?)")
 _HOLES = re.compile(rf"{HOLE}[ {HOLE}]*+")
 _JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + HOLE
 _EMPTY = (f"({HOLE})", f"[{HOLE}]", f"（{HOLE}）")
+_NO_SPACE_AFTER = "\n([（“«" + LINK_START
+_NO_SPACE_BEFORE = "\n,.)]）" + LINK_END
 _ITEM_MARKS = "*#:; \t"
 _LOWEST_HEADING = 6
 _SPECIAL = frozenset(["", *" \t*#:;=-"])
@@ -19,7 +21,7 @@ _SPECIAL = frozenset(["", *" \t*#:;=-"])
 
 
 def mend_holes(text: str) -> str:
-    """Fill the holes of what was taken out, without empty brackets, doubled spaces or spaces before commas."""
+    """Fill the holes of what was taken out: no empty brackets, doubled spaces or spaces before commas."""
     if HOLE not in text:
         return text
     for _ in range(2):
@@ -54,7 +56,7 @@ def _drop_before_closing(text: str) -> str:
 
 def _needs_space(before: str, after: str, last: str) -> bool:
     """Whether a space stays: not at the ends of a line, before a comma, or after a bracket."""
-    if before in "\n([（“«" or after in "\n,.)]）":
+    if before in _NO_SPACE_AFTER or after in _NO_SPACE_BEFORE:
         return False
     return after not in ";:!?»”" or last == " "
 

@@ -70,8 +70,8 @@ class SiteInfo:
 def normalize_title(raw: str, site: SiteInfo) -> str:
     """The title as MediaWiki stores it, with spaces for underscores; empty where nothing is left.
 
-    Entities and percent-encoding are decoded, a leading colon and the `#fragment` cut, the first letter raised
-    where the wiki does so. A namespace stays in front.
+    Entities and percent-encoding are decoded, a leading colon and the `#fragment` cut, the first letter
+    raised where the wiki does so. A namespace stays in front.
     """
     return _raise_first(_squeeze(_decode(raw)).removeprefix(":").partition("#")[0].strip(), site)
 

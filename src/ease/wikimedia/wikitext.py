@@ -1,6 +1,6 @@
 """Wikitext to running prose with its links.
 
-A fixed number of passes, each linear in the page whatever stands in it, in the order of MediaWiki's own parser.
+A fixed number of passes, each linear in the page whatever stands in it, in the order of MediaWiki's parser.
 Links are carried through them as marks in the text, so their offsets are right whatever the passes take out.
 """
 
@@ -13,6 +13,8 @@ from typing import NamedTuple
 from ease.wikimedia.linktrails import link_trail
 from ease.wikimedia.markup import (
     HOLE,
+    LINK_END,
+    LINK_START,
     LITERAL,
     choose_variants,
     cut_tables,
@@ -26,8 +28,7 @@ from ease.wikimedia.markup import (
 from ease.wikimedia.prose import join_blocks, mend_holes
 from ease.wikimedia.titles import SiteInfo, TargetKind, normalize_title, read_target
 
-_START, _END = "\x01", "\x02"
-_RESERVED = ("\r", _START, _END, LITERAL, HOLE)
+_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, HOLE)
 _MAGIC_WORD = re.compile(r"__([^\W\d_][^\W_\u200c]*+)__")
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
@@ -36,6 +37,7 @@ _EXTERNAL = re.compile(
 )
 _REDIRECT = re.compile(r"\s*+#[^\s:\[\]|#*]++\s*+:?\s*+\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]")
 _LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
+_WORD = re.compile(r"\w")
 _EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + HOLE
 
 
@@ -98,7 +100,7 @@ def redirect_target(source: str, site: SiteInfo) -> str | None:
 def _link_tokens(language: str) -> re.Pattern[str]:
     """What to look for: links, ends of links, beginnings of headings, beginnings of links.
 
-    Groups: 1 target, 2 label and 3 trail of a link without brackets inside; 4 target and 5 bar of a beginning.
+    Groups: 1 target, 2 label, 3 trail of a link without brackets inside; 4 target, 5 bar of a beginning.
     """
     head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
     return re.compile(
@@ -163,7 +165,7 @@ class _LinkReader:
             label = head.strip().removeprefix(":")
         elif not label:
             label = _without_qualifier(head)
-        if not label.strip(_EDGES):
+        if (HOLE in label or not label.strip()) and not _WORD.search(label):
             label = head.strip().removeprefix(":")
         shown = label + trail
         if kind is not TargetKind.ARTICLE or in_heading:
@@ -176,7 +178,7 @@ class _LinkReader:
             before, after = (" " if shown[end].isspace() else "" for end in (0, -1))
         if "\n" in surface:
             surface = " ".join(surface.split())
-        self.pieces.append(f"{before}{_START}{surface}{_END}{after}")
+        self.pieces.append(f"{before}{LINK_START}{surface}{LINK_END}{after}")
         self.targets.append(title)
 
     def _close(self, position: int) -> int:
@@ -229,10 +231,10 @@ def _without_qualifier(head: str) -> str:
 
 def _place_links(text: str, targets: list[str]) -> Article:
     """Turn marks in the text into offsets."""
-    before, *rest = text.split(_START)
+    before, *rest = text.split(LINK_START)
     pieces, links, position = [before], [], len(before)
     for target, piece in zip(targets, rest, strict=True):
-        surface, _, after = piece.partition(_END)
+        surface, _, after = piece.partition(LINK_END)
         words = surface.strip()
         if words:
             start = position + surface.index(words)
