@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ease.wikimedia.sample.facts import Entity, Fact, World
-from ease.wikimedia.sample.phrases import FRAMES, Phrasebook, Sentence, Statement
+from ease.wikimedia.sample.phrases import Phrasebook, Sentence, Statement, tell
 
 OWN_PAGE_SHARE = 0.4
 """Share of the sentences that stand on the page of an entity that they mention."""
@@ -48,7 +48,7 @@ class StatementDeck:
         facts = [fact for fact in self._facts[entity].get(relation or "", ()) if fact.subject == entity]
         if relation is None or not facts:
             return Statement("define", (entity,))
-        return _tell(random.choice(facts))
+        return tell(random.choice(facts))
 
     def draw(self, entity: Entity, random: Random) -> Statement:
         """Draw a statement that mentions the entity: first the way to speak of it, then the others in it."""
@@ -61,7 +61,7 @@ class StatementDeck:
         if way == "several":
             return self._several(entity, random)
         if way in by_relation:
-            return _tell(random.choice(by_relation[way]))
+            return tell(random.choice(by_relation[way]))
         if way == "pays_speaks":
             return self._pays_and_speaks(entity, random)
         relations = [relation for relation, shared in _SHARED.items() if shared == way]
@@ -79,7 +79,7 @@ class StatementDeck:
         other = "speaks" if fact.relation == "pays" else "pays"
         partners = self._facts[fact.subject].get(other)
         if not partners:
-            return _tell(fact)
+            return tell(fact)
         partner = random.choice(partners)
         pays, speaks = (fact, partner) if fact.relation == "pays" else (partner, fact)
         return Statement("pays_speaks", (fact.subject, pays.object, speaks.object))
@@ -92,7 +92,7 @@ class StatementDeck:
             if other.object == fact.object and other.subject != fact.subject
         ]
         if not partners:
-            return _tell(fact)
+            return tell(fact)
         return Statement(_SHARED[relation], (fact.subject, random.choice(partners).subject, fact.object))
 
 
@@ -107,7 +107,7 @@ def plan_articles(
     random = Random(f"articles {seed} {book.language}")
     deck = StatementDeck(world, held_out, book)
     plans = {
-        entity: ArticlePlan(entity, _word(book, deck.lead(entity, random), random))
+        entity: ArticlePlan(entity, book.say(deck.lead(entity, random), template=0))
         for entity in world.entities
         if entity in book.wiki.names
     }
@@ -140,8 +140,3 @@ def _place(
     host = random.choice(entities)
     section = plans[host].facts if host in statement.entities else plans[host].comparison
     section.append(sentence)
-
-
-def _tell(fact: Fact) -> Statement:
-    assert fact.relation in FRAMES
-    return Statement(fact.relation, (fact.subject, fact.object))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ease.errors import EaseError
 from ease.wikimedia.sample.facts import Entity, Fact, World
 from ease.wikimedia.sample.options import SampleOptions
-from ease.wikimedia.sample.phrases import Phrasebook, Statement
+from ease.wikimedia.sample.phrases import Phrasebook, Statement, tell
 
 MOST_SHARED: dict[str, int] = {"pays": 3, "speaks": 6}
 """Kept-out facts that may share a currency or a language, so that widespread ones do not make up the test."""
@@ -126,8 +126,7 @@ def word_parallel(
     for language in languages:
         random = Random(f"parallel {seed} {language}")
         for fact in held_out.parallel:
-            statement = Statement(fact.relation, (fact.subject, fact.object))
-            sentence = books[language].say(statement, random.randrange(1_000_000))
+            sentence = books[language].say(tell(fact), random.randrange(1_000_000))
             rows.append(ParallelSentence(fact.key, language, sentence.text))
     return rows
 
@@ -164,15 +163,15 @@ def _draw_pair(
     fact = random.choice((pays, speaks))
     match score:
         case 5:
-            return _tell(fact), _tell(fact)
+            return tell(fact), tell(fact)
         case 4:
-            return Statement("pays_speaks", (pays.subject, pays.object, speaks.object)), _tell(fact)
+            return Statement("pays_speaks", (pays.subject, pays.object, speaks.object)), tell(fact)
         case 3:
-            return _tell(pays), _tell(speaks)
+            return tell(pays), tell(speaks)
         case 2 | 1:
             return _draw_two_facts(graded, score == 2, random)
         case _:
-            return _tell(pays), _tell(other_speaks)
+            return tell(pays), tell(other_speaks)
 
 
 def _draw_two_facts(
@@ -191,8 +190,4 @@ def _draw_two_facts(
             "another: raise `graded_territories`."
         )
     fact, other = random.choice(couples)
-    return _tell(fact), _tell(other)
-
-
-def _tell(fact: Fact) -> Statement:
-    return Statement(fact.relation, (fact.subject, fact.object))
+    return tell(fact), tell(other)

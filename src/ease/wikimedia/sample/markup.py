@@ -25,7 +25,7 @@ _EXTRAS = (
     *("", "", "reference", "", "italic", "", "repeated_reference", "", "", "comment", "", "nowiki", ""),
     *("template", "", "bold", "", "", "direction", "long_reference"),
 )
-_WORD = re.compile(r"(?<![\w'])[^\W\d_]{3,}(?![\w'])")
+_WORD = re.compile(r"(?<![\w'])[^\W\d_]{3,}(?![\w'\u0300-\u036f\u064b-\u0670\u200c])")
 
 
 class ExpectedLink(NamedTuple):

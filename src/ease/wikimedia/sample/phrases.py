@@ -29,7 +29,10 @@ FRAMES: dict[str, tuple[str, ...]] = {
     "same_language": ("T", "T2", "L"),
     "same_region": ("T", "T2", "R"),
 }
-"""What can be said, each with the slots of its templates in the order of a statement's entities."""
+"""What can be said, each with the slots of its templates in the order of a statement's entities.
+
+The first template of each is a plain definition, with which an article may begin.
+"""
 
 _SLOT = re.compile(r"\{(\w+)\}")
 
@@ -57,6 +60,11 @@ class Statement(NamedTuple):
                 return Fact("located", first, rest[1]), Fact("located", rest[0], rest[1])
             case relation:
                 return (Fact(relation, first, rest[0]),)
+
+
+def tell(fact: Fact) -> Statement:
+    """The statement that tells one fact and no more."""
+    return Statement(fact.relation, (fact.subject, fact.object))
 
 
 class Mention(NamedTuple):

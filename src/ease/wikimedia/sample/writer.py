@@ -35,15 +35,7 @@ _GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("s
 
 @dataclass(frozen=True)
 class SampleFiles:
-    """Where the parts of a sample lie.
-
-    Attributes:
-        folder: The folder of all of them.
-        wikipedia: The folder of the Wikipedia dumps.
-        wikidata: The Wikidata dump.
-        parallel: Kept-out facts in every language: fact_id, language, text.
-        graded: Kept-out English pairs: sentence1, sentence2, score.
-    """
+    """Where the parts of a sample lie: in one folder."""
 
     folder: Path
 
@@ -59,12 +51,12 @@ class SampleFiles:
 
     @property
     def parallel(self) -> Path:
-        """The parallel sentences."""
+        """Kept-out facts in every language: fact_id, language, text."""
         return self.folder / "parallel.parquet"
 
     @property
     def graded(self) -> Path:
-        """The graded pairs."""
+        """Kept-out English pairs: sentence1, sentence2, score (0 to 5)."""
         return self.folder / "graded.parquet"
 
 
