@@ -16,8 +16,6 @@ from ease.wikimedia.streams import compression_of
 from ease.wikimedia.titles import SiteInfo
 from ease.wikimedia.wikitext import Article, parse_wikitext, redirect_target
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from links_against_wikipedia2vec import compare_all
 
 ENGLISH = SiteInfo("en")
 _INNER_MARKS = frozenset("\x01\x02\x03\x05")
