@@ -66,7 +66,11 @@ def prepare_pairs(
     places = _places(source)
     rows_of = None if vocabulary is None else _read_vocabulary(vocabulary)
     aside = target.with_name(f".{target.name}.part")
-    stored = np.memmap(aside, pair_type(max_tokens), mode="w+", shape=(len(places),))
+    layout = pair_type(max_tokens)
+    with aside.open("wb") as empty:
+        # A full disk is an error here, and a crash when it shows in the middle of a memory map.
+        os.posix_fallocate(empty.fileno(), 0, len(places) * layout.itemsize)
+    stored = np.memmap(aside, layout, mode="r+")
     start = 0
     columns = ["sentence"] + ([] if rows_of is None else ["entity", "hard_negative"])
     for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +13,11 @@ from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor
 
 from ease.distributed import gather, process_count, process_rank
-from ease.errors import EaseError
+from ease.training.files import written_whole
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
 
 logger = logging.getLogger(__name__)
-
-
-@contextmanager
-def written_whole(folder: Path) -> Iterator[Path]:
-    """Give a folder to write into that gets its final name, replacing an older one, only when all is on disk.
-
-    Raises:
-        EaseError: If the disk is full or the place cannot be written.
-    """
-    aside = folder.with_name(f".{folder.name}.part")
-    try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        yield aside
-        for path in [*aside.rglob("*"), aside]:
-            _flush(path)
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(aside, folder)
-        _flush(folder.parent)
-    except OSError as error:
-        raise EaseError(
-            f"{folder} cannot be written ({error}): make room or choose another folder, then run the same "
-            "command again; it goes on from the last checkpoint."
-        ) from error
 
 
 class Checkpoints:
@@ -88,10 +61,10 @@ class Checkpoints:
         load_model(model, str(folder / "model.safetensors"))
         _unflatten(optimizers, load_file(folder / "optimizers.safetensors"), state["scalars"])
         random_states = load_file(folder / "random.safetensors")
-        torch.set_rng_state(random_states["cpu"][process_rank()])
+        torch.set_rng_state(random_states["cpu"][process_rank()].clone())  # a view of row 1 is refused
         device = next(model.parameters()).device
         if device.type == "cuda":
-            torch.cuda.set_rng_state(random_states["cuda"][process_rank()], device)
+            torch.cuda.set_rng_state(random_states["cuda"][process_rank()].clone(), device)
 
     def clear(self) -> None:
         """Remove all checkpoints."""
@@ -132,12 +105,3 @@ def _unflatten(optimizers: Optimizers, tensors: dict[str, Tensor], scalars: dict
     for name, optimizer in optimizers.by_name.items():
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": states[name], "param_groups": groups})
-
-
-def _flush(path: Path) -> None:
-    """Wait until a file or a folder's entries are on disk."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

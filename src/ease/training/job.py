@@ -27,6 +27,7 @@ from ease.methods import get_method, method_options
 from ease.model_card import model_card
 from ease.tasks import average_main_scores, get_task
 from ease.training.batches import count_rows, open_pairs, prepare_pairs
+from ease.training.files import write_faults_named, write_text_whole
 from ease.training.fingerprint import fingerprint_of
 from ease.training.launching import launch
 from ease.training.loop import train
@@ -57,7 +58,7 @@ def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
     if job.training.processes > 1 and "LOCAL_RANK" not in os.environ:
         launch(job.folder, job.training.processes, report)
         return _finished(job, job.training.processes)
-    with _lock(job.folder), accelerated(job.training) as accelerator:
+    with _lock(job.folder), accelerated(job.training) as accelerator, write_faults_named(job.folder):
         return _run(job, options, accelerator, report)
 
 
@@ -147,12 +148,11 @@ def _finished(job: TrainingJob, processes: int) -> TrainingResult:
 def _write_job(job: TrainingJob) -> None:
     """Describe the job in its folder."""
     try:
-        job.folder.mkdir(parents=True, exist_ok=True)
-        (job.folder / "job.json").write_text(job.model_dump_json(indent=2), encoding="utf-8")
-    except OSError as error:
-        raise EaseError(
-            f"Training folder {job.folder} cannot be written ({error.strerror}): choose another one."
-        ) from error
+        with write_faults_named(job.folder):
+            job.folder.mkdir(parents=True, exist_ok=True)
+            write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
+    except (FileExistsError, NotADirectoryError) as error:
+        raise EaseError(f"{job.folder} is no training folder, a file is in the way: {error}") from error
 
 
 def _check(job: TrainingJob, options: BaseModel) -> None:
@@ -212,10 +212,8 @@ def _finish(
         pairs_per_second=steps * job.training.batch_size / progress.seconds,
         history=history,
     )
-    aside = job.folder / ".result.json.part"
-    text = json.dumps({"fingerprint": fingerprint, "result": result.model_dump(mode="json")})
-    aside.write_text(text, encoding="utf-8")
-    os.replace(aside, job.folder / "result.json")
+    written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
+    write_text_whole(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
 
 

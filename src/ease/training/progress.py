@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from tqdm import tqdm
 from ease.distributed import average, process_rank
 from ease.errors import EaseError
 from ease.methods import TOTAL
+from ease.training.files import write_text_whole
 from ease.training.options import TrainingOptions
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Progress:
         if process_rank():
             return
         kept = [line for line in read_metrics(self._file) if line["step"] <= step] if state else []
-        write_metrics(self._file, kept)
+        write_text_whole(self._file, "".join(json.dumps(line) + "\n" for line in kept))
         # Redirected output gets a line now and then instead of one a tenth of a second.
         interval = 0.2 if sys.stderr.isatty() else 10.0
         self._bar = tqdm(total=self._steps, initial=step, desc="training", unit="step", mininterval=interval)
@@ -135,10 +135,3 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]
-
-
-def write_metrics(path: Path, lines: list[dict[str, float]]) -> None:
-    """Replace the file of reported values whole."""
-    aside = path.with_name(f".{path.name}.part")
-    aside.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    os.replace(aside, path)

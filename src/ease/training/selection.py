@@ -12,8 +12,9 @@ import torch
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
+from ease.distributed import process_rank
 from ease.encoder import save_encoder
-from ease.training.checkpoints import written_whole
+from ease.training.files import written_whole
 from ease.training.model import TrainingModel
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
@@ -55,6 +56,8 @@ class BestModel:
 
     def prune(self) -> None:
         """Remove all but the best model; only once a checkpoint remembers which one that is."""
+        if process_rank():
+            return  # the first process alone knows which one it is
         for other in self._folder.glob("best-*"):
             if other != self.path:
                 shutil.rmtree(other, ignore_errors=True)

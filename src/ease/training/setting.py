@@ -31,9 +31,7 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
                 cpu=options.device == "cpu",
                 mixed_precision="bf16" if half else "no",
                 # A loaded BERT has a pooler that sentence embeddings do not use.
-                kwargs_handlers=[
-                    DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
-                ],
+                kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
             )
         finally:
             # accelerate remembers device and precision for the whole process, and refuses another training's.

@@ -1,0 +1,91 @@
+"""Several processes (gloo) compute what one process computes on the joint batch, and leave one model."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from ease.errors import EaseError
+from ease.training import TrainingInterrupted, TrainingResult, run_job
+from tests.training.processes import finish, messages, start
+from tests.training.tiny_training import MakeJob
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+TOGETHER = {"method_options": {"gather_negatives": True}, "encoder": "encoder_without_dropout"}
+
+
+def weights(result: TrainingResult) -> dict[str, np.ndarray]:
+    parts = load_file(result.model / "training" / "parts.safetensors")
+    return {**load_file(result.model / "model.safetensors"), **parts}
+
+
+def terms(result: TrainingResult) -> list[list[float]]:
+    return [
+        [line["loss"], line["entity_loss"], line["self_loss"]] for line in result.history if "loss" in line
+    ]
+
+
+def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(make_job: MakeJob) -> None:
+    one, job = run_job(make_job("one", **TOGETHER)), make_job("two", training={"processes": 2}, **TOGETHER)
+    assert finish(start(job, 2)) == [0, 0], messages(job)
+    two = run_job(job)
+    assert np.allclose(terms(one), terms(two), rtol=1e-5)
+    assert one.best_step == two.best_step
+    found, expected = weights(two), weights(one)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert np.allclose(found[name], value, atol=2e-5), name
+    assert [path.name for path in job.folder.iterdir() if path.is_dir()] == ["model"]
+
+
+def test_without_gathering_each_process_has_its_own_negatives(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
+    one = run_job(make_job("one", training={"steps": 1}, **changes))
+    job = make_job("two", training={"steps": 1, "processes": 2}, **changes)
+    assert finish(start(job, 2)) == [0, 0], messages(job)
+    # Half the candidates in a denominator: a loss smaller by about log 2 a term.
+    assert terms(run_job(job))[0][1] < terms(one)[0][1] - 0.4
+
+
+def test_launched_processes_stop_and_torchrun_goes_on(make_job: MakeJob) -> None:
+    training = {"processes": 2, "steps": 24}
+    whole, job = make_job("whole", training=training), make_job("stopped", training=training)
+    ranks = start(whole, 2)
+
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(TrainingInterrupted, match="stopped after step (10|20) of 24"):
+        run_job(job, stop)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"}
+    subprocess.run(
+        [*command, "-m", "ease.training", str(job.folder)], env=environment, timeout=120, check=True
+    )
+    assert finish(ranks) == [0, 0], messages(whole)
+    result, expected = run_job(job), run_job(whole)
+    assert terms(result) == terms(expected)
+    assert all(np.array_equal(value, weights(expected)[name]) for name, value in weights(result).items())
+
+
+def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob, tmp_path: Path) -> None:
+    reported: list[int] = []
+    with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
+        run_job(
+            make_job(
+                training={"processes": 2, "learning_rate": 1e30, "max_gradient_norm": None}, development={}
+            ),
+            lambda step, _: reported.append(step),
+        )
+    assert reported[0] == 1
+    with pytest.raises(ValueError, match="cannot be shared by 3 `processes`"):
+        make_job(training={"processes": 3})

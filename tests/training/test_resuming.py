@@ -1,0 +1,150 @@
+"""Interrupted trainings, by real signals to real processes, go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from ease.errors import EaseError
+from ease.training import TrainingInterrupted, TrainingResult, run_job
+from ease.training.__main__ import read_job
+from ease.training.progress import read_metrics
+from tests.training.processes import finish, messages, start, wait_for
+from tests.training.tiny_training import MakeJob
+
+
+def unbroken(result: TrainingResult) -> tuple[list[dict[str, float]], dict[str, np.ndarray]]:
+    """What an interruption must not change: all reported values but the speed, and all weights."""
+    history = [
+        {name: value for name, value in line.items() if name != "pairs_per_second"} for line in result.history
+    ]
+    parts = load_file(result.model / "training" / "parts.safetensors")
+    return history, {**load_file(result.model / "model.safetensors"), **parts}
+
+
+def assert_same(first: TrainingResult, second: TrainingResult) -> None:
+    (history, weights), (other_history, other_weights) = unbroken(first), unbroken(second)
+    assert history == other_history
+    assert first.best_step == second.best_step
+    assert weights.keys() == other_weights.keys()
+    for name, value in weights.items():
+        assert np.array_equal(value, other_weights[name]), name
+
+
+class Stop(Exception):
+    """Breaks a training off in the middle of a step."""
+
+
+def stop_at(wanted: int) -> Callable[[int, dict[str, float]], None]:
+    def report(step: int, values: dict[str, float]) -> None:
+        if step == wanted:
+            raise Stop
+
+    return report
+
+
+@pytest.mark.parametrize("report_every", [1, 3])
+def test_a_broken_training_resumes_exactly(make_job: MakeJob, report_every: int) -> None:
+    changes = {"training": {"report_every": report_every, "warmup": 0.3}}
+    whole = run_job(make_job("whole", **changes))
+    broken = make_job("broken", **changes)
+    for step in (6, 9):
+        with pytest.raises(Stop):
+            run_job(broken, stop_at(step))
+        assert len(list((broken.folder / "checkpoints").iterdir())) == 1
+    assert_same(run_job(broken), whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_a_checkpoint_to_go_on_from(make_job: MakeJob, number: signal.Signals) -> None:
+    def interrupt(step: int, values: dict[str, float]) -> None:
+        if step == 6:
+            os.kill(os.getpid(), number)
+
+    whole, job = run_job(make_job("whole")), make_job("interrupted")
+    before = signal.getsignal(number)
+    with pytest.raises(
+        TrainingInterrupted, match="stopped after step 6 of 12: the same command goes on"
+    ) as stop:
+        run_job(job, interrupt)
+    assert stop.value.signal_number == number
+    assert signal.getsignal(number) is before
+    reported: list[int] = []
+    assert_same(run_job(job, lambda step, _: reported.append(step)), whole)
+    assert min(reported) == 7
+
+
+def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
+    training = {"steps": 60, "evaluate_every": 20, "checkpoint_every": 5}
+    whole, job = run_job(make_job("whole", training=training)), make_job("killed", training=training)
+    metrics = job.folder / "metrics.jsonl"
+    seen = 0
+    for _ in range(2):
+        (process,) = start(job)
+        wait_for(lambda: bool(read_metrics(metrics)) and read_metrics(metrics)[-1]["step"] >= seen + 12)
+        process.kill()
+        assert finish([process]) == [-signal.SIGKILL]
+        seen = int(read_metrics(metrics)[-1]["step"])
+    assert not (job.folder / "model").exists()
+    assert finish(start(job)) == [0]
+    assert messages(job).count("Going on after step") == 2
+    assert_same(run_job(job), whole)
+
+
+def test_ctrl_c_to_a_process_says_how_to_go_on(make_job: MakeJob) -> None:
+    job = make_job(training={"steps": 100_000})
+    (process,) = start(job)
+    wait_for(lambda: len(read_metrics(job.folder / "metrics.jsonl")) > 2)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGINT)
+    assert finish([process]) == [75]
+    assert "the same command goes on from there" in messages(job)
+    assert "Traceback" not in messages(job)
+    (checkpoint,) = (job.folder / "checkpoints").iterdir()
+    assert {path.suffix for path in checkpoint.iterdir()} == {".safetensors", ".json"}
+
+
+def test_a_half_written_checkpoint_is_not_taken_for_whole(make_job: MakeJob) -> None:
+    whole, job = run_job(make_job("whole")), make_job("broken")
+    with pytest.raises(Stop):
+        run_job(job, stop_at(6))
+    torn = job.folder / "checkpoints" / ".step-00000008.part"
+    torn.mkdir()
+    (torn / "model.safetensors").write_bytes(b"torn")
+    assert_same(run_job(job), whole)
+
+
+def test_a_checkpoint_of_other_options_or_data_is_not_resumed(make_job: MakeJob) -> None:
+    with pytest.raises(Stop):
+        run_job(make_job(), stop_at(6))
+    changed = {"training": {"learning_rate": 2e-3}}
+    reported: list[int] = []
+    again = run_job(make_job(**changed), lambda step, _: reported.append(step))
+    assert reported[0] == 1
+    assert_same(again, run_job(make_job("fresh", **changed)))
+
+
+def test_a_full_disk_is_named_and_leaves_the_last_checkpoint(make_job: MakeJob) -> None:
+    job = make_job(training={"evaluate_every": 100})
+    # A limit on the size of files stands in for the disk: a checkpoint's tensors do not fit.
+    assert finish(start(job, file_limit=60_000)) == [1]
+    assert "cannot be written" in messages(job)
+    assert "make room" in messages(job)
+    assert "Traceback" not in messages(job)
+    assert not list((job.folder / "checkpoints").glob("step-*"))
+    assert_same(run_job(job), run_job(make_job("fresh", training={"evaluate_every": 100})))
+
+
+def test_a_folder_without_a_job_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="No training job at"):
+        read_job(tmp_path)
+    (tmp_path / "job.json").write_text(json.dumps({"method": "ease"}), encoding="utf-8")
+    with pytest.raises(EaseError, match="is not a training job"):
+        read_job(tmp_path)
