@@ -43,24 +43,6 @@ class Statement(NamedTuple):
     frame: str
     entities: tuple[Entity, ...]
 
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """The facts that the statement tells (none for definitions and lists)."""
-        first, rest = self.entities[0], self.entities[1:]
-        match self.frame:
-            case "define" | "several":
-                return ()
-            case "pays_speaks":
-                return Fact("pays", first, rest[0]), Fact("speaks", first, rest[1])
-            case "same_currency":
-                return Fact("pays", first, rest[1]), Fact("pays", rest[0], rest[1])
-            case "same_language":
-                return Fact("speaks", first, rest[1]), Fact("speaks", rest[0], rest[1])
-            case "same_region":
-                return Fact("located", first, rest[1]), Fact("located", rest[0], rest[1])
-            case relation:
-                return (Fact(relation, first, rest[0]),)
-
 
 def tell(fact: Fact) -> Statement:
     """The statement that tells one fact and no more."""
