@@ -16,7 +16,6 @@ from ease.wikimedia.streams import compression_of
 from ease.wikimedia.titles import SiteInfo
 from ease.wikimedia.wikitext import Article, parse_wikitext, redirect_target
 
-
 ENGLISH = SiteInfo("en")
 _INNER_MARKS = frozenset("\x01\x02\x03\x05")
 
