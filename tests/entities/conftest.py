@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,3 +165,15 @@ def another_store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SQLBa
         return engine.read_parquet(paths if engine.name == "duckdb" else str(folder))
 
     return engine, store
+
+
+@pytest.fixture
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[SQLBackend, ibis.Table], pa.Table]:
+    """Has an engine write a table as Parquet, and reads it without the engine: rows in order, and types."""
+
+    def save(engine: SQLBackend, table: ibis.Table) -> pa.Table:
+        path = tmp_path_factory.mktemp("saved") / "table.parquet"
+        engine.to_parquet(table, path)
+        return pq.read_table(path)
+
+    return save

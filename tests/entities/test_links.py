@@ -109,7 +109,7 @@ def test_without_wikidata_several_languages_are_refused(tables: Any) -> None:
         resolve_links(ibis.memtable(wiki.sentences), ibis.memtable(wiki.redirects), None, ["en", "ja"])
 
 
-def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, saved: Any, tables: Any) -> None:
     sentences = tables.sentences(
         [
             ("en", 1, "P", 0, "s", ["A", "Dead", "A"]),
@@ -119,10 +119,9 @@ def test_summary_counts_links_and_those_resolved(duckdb_engine: SQLBackend, tabl
     )
     sitelinks = tables.sitelinks([(7, "en", "A"), (7, "ja", "あ")])
     links = resolve(sentences, tables.redirects([]), sitelinks, ["en", "ja"])
-    assert rows(duckdb_engine, summarize_links(ibis.memtable(sentences), links)) == [
-        ("en", 2, 3, 2),
-        ("ja", 1, 1, 0),
-    ]
+    summary = saved(duckdb_engine, summarize_links(ibis.memtable(sentences), links))
+    assert [tuple(row.values()) for row in summary.to_pylist()] == [("en", 2, 3, 2), ("ja", 1, 1, 0)]
+    assert [str(kind) for kind in summary.schema.types] == ["string", *["int64"] * 3]
     assert Counter(rows(duckdb_engine, links)) == {("en", 1, 0, "A", 7): 2}, (
         "a link twice in a sentence is two links"
     )

@@ -81,7 +81,7 @@ def test_pairs_are_those_that_the_options_allow(duckdb_engine: SQLBackend, table
 
 
 def test_engines_and_orders_give_the_same_pairs(
-    another_store: tuple[SQLBackend, Any], duckdb_engine: SQLBackend, tables: Any
+    another_store: tuple[SQLBackend, Any], saved: Any, duckdb_engine: SQLBackend, tables: Any
 ) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
     expected = records(duckdb_engine, select_pairs(sentences, links, vocabulary, OPTIONS))
@@ -91,8 +91,19 @@ def test_engines_and_orders_give_the_same_pairs(
     sentences, links, vocabulary = (
         store(duckdb_engine.to_pyarrow(table)) for table in (sentences, links, vocabulary)
     )
-    assert records(engine, select_pairs(sentences, links, vocabulary, OPTIONS)) == expected
-    assert records(engine, count_filters(sentences, links, vocabulary, OPTIONS)) == counted
+    pairs = saved(engine, select_pairs(sentences, links, vocabulary, OPTIONS))
+    assert pairs.to_pylist() == expected
+    assert [str(kind) for kind in pairs.schema.types] == [
+        "int64",
+        "string",
+        "int64",
+        "int32",
+        "string",
+        "int64",
+    ]
+    funnel = saved(engine, count_filters(sentences, links, vocabulary, OPTIONS))
+    assert funnel.to_pylist() == counted
+    assert [str(kind) for kind in funnel.schema.types] == ["string", *["int64"] * 7]
 
 
 def test_another_seed_draws_other_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ibis
@@ -17,18 +18,24 @@ def link(language: str, entity: int, times: int, title: str = "T") -> list[tuple
     return [(language, number, 0, title, entity) for number in range(times)]
 
 
-def vocabulary(
-    engine: SQLBackend, links: Any, sitelinks: Any, languages: list[str], **options: Any
-) -> list[tuple[Any, ...]]:
-    """The rows of a vocabulary in the order that it gives them."""
-    sitelinks = None if sitelinks is None else ibis.memtable(sitelinks)
-    built = build_vocabulary(ibis.memtable(links), sitelinks, VocabularyOptions(**options), languages)
-    assert built.columns == ("row", "entity", "label", "link_count")
-    assert [str(kind) for kind in built.schema().types] == ["int64", "int64", "string", "int64"]
-    return [tuple(row.values()) for row in engine.to_pyarrow(built).to_pylist()]
+@pytest.fixture
+def vocabulary(saved: Any) -> Callable[..., list[tuple[Any, ...]]]:
+    """Builds a vocabulary by an engine and gives its rows in their order."""
+
+    def build(
+        engine: SQLBackend, links: Any, sitelinks: Any, languages: list[str], **options: Any
+    ) -> list[tuple[Any, ...]]:
+        sitelinks = None if sitelinks is None else ibis.memtable(sitelinks)
+        built = build_vocabulary(ibis.memtable(links), sitelinks, VocabularyOptions(**options), languages)
+        stored = saved(engine, built)
+        assert stored.column_names == ["row", "entity", "label", "link_count"]
+        assert [str(kind) for kind in stored.schema.types] == ["int64", "int64", "string", "int64"]
+        return [tuple(row.values()) for row in stored.to_pylist()]
+
+    return build
 
 
-def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any) -> None:
+def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
     links = link("en", 30, 10) + link("en", 20, 11) + link("ja", 7, 6) + link("en", 7, 5) + link("ja", 9, 10)
     sitelinks = [
         (20, "ja", "に"),
@@ -43,7 +50,7 @@ def test_more_than_ten_links_over_all_languages(engine: SQLBackend, tables: Any)
     ]
 
 
-def test_more_than_ten_links_in_one_language(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_more_than_ten_links_in_one_language(duckdb_engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
     links = tables.links(link("en", 7, 10) + link("ja", 7, 10) + link("en", 5, 11) + link("ja", 5, 1))
     sitelinks = tables.sitelinks([(7, "en", "Seven"), (5, "ja", "ご")])
     assert vocabulary(duckdb_engine, links, sitelinks, ["en", "ja"], count_over="language") == [
@@ -52,19 +59,23 @@ def test_more_than_ten_links_in_one_language(duckdb_engine: SQLBackend, tables: 
     assert [row[1] for row in vocabulary(duckdb_engine, links, sitelinks, ["en", "ja"])] == [5, 7]
 
 
-def test_labels_come_in_the_order_of_the_languages(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_labels_come_in_the_order_of_the_languages(
+    duckdb_engine: SQLBackend, tables: Any, vocabulary: Any
+) -> None:
     links = tables.links(link("en", 7, 1))
     sitelinks = tables.sitelinks([(7, "ja", "なな"), (7, "pt", "Sete"), (7, "sv", "Sju")])
     for languages, label in ((["ja", "pt"], "なな"), (["pt", "ja"], "Sete"), (["sv"], "Sju")):
         assert vocabulary(duckdb_engine, links, sitelinks, languages, min_link_count=0) == [(0, 7, label, 1)]
 
 
-def test_without_wikidata_the_label_is_the_title(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_without_wikidata_the_label_is_the_title(
+    duckdb_engine: SQLBackend, tables: Any, vocabulary: Any
+) -> None:
     links = tables.links(link("it", -5, 11, "Roma") + link("it", -3, 10, "Pisa"))
     assert vocabulary(duckdb_engine, links, None, ["it"]) == [(0, -5, "Roma", 11)]
 
 
-def test_the_order_of_rows_does_not_matter(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_the_order_of_rows_does_not_matter(duckdb_engine: SQLBackend, tables: Any, vocabulary: Any) -> None:
     wiki = tables.wiki(3)
     links = tables.links(
         (language, 1, 0, title, qid)

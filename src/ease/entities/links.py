@@ -8,6 +8,7 @@ import ibis
 import ibis.expr.types as ir
 
 from ease.entities.hashing import hash_title
+from ease.entities.integers import as_int64
 from ease.errors import EaseError
 
 MAX_REDIRECTS = 10
@@ -91,7 +92,7 @@ def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
         Columns language, sentences, links, links_resolved, ordered by language.
     """
     written = sentences.group_by("language").agg(
-        sentences=sentences.count(), links=sentences.links.length().sum().fill_null(0)
+        sentences=sentences.count(), links=as_int64(sentences.links.length().sum().fill_null(0))
     )
     resolved = links.group_by("language").agg(links_resolved=links.count())
     both = written.left_join(resolved, "language")

@@ -102,8 +102,8 @@ def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
     """The vocabulary's members of types that have several: type, entity, position (0 to size - 1), size."""
     typed = entity_types.select(entity="qid", type="type_qid").distinct().semi_join(vocabulary, "entity")
     numbered = typed.mutate(
-        position=ibis.row_number().over(group_by=typed.type, order_by=typed.entity).cast("int64"),
-        size=typed.count().over(group_by=typed.type).cast("int64"),
+        position=ibis.row_number().over(group_by=typed.type, order_by=typed.entity),
+        size=typed.count().over(group_by=typed.type),
     )
     return numbered.filter(numbered["size"] > 1)
 
@@ -115,7 +115,7 @@ def _rank_types(pairs: ir.Table, members: ir.Table, seed: int) -> ir.Table:
     ticket = draw(seed, ibis.literal(_TYPE), typed.pair_id, typed.type)
     typed = typed.mutate(ticket=ticket)
     type_rank = ibis.row_number().over(group_by=typed.pair_id, order_by=[typed.ticket, typed.type])
-    return typed.mutate(type_rank=type_rank.cast("int64")).drop("ticket")
+    return typed.mutate(type_rank=type_rank).drop("ticket")
 
 
 def _first_draws(ranked: ir.Table, seed: int) -> ir.Table:

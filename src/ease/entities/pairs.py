@@ -8,6 +8,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.entities.hashing import draw
+from ease.entities.integers import as_int64
 from ease.errors import EaseError
 
 KEY = ("language", "page_id", "sentence_index", "entity")
@@ -61,7 +62,7 @@ def select_pairs(
     kept = _keep_first(kept, ("language",), options.max_pairs_per_language)
     texts = sentences.select("language", "page_id", "sentence_index", sentence="text")
     whole = kept.inner_join(texts, ["language", "page_id", "sentence_index"])
-    pair_id = ibis.row_number().over(order_by=[whole[column] for column in KEY]).cast("int64")
+    pair_id = as_int64(ibis.row_number().over(order_by=[whole[column] for column in KEY]))
     return (
         whole.select("language", "page_id", "sentence_index", "sentence", "entity", pair_id=pair_id)
         .relocate("pair_id")
@@ -80,15 +81,15 @@ def count_filters(
     candidates = _candidates(sentences, links, vocabulary, options)
     by_entity = candidates.group_by("language", "entity").agg(
         pairs=candidates.count(),
-        **{name: (candidates.removed_by == name).sum().fill_null(0) for name in _FILTERS},
-        passed=candidates.removed_by.isnull().sum(),
+        **{name: candidates.count(where=candidates.removed_by == name) for name in _FILTERS},
+        passed=candidates.count(where=candidates.removed_by.isnull()),
     )
     cap, limit = options.max_pairs_per_entity, options.max_pairs_per_language
     by_entity = by_entity.mutate(
         capped=by_entity.passed if cap is None else ibis.least(by_entity.passed, cap)
     )
     names = ("pairs", *_FILTERS, "passed", "capped")
-    funnel = by_entity.group_by("language").agg(**{name: by_entity[name].sum() for name in names})
+    funnel = by_entity.group_by("language").agg(**{name: as_int64(by_entity[name].sum()) for name in names})
     funnel = funnel.mutate(left=funnel.capped if limit is None else ibis.least(funnel.capped, limit))
     return funnel.select(
         "language",

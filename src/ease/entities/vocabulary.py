@@ -9,6 +9,8 @@ import ibis
 import ibis.expr.types as ir
 from pydantic import BaseModel, ConfigDict, Field
 
+from ease.entities.integers import as_int64
+
 
 class VocabularyOptions(BaseModel):
     """Which entities are linked often enough to be learnt."""
@@ -40,7 +42,7 @@ def build_vocabulary(
     """
     by_language = links.group_by("language", "entity").agg(link_count=links.count())
     counts = by_language.group_by("entity").agg(
-        link_count=by_language.link_count.sum(), most_in_a_language=by_language.link_count.max()
+        link_count=as_int64(by_language.link_count.sum()), most_in_a_language=by_language.link_count.max()
     )
     decisive = counts.link_count if options.count_over == "all" else counts.most_in_a_language
     counts = counts.filter(decisive > options.min_link_count)
@@ -52,7 +54,7 @@ def build_vocabulary(
             _label(sitelinks, languages), "entity"
         )
         labelled = joined.select("entity", "link_count", label=joined.label.coalesce(joined.title))
-    row = ibis.row_number().over(order_by=labelled.entity).cast("int64")
+    row = as_int64(ibis.row_number().over(order_by=labelled.entity))
     return labelled.select("entity", "label", "link_count", row=row).relocate("row").order_by("row")
 
 
