@@ -19,6 +19,7 @@ from ease.errors import EaseError
 OPTIONS = PairOptions(
     min_characters=30, max_characters=90, max_pairs_per_entity=4, max_pairs_per_language=12, seed=5
 )
+EVERYTHING = PairOptions(min_characters=1, max_characters=10_000, max_pairs_per_language=None)
 FILTERS = ["rare_entity", "too_short", "too_long", "over_entity_cap", "over_language_limit"]
 
 
@@ -104,6 +105,11 @@ def test_engines_and_orders_give_the_same_pairs(
     funnel = saved(engine, count_filters(sentences, links, vocabulary, OPTIONS))
     assert funnel.to_pylist() == counted
     assert [str(kind) for kind in funnel.schema.types] == ["string", *["int64"] * 7]
+    known = links.group_by("entity").agg(row=links.page_id.min())
+    unfiltered = saved(engine, count_filters(sentences, links, known, EVERYTHING))
+    assert [set(row.values()) - {row["language"]} for row in unfiltered.to_pylist()] == [
+        {0, row["pairs"]} for row in unfiltered.to_pylist()
+    ]
 
 
 def test_another_seed_draws_other_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:
@@ -123,8 +129,7 @@ def test_another_seed_draws_other_pairs(duckdb_engine: SQLBackend, tables: Any) 
 
 def test_without_cap_or_limit_all_pairs_stay(duckdb_engine: SQLBackend, tables: Any) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
-    options = PairOptions(min_characters=1, max_characters=10_000, max_pairs_per_language=None)
-    pairs = records(duckdb_engine, select_pairs(sentences, links, vocabulary, options))
+    pairs = records(duckdb_engine, select_pairs(sentences, links, vocabulary, EVERYTHING))
     known = {row["entity"] for row in records(duckdb_engine, vocabulary)}
     assert {key(row) for row in pairs} == {
         key(row) for row in records(duckdb_engine, links) if row["entity"] in known

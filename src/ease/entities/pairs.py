@@ -81,8 +81,8 @@ def count_filters(
     candidates = _candidates(sentences, links, vocabulary, options)
     by_entity = candidates.group_by("language", "entity").agg(
         pairs=candidates.count(),
-        **{name: candidates.count(where=candidates.removed_by == name) for name in _FILTERS},
-        passed=candidates.count(where=candidates.removed_by.isnull()),
+        **{name: (candidates.removed_by == name).ifelse(1, 0).sum() for name in _FILTERS},
+        passed=candidates.removed_by.isnull().ifelse(1, 0).sum(),
     )
     cap, limit = options.max_pairs_per_entity, options.max_pairs_per_language
     by_entity = by_entity.mutate(
