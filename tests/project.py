@@ -56,7 +56,9 @@ class Project:
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
-    def run(self, pipeline: str, *arguments: str, check: bool = True, **parameters: Any) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, pipeline: str, *arguments: str, check: bool = True, **parameters: Any
+    ) -> subprocess.CompletedProcess[str]:
         """`kedro run` of one pipeline with the small parameters and others, `__` in a name standing for a dot."""
         given = {**SMALL, **{name.replace("__", "."): value for name, value in parameters.items()}}
         text = ",".join(f"{name}={value}" for name, value in given.items())

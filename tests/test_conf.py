@@ -11,10 +11,11 @@ from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
-from kedro.io import AbstractVersionedDataset, CatalogProtocol
+from kedro.io import AbstractVersionedDataset, DataCatalog
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline, node
 
+from ease.datasets.tables import TableDataset
 from ease.datasets.whole import JSONDataset
 from ease.methods import method_names
 from ease.pipeline_registry import SETTINGS, SWEEPS
@@ -27,7 +28,8 @@ ENVIRONMENTS = ("base", "paper")
 def load_context(env: str, **runtime_params: Any) -> KedroContext:
     bootstrap_project(ROOT)
     with KedroSession.create(project_path=ROOT, env=env, runtime_params=runtime_params) as session:
-        return session.load_context()
+        context: KedroContext = session.load_context()  # type: ignore[attr-defined]
+        return context
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
@@ -35,7 +37,7 @@ def context(request: pytest.FixtureRequest) -> KedroContext:
     return load_context(request.param)
 
 
-def unkept_datasets(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:
+def unkept_datasets(pipeline: Pipeline, catalog: DataCatalog) -> list[str]:
     """Name the datasets that would be lost with the run or overwritten by the next one."""
     names = sorted(name for name in pipeline.datasets() if not is_parameter(name))
     return [name for name in names if not is_kept(catalog.get(name, fallback_to_runtime_pattern=True))]
@@ -69,9 +71,16 @@ def leaves(value: Any, name: str = "") -> Iterator[str]:
 
 def test_every_parameter_is_read_and_every_read_one_exists(context: KedroContext) -> None:
     configured = set(leaves(context.config_loader["parameters"]))
-    read = {name.removeprefix("params:") for pipeline in pipelines.values() for name in pipeline.inputs() if is_parameter(name)}
+    read = {
+        name.removeprefix("params:")
+        for pipeline in pipelines.values()
+        for name in pipeline.inputs()
+        if is_parameter(name)
+    }
     unread = [name for name in configured if not any(f"{name}.".startswith(f"{prefix}.") for prefix in read)]
-    missing = [prefix for prefix in read if not any(f"{name}.".startswith(f"{prefix}.") for name in configured)]
+    missing = [
+        prefix for prefix in read if not any(f"{name}.".startswith(f"{prefix}.") for name in configured)
+    ]
     assert (unread, missing) == ([], [])
 
 
@@ -86,11 +95,13 @@ def test_every_option_class_accepts_the_configuration(context: KedroContext) -> 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_all_tables_share_one_connection(env: str) -> None:
     catalog = load_context(env).catalog
-    names = {name for pipeline in pipelines.values() for name in pipeline.datasets() if not is_parameter(name)}
+    names = {
+        name for pipeline in pipelines.values() for name in pipeline.datasets() if not is_parameter(name)
+    }
     connections = {
         str(dataset._connection_config)
         for name in names
-        if hasattr(dataset := catalog.get(name), "_connection_config")
+        if isinstance(dataset := catalog.get(name), TableDataset)
     }
     assert len(connections) == 1
     assert "duckdb" in connections.pop()
@@ -98,7 +109,9 @@ def test_all_tables_share_one_connection(env: str) -> None:
 
 def test_the_engine_is_chosen_by_a_parameter() -> None:
     catalog = load_context("base", engine="spark").catalog
-    assert catalog.get("multilingual.pairs")._connection_config == {"backend": "pyspark"}
+    dataset = catalog.get("multilingual.pairs")
+    assert isinstance(dataset, TableDataset)
+    assert dataset._connection_config == {"backend": "pyspark"}
 
 
 def test_every_method_task_and_sweep_has_its_file_and_its_configuration() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -91,7 +91,9 @@ def test_the_summaries_count_pages_links_and_negatives(project: Project) -> None
         number for name, number in english.items() if name.startswith("skipped_")
     )
     assert 0 < english["links_resolved"] <= english["links"]
-    assert sum(row["with_negative"] for row in project.json("08_reporting/multilingual/hard_negative_summary.json"))
+    assert sum(
+        row["with_negative"] for row in project.json("08_reporting/multilingual/hard_negative_summary.json")
+    )
     coverage = project.json("08_reporting/multilingual/embedding_coverage.json")
     assert 0 < coverage["found"] <= coverage["total"]
 
@@ -145,7 +147,11 @@ SWEEPS = {"seeds": 2 * 5, "grid": 3, "control": 3}
 @pytest.mark.slow
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_every_sweep_trains_all_its_variants(project: Project, sweep: str) -> None:
-    steps = {f"multilingual__{method}__training__{name}": 2 for method in METHODS for name in ("steps", "evaluate_every")}
+    steps: dict[str, Any] = {
+        f"multilingual__{method}__training__{name}": 2
+        for method in METHODS
+        for name in ("steps", "evaluate_every")
+    }
     project.run(sweep, **steps)
     table = pd.read_parquet(project.latest(f"08_reporting/multilingual/sweeps/{sweep}.parquet"))
     trainings = table[["variant", "seed"]].drop_duplicates()
@@ -155,7 +161,14 @@ def test_every_sweep_trains_all_its_variants(project: Project, sweep: str) -> No
 
 
 def test_every_other_pipeline_runs_by_its_own_name(project: Project) -> None:
-    for pipeline in ("acquire", "acquire_evaluation", "ingest", "hard_negatives", "entity_embeddings", "report"):
+    for pipeline in (
+        "acquire",
+        "acquire_evaluation",
+        "ingest",
+        "hard_negatives",
+        "entity_embeddings",
+        "report",
+    ):
         project.run(pipeline)
     assert len(project.versions("08_reporting/multilingual/comparison.parquet")) >= 2
 

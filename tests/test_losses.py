@@ -46,8 +46,17 @@ def naive_entity_loss(
     return float(np.mean(losses))
 
 
-def vectors(seed: int, rows: int = 6, dimension: int = 5) -> Tensor:
-    return torch.tensor(np.random.default_rng(seed).normal(size=(rows, dimension)), requires_grad=True)
+def vectors(seed: int) -> Tensor:
+    return torch.tensor(np.random.default_rng(seed).normal(size=(6, 5)), requires_grad=True)
+
+
+def triples() -> tuple[Tensor, Tensor, Tensor]:
+    """Sentences, positives and hard negatives of six pairs."""
+    return vectors(0), vectors(1), vectors(2)
+
+
+def arrays(*tensors: Tensor) -> list[np.ndarray]:
+    return [tensor.detach().numpy() for tensor in tensors]
 
 
 ENTITIES = [4, 9, 4, 7, 2, 9]
@@ -64,21 +73,21 @@ def test_entity_loss_without_hard_negatives_is_equation_1(temperature: float) ->
 @pytest.mark.parametrize("bonus", [0.0, 1.0])
 @pytest.mark.parametrize("temperature", [0.05, 10.0])
 def test_entity_loss_with_hard_negatives_is_equation_2(temperature: float, bonus: float) -> None:
-    parts = [vectors(seed) for seed in range(3)]
-    expected = naive_entity_loss(*(part.detach().numpy() for part in parts), temperature, bonus)
-    loss = entity_loss(*parts, temperature, hard_negative_bonus=bonus)
+    sentences, positives, negatives = triples()
+    first, second, third = arrays(sentences, positives, negatives)
+    expected = naive_entity_loss(first, second, third, temperature, bonus)
+    loss = entity_loss(sentences, positives, negatives, temperature, hard_negative_bonus=bonus)
     assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("bonus", [0.0, 1.0])
 def test_missing_hard_negatives_and_same_entities_leave_the_denominator(mask: bool, bonus: float) -> None:
-    parts = [vectors(seed) for seed in range(3)]
-    expected = naive_entity_loss(
-        *(part.detach().numpy() for part in parts), 0.5, bonus, ENTITIES, NEGATIVES, mask
-    )
+    sentences, positives, negatives = triples()
+    first, second, third = arrays(sentences, positives, negatives)
+    expected = naive_entity_loss(first, second, third, 0.5, bonus, ENTITIES, NEGATIVES, mask)
     excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=mask)
-    loss = entity_loss(*parts, 0.5, excluded=excluded, hard_negative_bonus=bonus)
+    loss = entity_loss(sentences, positives, negatives, 0.5, excluded=excluded, hard_negative_bonus=bonus)
     assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
@@ -100,7 +109,7 @@ def test_self_supervised_loss_is_equation_3() -> None:
 
 
 def test_losses_of_shares_average_to_the_loss_of_the_whole_batch() -> None:
-    sentences, positives, negatives = (vectors(seed) for seed in range(3))
+    sentences, positives, negatives = triples()
     whole = entity_loss(sentences, positives, negatives, 0.1)
     shares = [
         entity_loss(sentences[rows], positives, negatives, 0.1, own=rows) for rows in torch.arange(6).split(3)
@@ -111,21 +120,21 @@ def test_losses_of_shares_average_to_the_loss_of_the_whole_batch() -> None:
 def test_gradients_are_those_of_finite_differences() -> None:
     excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=True)
 
-    def masked(*parts: Tensor) -> Tensor:
-        return entity_loss(*parts, 0.2, excluded=excluded, hard_negative_bonus=1.0)
+    def masked(sentences: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
+        return entity_loss(sentences, positives, negatives, 0.2, excluded=excluded, hard_negative_bonus=1.0)
 
-    def self_supervised(*parts: Tensor) -> Tensor:
-        return self_supervised_loss(*parts, 0.2)
+    def self_supervised(first: Tensor, second: Tensor) -> Tensor:
+        return self_supervised_loss(first, second, 0.2)
 
-    assert torch.autograd.gradcheck(masked, [vectors(seed) for seed in range(3)])
-    assert torch.autograd.gradcheck(self_supervised, [vectors(0), vectors(1)])
+    assert torch.autograd.gradcheck(masked, triples())
+    assert torch.autograd.gradcheck(self_supervised, (vectors(0), vectors(1)))
 
 
 def test_a_missing_hard_negative_gets_no_gradient() -> None:
-    parts = [vectors(seed) for seed in range(3)]
+    sentences, positives, negatives = triples()
     excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES))
-    entity_loss(*parts, 0.2, excluded=excluded).backward()
-    gradient: Any = parts[2].grad
+    entity_loss(sentences, positives, negatives, 0.2, excluded=excluded).backward()
+    gradient: Any = negatives.grad
     assert not gradient[1].any()
     assert not gradient[4].any()
     assert gradient[0].any()

@@ -30,7 +30,10 @@ def register_pipelines() -> dict[str, Pipeline]:
     """
     pieces = {setting: setting_pieces(setting) for setting in SETTINGS}
     sums = {f"train_{setting}": sum(pieces[setting].values(), Pipeline([])) for setting in SETTINGS}
-    sweeps = {name: training_data(pieces["multilingual"]) + sweep.create_pipeline("multilingual", name) for name in SWEEPS}
+    sweeps = {
+        name: training_data(pieces["multilingual"]) + sweep.create_pipeline("multilingual", name)
+        for name in SWEEPS
+    }
     return {**pieces["multilingual"], **sums, **sweeps, "__default__": sums["train_multilingual"]}
 
 
@@ -55,4 +58,6 @@ def setting_pieces(setting: str) -> dict[str, Pipeline]:
 
 def training_data(pieces: dict[str, Pipeline]) -> Pipeline:
     """Sum the pieces that make what trainings are given."""
-    return sum((piece for name, piece in pieces.items() if name not in ("train", "evaluate", "report")), Pipeline([]))
+    return sum(
+        (piece for name, piece in pieces.items() if name not in ("train", "evaluate", "report")), Pipeline([])
+    )

@@ -14,7 +14,7 @@ import pytest
 from kedro.io import DatasetError, Version
 
 from ease.datasets.tables import PartsDataset, TableDataset
-from ease.datasets.whole import FigureDataset, PathDataset, JSONDataset
+from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
 

@@ -71,7 +71,7 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     assert np.isfinite(table).all()
     assert not list((tmp_path / "work").iterdir()), "nothing but the table is left"
 
-    train_wikipedia2vec(dumps, 16, OPTIONS, tmp_path / "vectors.txt")
+    train_wikipedia2vec(dumps, "en", 16, OPTIONS, tmp_path / "vectors.txt")
     again = {
         line.split()[0]: line.split()[1:] for line in (tmp_path / "vectors.txt").read_text().splitlines()[1:]
     }
@@ -85,11 +85,11 @@ def test_too_small_a_dump_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         EaseError, match=r"enwiki-pages-articles.xml.gz has .* 0 entities .* lower `min_word_count`"
     ):
-        train_wikipedia2vec(find_dumps(tmp_path, ["en"]), 8, OPTIONS, tmp_path / "vectors.txt")
+        train_wikipedia2vec(find_dumps(tmp_path, ["en"]), "en", 8, OPTIONS, tmp_path / "vectors.txt")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["enwiki-pages-articles.xml.gz"]
 
 
 def test_without_an_english_dump_there_is_nothing_to_train_on(tmp_path: Path) -> None:
     write_dump(tmp_path, "itwiki-pages-articles.xml", page(1, "Roma", "[[Roma]]"))
     with pytest.raises(EaseError, match=r"dumps are of: it\. Set `source` .* to `file` .* or `random`"):
-        train_wikipedia2vec(find_dumps(tmp_path, ["it"]), 8, OPTIONS, tmp_path / "vectors.txt")
+        train_wikipedia2vec(find_dumps(tmp_path, ["it"]), "en", 8, OPTIONS, tmp_path / "vectors.txt")

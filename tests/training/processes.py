@@ -40,7 +40,7 @@ def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ranks = [
+    ranks: list[BaseProcess] = [
         context.Process(target=run_rank, args=(job.folder, rank, processes, port, file_limit))
         for rank in range(processes)
     ]

@@ -56,7 +56,7 @@ def test_without_gathering_each_process_has_its_own_negatives(make_job: MakeJob)
 
 
 def test_launched_processes_stop_and_torchrun_goes_on(make_job: MakeJob) -> None:
-    training = {"processes": 2, "steps": 24}
+    training = {"processes": 2, "steps": 60}
     whole, job = make_job("whole", training=training), make_job("stopped", training=training)
     ranks = start(whole, 2)
 
@@ -64,13 +64,12 @@ def test_launched_processes_stop_and_torchrun_goes_on(make_job: MakeJob) -> None
         if step == 1:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(TrainingInterrupted, match="stopped after step (10|20) of 24"):
+    with pytest.raises(TrainingInterrupted, match="stopped after step [1-5]0 of 60"):
         run_job(job, stop)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     environment = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"}
-    subprocess.run(
-        [*command, "-m", "ease.training", str(job.folder)], env=environment, timeout=120, check=True
-    )
+    command += ["-m", "ease.training", str(job.folder)]
+    subprocess.run(command, env=environment, timeout=240, check=True)
     assert finish(ranks) == [0, 0], messages(whole)
     result, expected = run_job(job), run_job(whole)
     assert terms(result) == terms(expected)
@@ -79,13 +78,9 @@ def test_launched_processes_stop_and_torchrun_goes_on(make_job: MakeJob) -> None
 
 def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob, tmp_path: Path) -> None:
     reported: list[int] = []
+    training = {"processes": 2, "learning_rate": 1e30, "max_gradient_norm": None}
     with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
-        run_job(
-            make_job(
-                training={"processes": 2, "learning_rate": 1e30, "max_gradient_norm": None}, development={}
-            ),
-            lambda step, _: reported.append(step),
-        )
+        run_job(make_job(training=training, development={}), lambda step, _: reported.append(step))
     assert reported[0] == 1
     with pytest.raises(ValueError, match="cannot be shared by 3 `processes`"):
         make_job(training={"processes": 3})

@@ -70,9 +70,7 @@ def test_a_signal_leaves_a_checkpoint_to_go_on_from(make_job: MakeJob, number: s
 
     whole, job = run_job(make_job("whole")), make_job("interrupted")
     before = signal.getsignal(number)
-    with pytest.raises(
-        TrainingInterrupted, match="stopped after step 6 of 12: the same command goes on"
-    ) as stop:
+    with pytest.raises(TrainingInterrupted, match="after step 6 of 12: the same command") as stop:
         run_job(job, interrupt)
     assert stop.value.signal_number == number
     assert signal.getsignal(number) is before
@@ -85,13 +83,11 @@ def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
     training = {"steps": 60, "evaluate_every": 20, "checkpoint_every": 5}
     whole, job = run_job(make_job("whole", training=training)), make_job("killed", training=training)
     metrics = job.folder / "metrics.jsonl"
-    seen = 0
-    for _ in range(2):
+    for wanted in (12, 30):
         (process,) = start(job)
-        wait_for(lambda: bool(read_metrics(metrics)) and read_metrics(metrics)[-1]["step"] >= seen + 12)
+        wait_for(lambda step=wanted: any(line["step"] >= step for line in read_metrics(metrics)))  # type: ignore[misc]
         process.kill()
         assert finish([process]) == [-signal.SIGKILL]
-        seen = int(read_metrics(metrics)[-1]["step"])
     assert not (job.folder / "model").exists()
     assert finish(start(job)) == [0]
     assert messages(job).count("Going on after step") == 2
@@ -135,7 +131,7 @@ def test_a_full_disk_is_named_and_leaves_the_last_checkpoint(make_job: MakeJob) 
     job = make_job(training={"evaluate_every": 100})
     # A limit on the size of files stands in for the disk: a checkpoint's tensors do not fit.
     assert finish(start(job, file_limit=60_000)) == [1]
-    assert "cannot be written" in messages(job)
+    assert "writing failed" in messages(job)
     assert "make room" in messages(job)
     assert "Traceback" not in messages(job)
     assert not list((job.folder / "checkpoints").glob("step-*"))

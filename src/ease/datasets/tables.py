@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import ibis
 import pandas as pd
@@ -40,7 +40,7 @@ class TableDataset(SavedWhole, FileDataset):
 
     def preview(self) -> TablePreview:
         """Return the first rows, as text where a cell is not a number."""
-        table: ibis.Table = type(self).load.__wrapped__(self)
+        table = self.load()
         rows = table.limit(PREVIEW_ROWS).to_pandas()
         rows = rows.map(lambda cell: cell if isinstance(cell, int | float) else str(cell))
         return cast(TablePreview, rows.to_dict(orient="split"))

@@ -13,7 +13,7 @@ from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
 
 class SavedWhole:
-    """A mixin before a versioned dataset: write a version aside and rename it when it is whole; load what this run saved.
+    """A mixin: write a version aside and rename it when it is whole; load what this run saved.
 
     A version is found by its final name, so a run that is killed while it saves leaves nothing that could be taken
     for a table. Once saved, the version stays pinned: an overlapping run's newer one is not read by mistake.

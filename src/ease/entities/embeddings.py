@@ -72,32 +72,36 @@ class Coverage:
 
 
 def name_entities(
-    vocabulary: ir.Table, sitelinks: ir.Table | None = None, redirects: ir.Table | None = None
+    vocabulary: ir.Table,
+    sitelinks: ir.Table | None = None,
+    redirects: ir.Table | None = None,
+    language: str = "en",
 ) -> ir.Table:
     """The titles by which the vocabulary's rows may be found among Wikipedia2Vec's entities.
 
     Args:
-        sitelinks: Given, a row goes by its English title alone, not by a label in another language, which may
-            be the title of something else in English.
+        sitelinks: Given, a row goes by its title in `language` alone, not by a label in another one, which
+            may be the title of something else.
         redirects: Given, a row is also found by the titles that redirect to it, as one that was moved between
             the dump of the vectors and this one.
+        language: Of the dump that the vectors are trained on.
 
     Returns:
         Columns row, title, direct (false for a redirect); a title belongs to one row.
     """
     titles = vocabulary.select("row", title="label")
     if sitelinks is not None:
-        english = sitelinks.filter(sitelinks.language == "en").select(entity="qid", title="title")
-        items = vocabulary.select("row", "entity").inner_join(english, "entity").select("row", "title")
+        own = sitelinks.filter(sitelinks.language == language).select(entity="qid", title="title")
+        items = vocabulary.select("row", "entity").inner_join(own, "entity").select("row", "title")
         # Without Wikidata there are no sitelinks either, entities are negative and labels are titles.
         titles = items.union(vocabulary.filter(vocabulary.entity < 0).select("row", title="label"))
     named = titles.group_by("title").agg(row=titles.row.min()).select("row", "title", direct=True)
     if redirects is None:
         return named.order_by("row", "title")
-    english_redirects = redirects.filter(redirects.language == "en").select(
+    own_redirects = redirects.filter(redirects.language == language).select(
         title="target_title", source="source_title"
     )
-    moved = english_redirects.inner_join(named.select("row", "title"), "title")
+    moved = own_redirects.inner_join(named.select("row", "title"), "title")
     moved = moved.group_by("source").agg(row=moved.row.min()).select("row", title="source", direct=False)
     return named.union(moved.anti_join(named, "title")).order_by("row", ibis.desc("direct"), "title")
 
@@ -109,6 +113,7 @@ def embed_entities(
     dumps: Sequence[DumpFile],
     options: EmbeddingOptions,
     work: Path,
+    language: str = "en",
 ) -> tuple[np.ndarray, Coverage]:
     """Make the entity table that training starts from.
 
@@ -116,14 +121,15 @@ def embed_entities(
         names: As `name_entities` gives them.
         total: Rows of the vocabulary.
         dimension: That of the encoder.
-        dumps: For `source: train`, the English one among them.
+        dumps: For `source: train`, that of `language` among them.
         work: Where the training of Wikipedia2Vec may write for a time.
+        language: Whose dump Wikipedia2Vec is trained on.
 
     Returns:
         float32, shape (total, dimension), and how many rows were found.
 
     Raises:
-        EaseError: There is no English dump to train on, or the file cannot be used.
+        EaseError: There is no dump to train on, or the file cannot be used.
     """
     if options.source == "random":
         table = _draw_rows(total, dimension, options.seed)
@@ -134,7 +140,7 @@ def embed_entities(
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wikipedia2vec.", dir=work) as folder:
         vectors = Path(folder) / "vectors.txt"
-        train_wikipedia2vec(dumps, dimension, options.wikipedia2vec, vectors)
+        train_wikipedia2vec(dumps, language, dimension, options.wikipedia2vec, vectors)
         return align_embeddings(names, total, vectors, dimension, options.seed, options.random_std)
 
 

@@ -20,7 +20,6 @@ from ease.wikimedia.dumps import DumpFile
 
 logger = logging.getLogger(__name__)
 
-LANGUAGE = "en"
 FAULT_FILE = "fault.txt"
 
 
@@ -65,31 +64,32 @@ class Wikipedia2VecOptions(BaseModel):
 
 
 def train_wikipedia2vec(
-    dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, output: Path
+    dumps: Sequence[DumpFile], language: str, dimension: int, options: Wikipedia2VecOptions, output: Path
 ) -> None:
-    """Train on the English dump and write its entities' vectors as text: a header, then a line an entity.
+    """Train on one language's dump and write its entities' vectors as text: a header, then a line an entity.
 
     The package opens its database once in a process, takes no seed and keeps its models as pickles; so it
     runs in a process of its own, which sets the seed and writes nothing but text outside its temporary
     folder, beside the output.
 
     Args:
-        dumps: Those of any languages; the English ones are used.
+        dumps: Those of any languages.
+        language: Whose dumps to train on; the paper's vectors are of the English Wikipedia.
 
     Raises:
-        EaseError: There is no English dump, or too little text in it.
+        EaseError: There is no dump of that language, or too little text in it.
     """
-    english = [dump for dump in dumps if dump.language == LANGUAGE]
-    if not english:
+    chosen = [dump for dump in dumps if dump.language == language]
+    if not chosen:
         languages = ", ".join(sorted({dump.language for dump in dumps})) or "none"
         raise EaseError(
-            f"Wikipedia2Vec is trained on the English dump, and the dumps are of: {languages}. Set `source` "
-            "of the entity embeddings to `file` (published vectors) or `random`, or add the English dump."
+            f"Wikipedia2Vec is to be trained on {language}, and the dumps are of: {languages}. Set `source` "
+            "of the entity embeddings to `file` (published vectors) or `random`, or add that dump."
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
         vectors = Path(folder) / "vectors.txt"
-        _run_worker(english, dimension, options, vectors)
+        _run_worker(chosen, dimension, options, vectors)
         os.replace(vectors, output)
 
 

@@ -16,7 +16,7 @@ from wikipedia2vec.mention_db import MentionDB
 from wikipedia2vec.utils.tokenizer import get_tokenizer
 from wikipedia2vec.utils.wiki_page import WikiPage
 
-from ease.entities.wikipedia2vec import FAULT_FILE, LANGUAGE, Wikipedia2VecOptions, read_job
+from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_job
 from ease.errors import EaseError
 from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.pages import iterate_pages
@@ -33,7 +33,7 @@ class DumpReader:
         """Read the dump's parts one after the other."""
         self._dumps = dumps
         self.dump_file = ", ".join(str(dump.path) for dump in dumps)
-        self.language = LANGUAGE
+        self.language = dumps[0].language
 
     def __iter__(self) -> Iterator[WikiPage]:
         """Go through the articles and redirects."""
@@ -44,7 +44,7 @@ class DumpReader:
                     continue
                 redirect = page.redirect or redirect_target(page.text, site)
                 yield WikiPage(
-                    page.title, LANGUAGE, page.text, normalize_title(redirect, site) if redirect else None
+                    page.title, self.language, page.text, normalize_title(redirect, site) if redirect else None
                 )
 
 
@@ -59,7 +59,7 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     database = vectors.with_name("dump.db")
     DumpDB.build(DumpReader(dumps), str(database), options.build_workers, _CHUNK_SIZE)
     dump_db = DumpDB(str(database))
-    tokenizer = get_tokenizer(options.tokenizer, LANGUAGE)
+    tokenizer = get_tokenizer(options.tokenizer, dumps[0].language)
     counting = _choose(
         options, "lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi"
     )

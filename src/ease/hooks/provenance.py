@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kedro.framework.hooks import hook_impl
-from kedro.io import AbstractVersionedDataset, CatalogProtocol
+from kedro.io import AbstractVersionedDataset, DataCatalog
 from kedro.io.core import VersionNotFoundError, is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
@@ -25,12 +25,12 @@ class Provenance:
     """Writes a sidecar into every version's folder and refuses to go on from versions that no longer fit."""
 
     def __init__(self) -> None:
-        self._catalog: CatalogProtocol | None = None
+        self._catalog: DataCatalog | None = None
         self._made_from: dict[str, dict[str, Any]] = {}
 
     @hook_impl
     def before_pipeline_run(
-        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
         """Refuse `--only-missing-outputs` where an output that would be kept was made from something else.
 
@@ -43,7 +43,7 @@ class Provenance:
                 _refuse_stale_outputs(node, catalog)
 
     @hook_impl
-    def before_node_run(self, node: Node, catalog: CatalogProtocol, inputs: dict[str, Any]) -> None:
+    def before_node_run(self, node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> None:
         """Note what the node is given: parameters, and the versions of its tables."""
         parameters = {name: value for name, value in inputs.items() if is_parameter(name)}
         self._made_from[node.name] = _provenance(node, catalog, parameters)
@@ -59,7 +59,7 @@ class Provenance:
             (folder / SIDECAR).write_text(json.dumps(self._made_from[node.name], indent=2), encoding="utf-8")
 
 
-def _refuse_stale_outputs(node: Node, catalog: CatalogProtocol) -> None:
+def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
     datasets = {name: catalog.get(name) for name in node.outputs}
     versioned = {name: ds for name, ds in datasets.items() if isinstance(ds, AbstractVersionedDataset)}
     if not versioned or not all(dataset.exists() for dataset in versioned.values()):
@@ -85,7 +85,7 @@ def _first_difference(now: Any, then: Any) -> str:
     return f" (`{name}`: {then.get(name)!r} then, {now.get(name)!r} now)"
 
 
-def _provenance(node: Node, catalog: CatalogProtocol, parameters: dict[str, Any]) -> dict[str, Any]:
+def _provenance(node: Node, catalog: DataCatalog, parameters: dict[str, Any]) -> dict[str, Any]:
     plain = {name: json.loads(_to_json(value)) for name, value in parameters.items()}
     return {"code": code_version(), "parameters": plain, "inputs": input_versions(node, catalog)}
 
@@ -94,7 +94,7 @@ def _to_json(value: Any) -> str:
     return value.model_dump_json() if isinstance(value, BaseModel) else json.dumps(value)
 
 
-def input_versions(node: Node, catalog: CatalogProtocol) -> dict[str, str | None]:
+def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
     """Return the version of each versioned input that the node loads; None for one that does not exist."""
     versions: dict[str, str | None] = {}
     for name in node.inputs:

@@ -6,13 +6,14 @@ from typing import Any
 
 import mlflow
 from kedro.framework.hooks import hook_impl
-from kedro.io import CatalogProtocol
+from kedro.io import DataCatalog
 from kedro.pipeline.node import Node
 from mlflow.tracking import MlflowClient
 from pydantic import BaseModel
 
 from ease.hooks.provenance import code_version, input_versions
 from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, run_of
+
 
 class Tracking:
     """Adds to kedro-mlflow what it leaves out."""
@@ -26,11 +27,14 @@ class Tracking:
                     mlflow.log_params(flatten_options(value, name.removeprefix("params:")))
 
     @hook_impl
-    def after_node_run(self, node: Node, catalog: CatalogProtocol, outputs: dict[str, Any]) -> None:
+    def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
         """Log the versions of the data that a training was given into that training's own run."""
         if TRAINING_TAG not in node.tags:
             return
         encoder = next(value for name, value in outputs.items() if name.endswith(".encoder"))
+        run_id = run_of(encoder)
+        if run_id is None:
+            raise RuntimeError(f"{encoder} does not name the MLflow run that trained it.")
         versions = {f"data.{name}": version for name, version in input_versions(node, catalog).items()}
         for name, value in {"code": code_version(), **versions}.items():
-            MlflowClient().log_param(run_of(encoder), name, value)
+            MlflowClient().log_param(run_id, name, value)

@@ -18,7 +18,7 @@ WRITE_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACC
 
 @contextmanager
 def written_whole(folder: Path) -> Iterator[Path]:
-    """Give a folder to write into that gets its final name, and replaces an older one, when all is on disk."""
+    """Give a folder that gets its final name, and replaces an older one, when all is on disk."""
     aside = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -51,7 +51,7 @@ def write_faults_named(folder: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in WRITE_FAULTS:
             raise
         raise EaseError(
-            f"{folder} cannot be written ({error}): make room, mend its permissions or choose another folder, "
+            f"{folder}: writing failed ({error}); make room, mend its permissions or choose another folder; "
             "then run the same command again; it goes on from the last checkpoint, if there is one."
         ) from error
 

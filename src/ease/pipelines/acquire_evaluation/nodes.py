@@ -27,7 +27,9 @@ def locate_evaluation_sets(
     located = {}
     for name in dict.fromkeys((*setting.dev_tasks, *setting.test_tasks)):
         if "path" not in tasks.get(name, {}):
-            raise EaseError(f"`{setting.name}` uses the task {name!r}, but `tasks.{name}.path` is not configured.")
+            raise EaseError(
+                f"`{setting.name}` uses the task {name!r}, but `tasks.{name}.path` is not configured."
+            )
         path = _locate(str(tasks[name]["path"]), options)
         if not path.exists():
             raise EaseError(f"{path}: no such file or folder; set `tasks.{name}.path` to the evaluation set.")

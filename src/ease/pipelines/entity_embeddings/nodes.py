@@ -30,9 +30,13 @@ def embed_entities(
     Returns:
         A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
     """
-    names = name_entities(vocabulary, sitelinks if dumps["wikidata"] else None, redirects).to_pyarrow()
+    # The paper's vectors are of the English Wikipedia; a setting without English has its first language instead.
+    language = "en" if "en" in setting.languages else setting.languages[0]
+    links = sitelinks if dumps["wikidata"] else None
+    names = name_entities(vocabulary, links, redirects, language).to_pyarrow()
     total = int(vocabulary.count().execute())
-    table, coverage = embed(names, total, encoder_dimension(encoder), listed_dumps(dumps), options, Path(work))
+    dimension = encoder_dimension(encoder)
+    table, coverage = embed(names, total, dimension, listed_dumps(dumps), options, Path(work), language)
     file = Path(work) / f"{setting.name}.entity_embeddings.safetensors"
     save_file({"embeddings": table}, file)
     report = {"source": options.source, "found": coverage.found, "total": coverage.total}

@@ -15,7 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 def score_encoder(
-    encoder: Path, evaluation_data: dict[str, dict[str, str]], tasks: dict[str, dict[str, Any]], setting: Setting
+    encoder: Path,
+    evaluation_data: dict[str, dict[str, str]],
+    tasks: dict[str, dict[str, Any]],
+    setting: Setting,
 ) -> list[dict[str, Any]]:
     """Score a saved encoder on the setting's test tasks, and add the scores to the MLflow run that trained it.
 

@@ -46,7 +46,9 @@ def parse_wikipedia(
 
 def listed_dumps(dumps: Dumps) -> list[DumpFile]:
     """Return the dump files that `acquire` listed."""
-    return [file for listed in dumps["wikipedia"] for file in find_dumps(listed["path"], [listed["language"]])]
+    return [
+        file for listed in dumps["wikipedia"] for file in find_dumps(listed["path"], [listed["language"]])
+    ]
 
 
 def shard_map(engine: str) -> MapShards | None:

@@ -8,7 +8,6 @@ from ease.pipelines.report.nodes import compare_curves, compare_scores
 from ease.pipelines.train import UNTRAINED
 
 
-
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     """Create `report` over the methods of one setting and the encoder that they start from."""
     compared = (UNTRAINED, *methods)

@@ -37,7 +37,9 @@ class Variant(BaseModel):
     seeds: tuple[int, ...] = Field(min_length=1, description="of the encoder's weights and of the training")
     options: dict[str, Any] = Field({}, description="method parameters that differ from the recipe's")
     training: dict[str, Any] = Field({}, description="parameters of the loop that differ from the recipe's")
-    permute_entities: bool = Field(False, description="give each language its own permutation of the entities")
+    permute_entities: bool = Field(
+        False, description="give each language its own permutation of the entities"
+    )
 
     @property
     def label(self) -> str:
@@ -102,7 +104,12 @@ def train_variant(
     located = at_paths({task: data.tasks[task] for task in data.evaluation_data}, data.evaluation_data)
     scores = score_tasks(encode_with(result.model), data.setting.test_tasks, located)
     add_scores(result.model, scores)
-    about = {"variant": variant.label, "method": variant.method, "seed": seed, "development": result.best_score}
+    about = {
+        "variant": variant.label,
+        "method": variant.method,
+        "seed": seed,
+        "development": result.best_score,
+    }
     return [{**about, **asdict(score)} for score in scores]
 
 

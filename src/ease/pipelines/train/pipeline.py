@@ -12,7 +12,11 @@ SHARED = ("training_pairs", "entity_vocabulary", "entity_embeddings", "evaluatio
 def create_encoder_pipeline(setting: str) -> Pipeline:
     """Create the encoder that every method of a setting starts from."""
     return pipeline(
-        [node(build_encoder, ["sentences", "params:setting", "params:work"], "encoder", name="build_encoder")],
+        [
+            node(
+                build_encoder, ["sentences", "params:setting", "params:work"], "encoder", name="build_encoder"
+            )
+        ],
         namespace=f"{setting}.{UNTRAINED}",
         inputs={"sentences": f"{setting}.sentences"},
         parameters={"params:setting": f"params:{setting}.setting", "params:work": "params:work"},
