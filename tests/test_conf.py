@@ -11,7 +11,7 @@ from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
-from kedro.io import AbstractVersionedDataset, DataCatalog
+from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline, node
 
@@ -37,7 +37,7 @@ def context(request: pytest.FixtureRequest) -> KedroContext:
     return load_context(request.param)
 
 
-def unkept_datasets(pipeline: Pipeline, catalog: DataCatalog) -> list[str]:
+def unkept_datasets(pipeline: Pipeline, catalog: CatalogProtocol[Any, Any]) -> list[str]:
     """Name the datasets that would be lost with the run or overwritten by the next one."""
     names = sorted(name for name in pipeline.datasets() if not is_parameter(name))
     return [name for name in names if not is_kept(catalog.get(name, fallback_to_runtime_pattern=True))]

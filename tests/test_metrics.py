@@ -142,7 +142,7 @@ def test_retrieval_holds_a_block_at_a_time() -> None:
 def test_unusable_embeddings_are_refused(left: object, right: object, said: str) -> None:
     for metric in (pairwise_cosine, parallel_accuracy):
         with pytest.raises(EaseError, match=said):
-            metric(left, right)  # type: ignore[arg-type]
+            metric(left, right)
 
 
 @pytest.mark.parametrize(

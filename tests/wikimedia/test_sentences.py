@@ -77,7 +77,7 @@ def test_a_splitter_is_reused() -> None:
 
 def test_an_unknown_engine_lists_the_choices() -> None:
     with pytest.raises(EaseError, match="Unknown sentence splitter 'punkt': choose polyglot or icu"):
-        SentenceSplitter("en", "punkt")  # type: ignore[arg-type]
+        SentenceSplitter("en", "punkt")
 
 
 def test_the_icu_engine_does_without_polyglot() -> None:
