@@ -10,13 +10,24 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import pytest
+
 from ease.training import TrainingJob
 
+SOURCE = str(Path(__file__).parents[2] / "src")
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["ease.training.job", "ease.tasks.sample_graded"])
+
+
+def start_server() -> None:
+    """Start the server; it does not inherit this process's search path, and would pass over what it misses."""
+    context.set_forkserver_preload(["ease.training.__main__", "ease.tasks.sample_graded"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", SOURCE)
+        forkserver.ensure_running()
 
 
 def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int | None) -> None:
@@ -35,6 +46,7 @@ def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int
 
 def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -> list[BaseProcess]:
     """Start the processes of a job."""
+    start_server()
     job.folder.mkdir(exist_ok=True)
     (job.folder / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
     with socket.socket() as probe:

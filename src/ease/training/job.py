@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.distributed import process_count, process_rank
+from ease.distributed import process_rank
 from ease.encoder import embedding_dimension, load_encoder, training_head
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
@@ -39,6 +39,9 @@ from ease.training.setting import accelerated
 
 logger = logging.getLogger(__name__)
 
+PREPARED = "pairs-{}.bin"
+"""File of prepared pairs in a training's folder."""
+
 
 def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
     """Train as a job says; run again after an interruption it goes on, and after its end it gives its result.
@@ -53,28 +56,38 @@ def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
     """
     options = method_options(job.method, job.method_options)
     _check(job, options)
-    if "LOCAL_RANK" not in os.environ:
+    launched = "LOCAL_RANK" in os.environ
+    processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
+    if not launched:
         _write_job(job)
-    if job.training.processes > 1 and "LOCAL_RANK" not in os.environ:
-        launch(job.folder, job.training.processes, report)
-        return _finished(job, job.training.processes)
-    with _lock(job.folder), accelerated(job.training) as accelerator, write_faults_named(job.folder):
-        return _run(job, options, accelerator, report)
-
-
-def _run(
-    job: TrainingJob, options: BaseModel, accelerator: Accelerator, report: Report | None
-) -> TrainingResult:
-    """Prepare, train and finish, as one of the processes."""
-    fingerprint = fingerprint_of(job, process_count())
+    fingerprint = fingerprint_of(job, processes)
     finished = _read_result(job.folder, fingerprint)
     if finished is not None:
         logger.info("This training is finished already: %s", finished.model)
         return finished
+    if processes > 1 and not launched:
+        launch(job.folder, processes, report)
+    else:
+        with _lock(job.folder), accelerated(job.training) as accelerator, write_faults_named(job.folder):
+            _run(job, options, accelerator, fingerprint, report)
+    result = _read_result(job.folder, fingerprint)
+    if result is None:
+        raise RuntimeError(f"{job.folder} holds no result of the training that has just ended.")
+    return result
+
+
+def _run(
+    job: TrainingJob,
+    options: BaseModel,
+    accelerator: Accelerator,
+    fingerprint: str,
+    report: Report | None,
+) -> None:
+    """Prepare, train and finish, as one of the processes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
         model = _build_model(job, options)
-    prepared = job.folder / f"pairs-{fingerprint[:16]}.bin"
+    prepared = job.folder / PREPARED.format(fingerprint[:16])
     vocabulary = job.vocabulary if model.method.table is not None else None
     if not process_rank() and not prepared.exists():
         prepare_pairs(job.pairs, vocabulary, model.encoder, job.training.max_tokens, prepared)
@@ -91,9 +104,7 @@ def _run(
     )
     if not process_rank():
         _finish(job, options, model, best, progress, fingerprint)
-        prepared.unlink()
     accelerator.wait_for_everyone()
-    return _finished(job, process_count())
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
@@ -135,14 +146,6 @@ def read_table(path: Path) -> Tensor:
     if table.ndim != 2:
         raise EaseError(f"Entity embeddings {path}: expected a matrix, found the shape {tuple(table.shape)}.")
     return table.float()
-
-
-def _finished(job: TrainingJob, processes: int) -> TrainingResult:
-    """Read the result that has just been written."""
-    result = _read_result(job.folder, fingerprint_of(job, processes))
-    if result is None:
-        raise RuntimeError(f"{job.folder} holds no result of the training that has just ended.")
-    return result
 
 
 def _write_job(job: TrainingJob) -> None:
@@ -215,6 +218,8 @@ def _finish(
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_whole(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
+    for prepared in job.folder.glob(PREPARED.format("*")):
+        prepared.unlink()
 
 
 def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
@@ -225,7 +230,7 @@ def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
     written = json.loads(path.read_text(encoding="utf-8"))
     if written["fingerprint"] != fingerprint or not (folder / "model").is_dir():
         return None
-    return TrainingResult.model_validate(written["result"])
+    return TrainingResult.model_validate({**written["result"], "model": folder / "model"})
 
 
 @contextmanager
