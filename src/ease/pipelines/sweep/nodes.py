@@ -53,6 +53,7 @@ class Sweep(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    name: str = Field(description="the sweep's name, as in paths")
     variants: tuple[Variant, ...] = Field(min_length=1)
 
 
@@ -77,7 +78,7 @@ def run_sweep(
     Returns:
         Columns variant, method, seed, task, subset, metric, value, development; and the main task's plot.
     """
-    folder = Path(work) / f"{setting.name}.sweep"
+    folder = Path(work) / f"{setting.name}.{sweep.name}"
     rows = []
     for variant in sweep.variants:
         pairs = training_pairs
@@ -85,7 +86,7 @@ def run_sweep(
             seeded = with_seed(setting, seed)
             if variant.permute_entities:
                 pairs = permute_entities(training_pairs, vocabulary, seed)
-            start = build_encoder(sentences, seeded, work)
+            start = build_encoder(sentences, seeded, str(folder))
             data = TrainingData(
                 start, pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, seeded
             )

@@ -1,0 +1,59 @@
+"""The control renames entities within each language and changes nothing else."""
+
+from __future__ import annotations
+
+import ibis
+import pandas as pd
+
+from ease.entities.permutation import permute_entities
+
+VOCABULARY = pd.DataFrame({"row": range(50), "entity": range(1000, 1050), "label": "x", "link_count": 20})
+PAIRS = pd.DataFrame(
+    {
+        "pair_id": range(200),
+        "language": ["en", "ja", "ar", "en"] * 50,
+        "sentence": [f"sentence {number}" for number in range(200)],
+        "entity": [1000 + number * 7 % 50 for number in range(200)],
+        "hard_negative": pd.array(
+            [None if number % 5 == 0 else 1000 + number * 3 % 50 for number in range(200)], "Int64"
+        ),
+    }
+)
+
+
+def permute(seed: int, pairs: pd.DataFrame = PAIRS) -> pd.DataFrame:
+    return permute_entities(ibis.memtable(pairs), ibis.memtable(VOCABULARY), seed).to_pandas()
+
+
+def test_each_language_has_one_permutation_for_positives_and_negatives() -> None:
+    permuted = permute(seed=1)
+    assert permuted[["pair_id", "language", "sentence"]].equals(PAIRS[["pair_id", "language", "sentence"]])
+    for language in ("en", "ja", "ar"):
+        rows = PAIRS["language"] == language
+        renamed: dict[int, int] = {}
+        for column in ("entity", "hard_negative"):
+            for before, after in zip(PAIRS[rows][column], permuted[rows][column], strict=True):
+                if pd.isna(before):
+                    assert pd.isna(after)
+                else:
+                    assert renamed.setdefault(int(before), int(after)) == after
+        assert len(set(renamed.values())) == len(renamed), "two entities never become one"
+        assert set(renamed.values()) <= set(VOCABULARY["entity"])
+        assert any(before != after for before, after in renamed.items())
+
+
+def test_languages_have_different_permutations() -> None:
+    permuted = permute(seed=1)
+    names = {
+        language: dict(zip(PAIRS[rows]["entity"], permuted[rows]["entity"], strict=True))
+        for language in ("en", "ja")
+        if (rows := PAIRS["language"] == language) is not None
+    }
+    shared = names["en"].keys() & names["ja"].keys()
+    assert sum(names["en"][entity] == names["ja"][entity] for entity in shared) < len(shared) / 2
+
+
+def test_the_seed_decides_and_the_order_of_rows_does_not() -> None:
+    shuffled = PAIRS.sample(frac=1, random_state=0)
+    assert permute(seed=1).equals(permute(seed=1, pairs=shuffled))
+    assert not permute(seed=1)["entity"].equals(permute(seed=2)["entity"])

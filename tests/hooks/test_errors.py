@@ -1,0 +1,48 @@
+"""Mendable faults are told in one message; others keep their traceback."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from kedro.io import DatasetError
+
+from ease.errors import EaseError
+from ease.hooks.errors import refuse_unknown_parameters, show_exception
+
+
+def caught(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except BaseException as raised:
+        return raised
+
+
+def test_a_mendable_fault_is_shown_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    error = caught(EaseError("dump.xml: cut at its end; download it again."))
+    show_exception(type(error), error, error.__traceback__)
+    assert capsys.readouterr().err == "Error: dump.xml: cut at its end; download it again.\n"
+
+
+def test_the_fault_behind_a_datasets_error_is_the_one_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        try:
+            raise EaseError("the cause")
+        except EaseError as cause:
+            raise DatasetError("Failed while saving") from cause
+    except DatasetError as error:
+        show_exception(type(error), error, error.__traceback__)
+    assert capsys.readouterr().err == "Error: the cause\n"
+
+
+def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    error = caught(KeyError("a bug"))
+    show_exception(type(error), error, error.__traceback__)
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+    assert sys.excepthook is not None
+
+
+def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:
+    refuse_unknown_parameters({"multilingual": {"ease": {"training": {"steps": 1}}}, "ingest": {"workers": 1}})
+    with pytest.raises(EaseError, match=r"`multilingual\.eaze\.training\.steps`.* did you mean .*multilingual\.ease"):
+        refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"steps": 1}}}})
