@@ -4,6 +4,7 @@
 #   system_packages.sh build [PYTHON]   ICU's headers, pkg-config, a C++ compiler, PYTHON's headers and venv:
 #                                       without them polyglot's PyICU cannot be compiled
 #   system_packages.sh java             a Java runtime, 17 or later, for PySpark
+#   system_packages.sh browser          Chromium, for the tests that look at pages
 #
 # Exits 0 when nothing is missing any more, else 1.
 set -eu
@@ -59,6 +60,11 @@ look_for_java() {
     java_is_recent || add 'a Java runtime, 17 or later' "$runtime" java-17-openjdk-headless openjdk@17 'openjdk=17'
 }
 
+look_for_browser() {
+    has chromium || has chromium-browser || has google-chrome ||
+        add 'Chromium' chromium chromium '--cask chromium' -
+}
+
 install_with_apt() {
     sudo=''
     if [ "$(id -u)" != 0 ]; then
@@ -95,14 +101,15 @@ say_the_command() {
     } >&2
 }
 
-what=${1:?build or java}
+what=${1:?build, java or browser}
 python=${2:-python3}
 look() {
     missing='' apt='' dnf='' brew='' conda=''
     case $what in
         build) look_for_build_tools ;;
         java) look_for_java ;;
-        *) echo "$0: cannot check for '$what': say build or java" >&2; exit 2 ;;
+        browser) look_for_browser ;;
+        *) echo "$0: cannot check for '$what': say build, java or browser" >&2; exit 2 ;;
     esac
 }
 

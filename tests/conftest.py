@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.project import Project, make_project
+
 
 @pytest.fixture(scope="session")
 def test_data() -> Path:
@@ -19,6 +21,14 @@ def test_data() -> Path:
     if not path.is_dir():
         pytest.fail(f"EASE_TEST_DATA names {path}, which is not a folder")
     return path
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which `train_multilingual` has run on a small sample, by the real command line."""
+    made = make_project(tmp_path_factory.mktemp("project"))
+    made.run("train_multilingual")
+    return made
 
 
 def _may_skip() -> bool:

@@ -13,17 +13,9 @@ from mlflow.tracking import MlflowClient
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
-from tests.project import Project, make_project
+from tests.project import Project
 
 METHODS = ("ease", "simcse")
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which `train_multilingual` has run."""
-    made = make_project(tmp_path_factory.mktemp("project"))
-    made.run("train_multilingual")
-    return made
 
 
 @pytest.fixture(scope="module")

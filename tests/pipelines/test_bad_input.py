@@ -13,23 +13,19 @@ from kedro.framework.startup import bootstrap_project
 from omegaconf import OmegaConf
 
 from ease.hooks.errors import show_exception
-from tests.project import SMALL, Project, make_project
+from tests.project import SMALL, Project
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which the small sample's data are made."""
-    made = make_project(tmp_path_factory.mktemp("project"))
-    made.run("acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings")
-    return made
-
-
-def message_of(project: Project, pipeline: str, given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
+def message_of(
+    project: Project, pipeline: str, given: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> str:
     """Run a pipeline in this process and return what the command line would print of its failure."""
     bootstrap_project(project.folder)
     dotted = [f"{name}={value}" for name, value in {**SMALL, **given}.items()]
     parameters = OmegaConf.to_container(OmegaConf.from_dotlist(dotted))
-    with KedroSession.create(project_path=project.folder, runtime_params=copy.deepcopy(parameters)) as session:
+    with KedroSession.create(
+        project_path=project.folder, runtime_params=copy.deepcopy(parameters)
+    ) as session:
         with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is told by what is printed
             session.run(pipeline_names=pipeline.split(","))
         capsys.readouterr()
@@ -44,8 +40,16 @@ BAD = {
     "language without a dump": ("acquire", {"multilingual.setting.languages": "en sw"}, "sw"),
     "several languages without Wikidata": ("acquire", {"acquire.wikidata": "null"}, "only Wikidata tells"),
     "missing Wikidata": ("acquire", {"acquire.wikidata": "no.json"}, r"no\.json"),
-    "missing evaluation set": ("acquire_evaluation", {"tasks.sample_graded.path": "no.parquet"}, r"no\.parquet"),
-    "unknown set of the sample": ("acquire_evaluation", {"tasks.sample_graded.path": "sample:x"}, "sample:graded"),
+    "missing evaluation set": (
+        "acquire_evaluation",
+        {"tasks.sample_graded.path": "no.parquet"},
+        r"no\.parquet",
+    ),
+    "unknown set of the sample": (
+        "acquire_evaluation",
+        {"tasks.sample_graded.path": "sample:x"},
+        "sample:graded",
+    ),
     "unknown task": ("acquire_evaluation", {"multilingual.setting.test_tasks": "stsx"}, "stsx"),
     "unknown splitter": ("ingest", {"ingest.splitter": "punkt"}, "ingest.*splitter"),
     "unknown engine": ("ingest", {"engine": "flink"}, "flink"),

@@ -122,11 +122,11 @@ def _batches(
     """Yield this process's share of every batch, after the steps already done."""
     padding = int(model.encoder.tokenizer.pad_token_id)
     share = slice(process_rank(), None, process_count())
+    # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
+    chunks = options.length_chunks or (4 if device.type == "cpu" else 1)
     for indices in pair_indices(len(pairs), options.batch_size, options.seed, start):
-        rows = pairs[indices[share]]
-        yield move_batch(
-            make_batch(rows, padding, options.length_chunks, model.method.table is not None), device
-        )
+        batch = make_batch(pairs[indices[share]], padding, chunks, model.method.table is not None)
+        yield move_batch(batch, device)
 
 
 def _agree_to_stop(stop: StopRequest, step: int) -> bool:

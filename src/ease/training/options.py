@@ -43,8 +43,10 @@ class TrainingOptions(BaseModel):
         1, ge=1, description="processes to start, one a GPU; under torchrun its own number counts"
     )
     threads: int | None = Field(None, ge=1, description="CPU threads a process; null: as torch is set")
-    length_chunks: int = Field(
-        4, ge=1, description="parts that a batch is encoded in, sorted by length; 1: padded whole"
+    length_chunks: int | None = Field(
+        None,
+        ge=1,
+        description="parts that a batch is encoded in, by length; 1: padded whole; null: 4 on a CPU, 1 on a GPU",
     )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 

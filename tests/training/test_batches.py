@@ -1,0 +1,132 @@
+"""Pairs on disk and the batches drawn from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from torch import nn
+
+from ease.encoder import load_encoder
+from ease.errors import EaseError
+from ease.methods import get_method, method_options
+from ease.training.batches import make_batch, open_pairs, pair_indices, prepare_pairs
+from ease.training.model import TrainingModel
+
+
+def prepare(files: Path, pairs: Path, target: Path, vocabulary: bool = True) -> np.ndarray:
+    encoder = load_encoder(str(files / "encoder"))
+    prepare_pairs(pairs, files / "vocabulary.parquet" if vocabulary else None, encoder, 12, target)
+    return open_pairs(target, 12)
+
+
+def write(folder: Path, **changes: Any) -> Path:
+    columns = {
+        "pair_id": [2, 0, 1],
+        "sentence": ["Berlin is a large city with a river and more and more people", "Oslo", "Roma"],
+        "entity": [-7, 2, 20],
+        "hard_negative": pa.array([None, -4, -7], pa.int64()),
+        **changes,
+    }
+    path = folder / "some.parquet"
+    pq.write_table(pa.table({name: values for name, values in columns.items() if values is not None}), path)
+    return path
+
+
+def test_pairs_are_tokens_and_table_rows_in_the_order_of_their_ids(files: Path, tmp_path: Path) -> None:
+    stored = prepare(files, write(tmp_path), tmp_path / "pairs.bin")
+    # Row i of the vocabulary file is not row i of the table: its column says which one it is.
+    assert stored["entity"].tolist() == [3, 9, 0]
+    assert stored["hard_negative"].tolist() == [1, 0, -1]
+    tokenizer = load_encoder(str(files / "encoder")).tokenizer
+    expected = tokenizer(["Oslo", "Roma"])["input_ids"]
+    assert [row["tokens"][: row["length"]].tolist() for row in stored[:2]] == expected
+    assert stored["length"][2] == 12
+    assert stored["tokens"][2][-1] == tokenizer.sep_token_id
+
+
+def test_a_folder_of_parts_equals_one_file(files: Path, tmp_path: Path) -> None:
+    table = pq.read_table(files / "pairs.parquet")
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number, rows in enumerate([slice(100, 160), slice(0, 40), slice(40, 100)]):
+        part = table.slice(rows.start, rows.stop - rows.start)
+        pq.write_table(part, parts / f"part-{number}.parquet")
+    whole = prepare(files, files / "pairs.parquet", tmp_path / "whole.bin")
+    assert np.array_equal(prepare(files, parts, tmp_path / "parts.bin"), whole)
+
+
+def test_without_entities_sentences_are_enough(files: Path, tmp_path: Path) -> None:
+    path = write(tmp_path, entity=None, hard_negative=None, pair_id=None)
+    stored = prepare(files, path, tmp_path / "pairs.bin", vocabulary=False)
+    assert stored["entity"].tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sentence": ["a", None, "b"]}, "1 sentences are missing"),
+        ({"entity": [2, None, 2]}, "1 entities are missing"),
+        ({"entity": [2, 3, 2]}, "entity 3 is not in the entity vocabulary"),
+        ({"hard_negative": [2, 99, 2]}, "hard negative 99 is not in the entity vocabulary"),
+        ({"hard_negative": None}, r"lack the column\(s\) hard_negative; they have pair_id, sentence, entity"),
+    ],
+)
+def test_faulty_pairs_are_named(files: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        prepare(files, write(tmp_path, **changes), tmp_path / "pairs.bin")
+    assert not (tmp_path / "pairs.bin").exists()
+
+
+def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"no table")
+    with pytest.raises(EaseError, match="are not Parquet"):
+        prepare(files, broken, tmp_path / "pairs.bin")
+    empty = write(tmp_path, pair_id=None, sentence=pa.array([], pa.string()), entity=[], hard_negative=[])
+    with pytest.raises(EaseError, match="hold no pair"):
+        prepare(files, empty, tmp_path / "pairs.bin")
+
+
+def test_an_epoch_visits_every_pair_at_most_once_and_resumes_anywhere() -> None:
+    steps = [indices.tolist() for indices in islice(pair_indices(50, 8, seed=3), 14)]
+    for epoch in (steps[:6], steps[6:12]):
+        counts = Counter(index for step in epoch for index in step)
+        assert len(counts) == 48
+        assert set(counts.values()) == {1}
+    assert steps[:6] != steps[6:12]
+    for start in (1, 6, 9):
+        resumed = islice(pair_indices(50, 8, seed=3, start=start), 3)
+        assert [indices.tolist() for indices in resumed] == steps[start : start + 3]
+    assert next(pair_indices(50, 8, seed=4)).tolist() != steps[0]
+
+
+@pytest.mark.parametrize("chunks", [2, 3, 16, 100])
+def test_chunks_by_length_give_the_loss_of_one_padded_batch(files: Path, tmp_path: Path, chunks: int) -> None:
+    rows = prepare(files, files / "pairs.parquet", tmp_path / "pairs.bin")[:16]
+    encoder = load_encoder(str(files / "encoder_without_dropout"))
+    table = torch.randn(10, 24, generator=torch.Generator().manual_seed(0))
+    method = get_method("ease").build(method_options("ease", {}), 32, table)
+    model = TrainingModel(encoder, nn.Identity(), method).train()
+    gradients = []
+    for parts in (1, chunks):
+        model.zero_grad()
+        batch = make_batch(rows, encoder.tokenizer.pad_token_id, parts, with_entities=True)
+        loss = model(batch)["loss"]
+        loss.backward()
+        transformer: Any = encoder[0]
+        gradients.append((loss, transformer.model.embeddings.word_embeddings.weight.grad.clone()))
+    padded, chunked = (
+        sum(tokens.numel() for tokens, _ in make_batch(rows, 0, parts, with_entities=True).chunks)
+        for parts in (1, chunks)
+    )
+    assert chunked < padded
+    assert torch.allclose(gradients[0][0], gradients[1][0], rtol=1e-5)
+    assert torch.allclose(gradients[0][1], gradients[1][1], atol=1e-6)
