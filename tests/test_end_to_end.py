@@ -55,8 +55,11 @@ def test_the_model_loads_in_the_usual_libraries(project: Project, method: str) -
     assert "CC BY-SA" in card
 
 
-def test_each_training_is_a_nested_run_with_all_that_one_compares(runs: dict[str, Run]) -> None:
+def test_each_training_is_a_nested_run_with_all_that_one_compares(
+    project: Project, runs: dict[str, Run]
+) -> None:
     parent = runs["train_multilingual"]
+    client = MlflowClient(f"sqlite:///{project.folder}/data/08_reporting/mlflow.db")
     for method in METHODS:
         run = runs[f"multilingual.{method}"]
         assert run.data.tags["mlflow.parentRunId"] == parent.info.run_id
@@ -67,6 +70,7 @@ def test_each_training_is_a_nested_run_with_all_that_one_compares(runs: dict[str
         curves = {"loss", "learning_rate", "pairs_per_second", "development"}
         assert curves < set(run.data.metrics)
         assert "scores/sample_parallel/average" in run.data.metrics
+        assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["curves.html"]
     assert parent.data.params["ingest.splitter"] == "polyglot"
 
 

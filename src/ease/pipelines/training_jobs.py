@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ibis
+import mlflow
+import pandas as pd
 
 from ease.model_card import WIKIDATA_LICENCE, DataSource, ModelCardData
 from ease.pipelines.mlflow_runs import flatten_options, remember_run, reporter, training_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
+from ease.plots import plot_curves
 from ease.scoring import at_paths
 from ease.training import TrainingJob, TrainingResult, run_job
 
@@ -43,6 +46,8 @@ def train_tracked(name: str, data: TrainingData, recipe: Recipe, folder: Path) -
     parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}
     with training_run(name, parameters) as run_id:
         result = run_job(job, reporter(run_id))
+        curves = pd.DataFrame(history_rows(result)).assign(method=recipe.method)
+        mlflow.log_figure(plot_curves(curves), "curves.html")
     remember_run(result.model, run_id)
     return result
 
