@@ -48,17 +48,7 @@ def train_tokenizer(
             count += bool(sentence.strip())
             yield sentence
 
-    tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk"]))
-    tokenizer.normalizer = normalizers.Sequence(
-        [
-            normalizers.NFKC(),
-            normalizers.BertNormalizer(handle_chinese_chars=False, strip_accents=False, lowercase=lowercase),
-        ]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(prepend_scheme="always"), pre_tokenizers.Punctuation()]
-    )
-    tokenizer.decoder = decoders.Metaspace()
+    tokenizer = _untrained(lowercase)
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
         special_tokens=list(SPECIAL_TOKENS.values()),
@@ -81,3 +71,19 @@ def train_tokenizer(
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
         **{f"{name}_token": token for name, token in SPECIAL_TOKENS.items()},
     )
+
+
+def _untrained(lowercase: bool) -> Tokenizer:
+    """Set up how text is normalised, cut and put together again."""
+    tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk"]))
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.NFKC(),
+            normalizers.BertNormalizer(handle_chinese_chars=False, strip_accents=False, lowercase=lowercase),
+        ]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(prepend_scheme="always"), pre_tokenizers.Punctuation()]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer

@@ -120,7 +120,7 @@ def _batches(
     pairs: NDArray[np.void], model: TrainingModel, options: TrainingOptions, start: int, device: torch.device
 ) -> Iterator[Batch]:
     """Yield this process's share of every batch, after the steps already done."""
-    padding = int(model.encoder.tokenizer.pad_token_id)
+    padding = model.encoder.tokenizer.pad_token_id or 0  # masked, whatever it is
     share = slice(process_rank(), None, process_count())
     # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
     chunks = options.length_chunks or (4 if device.type == "cpu" else 1)

@@ -63,11 +63,12 @@ class BestModel:
                 shutil.rmtree(other, ignore_errors=True)
 
     def publish(self, target: Path, card: str | None) -> None:
-        """Rename the best model, with its model card."""
-        if card is not None:
-            (self.path / "README.md").write_text(card, encoding="utf-8")
-        shutil.rmtree(target, ignore_errors=True)
-        self.path.replace(target)
+        """Rename the best model, with its model card; it may have been done before a kill."""
+        if self.path.exists():
+            if card is not None:
+                (self.path / "README.md").write_text(card, encoding="utf-8")
+            shutil.rmtree(target, ignore_errors=True)
+            self.path.replace(target)
         self.prune()
 
 

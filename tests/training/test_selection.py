@@ -1,0 +1,58 @@
+"""Which model is kept, and that a kill in the middle of keeping it loses nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+from ease.encoder import load_encoder
+from ease.methods import get_method, method_options
+from ease.training.model import TrainingModel
+from ease.training.selection import BestModel
+
+
+@pytest.fixture(scope="module")
+def model(files: Path) -> TrainingModel:
+    method = get_method("simcse").build(method_options("simcse", {}), 32, None)
+    return TrainingModel(load_encoder(str(files / "encoder")), nn.Identity(), method)
+
+
+def folders(path: Path) -> list[str]:
+    return sorted(found.name for found in path.iterdir())
+
+
+def test_the_first_of_equal_scores_is_kept(model: TrainingModel, tmp_path: Path) -> None:
+    best = BestModel(tmp_path)
+    for step, score in ((10, 50.0), (20, 50.0), (30, 60.0), (40, 55.0)):
+        best.consider(step, model, score)
+    assert (best.step, best.score) == (30, 60.0)
+    # A checkpoint may still name the older one: both stay until it is pruned.
+    assert folders(tmp_path) == ["best-00000010", "best-00000030"]
+    best.prune()
+    assert folders(tmp_path) == ["best-00000030"]
+
+
+def test_without_scores_the_last_model_is_kept(model: TrainingModel, tmp_path: Path) -> None:
+    best = BestModel(tmp_path)
+    best.consider(10, model, None)
+    best.consider(20, model, None)
+    assert best.step == 20
+
+
+def test_publishing_may_be_repeated_after_a_kill(model: TrainingModel, tmp_path: Path) -> None:
+    best = BestModel(tmp_path)
+    best.consider(10, model, 1.0)
+    best.publish(tmp_path / "model", "# First\n")
+    again = BestModel(tmp_path)
+    again.restore({"best_step": 10, "best_score": 1.0})
+    again.publish(tmp_path / "model", "# Second\n")
+    assert folders(tmp_path) == ["model"]
+    assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# First\n"
+
+
+def test_a_method_without_parts_saves_none(model: TrainingModel, tmp_path: Path) -> None:
+    best = BestModel(tmp_path)
+    best.consider(1, model, None)
+    assert not (best.path / "training").exists()
