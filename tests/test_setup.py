@@ -218,8 +218,7 @@ def imported(folder: str) -> set[str]:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names.add(node.module)
-    own = {"ease", "tests"} | {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
-    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - own
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"ease", "tests", "benchmarks"}
 
 
 @pytest.mark.parametrize(
@@ -263,15 +262,25 @@ def test_a_skip_is_a_failure_in_continuous_integration(tmp_path: Path) -> None:
 
 def run_pytest(folder: Path, test: str, variables: dict[str, str]) -> str:
     """Run one test file under the project's rules on skipping; returns what pytest prints."""
-    shutil.copy(ROOT / "tests" / "conftest.py", folder / "conftest.py")
     (folder / "test_it.py").write_text(test, encoding="utf-8")
     unset = {"CI", "EASE_TEST_DATA", "PYTEST_ADDOPTS"}
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "--rootdir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.conftest",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--rootdir",
+        str(folder),
+    ]
     return subprocess.run(
         [*command, str(folder)],
         cwd=folder,
-        env={**environment, **variables},
+        env={**environment, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True,
         text=True,
         check=False,
