@@ -180,5 +180,6 @@ def test_half_written_versions_and_unwritable_folders_are_told_apart(project: Pr
         folder.unlink()
         aside.rename(folder)
     assert done.returncode == 1
+    assert "Cannot write to" in done.stderr
     assert "03_primary" in done.stderr
     assert "Traceback" not in done.stderr

@@ -24,7 +24,9 @@ def test_a_mendable_fault_is_shown_without_a_traceback(capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "Error: dump.xml: cut at its end; download it again.\n"
 
 
-def test_the_fault_behind_a_datasets_error_is_the_one_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_fault_behind_a_datasets_error_is_the_one_that_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     try:
         try:
             raise EaseError("the cause")
@@ -43,6 +45,10 @@ def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[s
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:
-    refuse_unknown_parameters({"multilingual": {"ease": {"training": {"steps": 1}}}, "ingest": {"workers": 1}})
-    with pytest.raises(EaseError, match=r"`multilingual\.eaze\.training\.steps`.* did you mean .*multilingual\.ease"):
+    refuse_unknown_parameters(
+        {"multilingual": {"ease": {"training": {"steps": 1}}}, "ingest": {"workers": 1}}
+    )
+    with pytest.raises(
+        EaseError, match=r"`multilingual\.eaze\.training\.steps`.* did you mean .*multilingual\.ease"
+    ):
         refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"steps": 1}}}})

@@ -44,7 +44,10 @@ class DumpReader:
                     continue
                 redirect = page.redirect or redirect_target(page.text, site)
                 yield WikiPage(
-                    page.title, self.language, page.text, normalize_title(redirect, site) if redirect else None
+                    page.title,
+                    self.language,
+                    page.text,
+                    normalize_title(redirect, site) if redirect else None,
                 )
 
 

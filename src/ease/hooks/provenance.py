@@ -54,9 +54,18 @@ class Provenance:
         assert self._catalog is not None
         dataset = self._catalog.get(dataset_name)
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
-            folder = _folder(dataset, version)
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / SIDECAR).write_text(json.dumps(self._made_from[node.name], indent=2), encoding="utf-8")
+            _write_sidecar(_folder(dataset, version), self._made_from[node.name])
+
+
+def _write_sidecar(folder: Path, made_from: dict[str, Any]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / SIDECAR).write_text(json.dumps(made_from, indent=2), encoding="utf-8")
+    except OSError as error:
+        raise EaseError(
+            f"Cannot write to {folder} ({error.strerror}): free space, or choose a `data` folder that you may write to "
+            "in conf/base/globals.yml. What was finished is kept."
+        ) from error
 
 
 def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
