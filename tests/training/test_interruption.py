@@ -1,0 +1,43 @@
+"""Requests to stop, by signal or by the launcher's end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from ease.training.interruption import LAUNCHER_VARIABLE, StopRequest, stop_requests
+
+
+def test_a_second_ctrl_c_stops_at_once() -> None:
+    with stop_requests() as stop:
+        assert not stop
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.signal_number == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    inside = []
+
+    def train() -> None:
+        with stop_requests() as stop:
+            inside.append((bool(stop), signal.getsignal(signal.SIGINT)))
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    assert inside == [(False, before)]
+
+
+def test_a_process_whose_launcher_is_gone_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LAUNCHER_VARIABLE, str(os.getppid()))
+    assert not StopRequest()
+    monkeypatch.setenv(LAUNCHER_VARIABLE, "999999999")
+    assert StopRequest()
