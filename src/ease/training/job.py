@@ -7,12 +7,11 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate import Accelerator
 from pydantic import BaseModel
@@ -25,7 +24,8 @@ from ease.encoder import embedding_dimension, load_encoder, training_head
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.model_card import model_card
-from ease.tasks import average_main_scores, get_task
+from ease.scoring import encode_with, score_tasks, task_options
+from ease.tasks import average_main_scores
 from ease.training.batches import count_rows, open_pairs, prepare_pairs
 from ease.training.files import write_faults_named, write_text_whole
 from ease.training.fingerprint import fingerprint_of
@@ -111,18 +111,13 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
     """Make the function that scores an encoder on evaluation tasks, all of them and their average.
 
     Raises:
-        EaseError: If a task is unknown.
+        EaseError: If a task is unknown or its options are wrong.
     """
-    checked = [
-        (get_task(name), get_task(name).Options.model_validate(values)) for name, values in tasks.items()
-    ]
+    for name in tasks:
+        task_options(name, tasks)
 
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
-        def encode(sentences: Sequence[str]) -> np.ndarray:
-            embeddings: np.ndarray = encoder.encode(list(sentences), show_progress_bar=False, batch_size=128)
-            return embeddings
-
-        scores = [score for task, options in checked for score in task.evaluate(encode, options)]
+        scores = score_tasks(encode_with(encoder), list(tasks), tasks)
         named = {f"{DEVELOPMENT_SCORE}/{score.task}/{score.subset}": score.value for score in scores}
         return {**named, DEVELOPMENT_SCORE: average_main_scores(scores)}
 
