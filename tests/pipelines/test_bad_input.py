@@ -53,7 +53,7 @@ BAD = {
     "unknown task": ("acquire_evaluation", {"multilingual.setting.test_tasks": "stsx"}, "stsx"),
     "unknown splitter": ("ingest", {"ingest.splitter": "punkt"}, "ingest.*splitter"),
     "unknown engine": ("ingest", {"engine": "flink"}, "flink"),
-    "no pair left": ("entity_pairs", {"multilingual.vocabulary.min_link_count": 10**6}, r"rare.entity"),
+    "no pair left": ("entity_pairs", {"multilingual.vocabulary.min_link_count": 10**6}, "min_link_count"),
     "lengths that exclude all": ("entity_pairs", {"multilingual.pairs.max_characters": 5}, "max_characters"),
     "unknown encoder": (
         "entity_embeddings",

@@ -12,6 +12,7 @@ from ease.entities.pairs import PairOptions, check_pairs_left, count_filters
 from ease.entities.pairs import select_pairs as select
 from ease.entities.vocabulary import VocabularyOptions
 from ease.entities.vocabulary import build_vocabulary as build
+from ease.errors import EaseError
 from ease.pipelines.setting import Setting
 from ease.plots import plot_pair_funnel
 from ease.tables import format_table
@@ -22,8 +23,18 @@ logger = logging.getLogger(__name__)
 def build_vocabulary(
     links: ibis.Table, sitelinks: ibis.Table, options: VocabularyOptions, setting: Setting
 ) -> ibis.Table:
-    """Keep the entities that are linked often enough, and number them."""
-    return build(links, sitelinks, options, setting.languages)
+    """Keep the entities that are linked often enough, and number them.
+
+    Raises:
+        EaseError: If none is: an empty vocabulary would be the latest one for the runs to come.
+    """
+    vocabulary = build(links, sitelinks, options, setting.languages)
+    if not vocabulary.count().execute():
+        raise EaseError(
+            f"`min_link_count` {options.min_link_count} (counted over {options.count_over}) leaves no entity: none of the "
+            f"{links.count().execute()} resolved links leads to one that is linked more often. Lower it, or give larger dumps."
+        )
+    return vocabulary
 
 
 def select_pairs(
