@@ -31,8 +31,9 @@ def build_vocabulary(
     vocabulary = build(links, sitelinks, options, setting.languages)
     if not vocabulary.count().execute():
         raise EaseError(
-            f"`min_link_count` {options.min_link_count} (counted over {options.count_over}) leaves no entity: none of the "
-            f"{links.count().execute()} resolved links leads to one that is linked more often. Lower it, or give larger dumps."
+            f"`min_link_count` {options.min_link_count} (counted over {options.count_over}) leaves no entity: "
+            f"none of the {links.count().execute()} resolved links leads to one that is linked more often. "
+            "Lower it, or give larger dumps."
         )
     return vocabulary
 
