@@ -55,8 +55,11 @@ def test_without_gathering_each_process_has_its_own_negatives(make_job: MakeJob)
     assert terms(run_job(job))[0][1] < terms(one)[0][1] - 0.4
 
 
-def test_launched_processes_stop_and_torchrun_goes_on(make_job: MakeJob) -> None:
+def test_launched_processes_stop_and_torchrun_goes_on(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # torchrun gives each process one thread; with another number sums are rounded otherwise.
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     training = {"processes": 2, "steps": 40, "threads": 1}
     whole, job = make_job("whole", training=training), make_job("stopped", training=training)
     ranks = start(whole, 2)
