@@ -58,11 +58,10 @@ def test_without_gathering_each_process_has_its_own_negatives(make_job: MakeJob)
 def test_launched_processes_stop_and_torchrun_goes_on(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # torchrun gives each process one thread; with another number sums are rounded otherwise.
+    # torchrun starts each process with one thread; with another number sums are rounded otherwise.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     training = {"processes": 2, "steps": 40, "threads": 1}
     whole, job = make_job("whole", training=training), make_job("stopped", training=training)
-    ranks = start(whole, 2)
 
     def stop(step: int, values: dict[str, float]) -> None:
         if step == 1:
@@ -74,7 +73,6 @@ def test_launched_processes_stop_and_torchrun_goes_on(
     environment = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"}
     command += ["-m", "ease.training", str(job.folder)]
     subprocess.run(command, env=environment, timeout=240, check=True)
-    assert finish(ranks) == [0, 0], messages(whole)
     result, expected = run_job(job), run_job(whole)
     assert terms(result) == terms(expected)
     assert all(np.array_equal(value, weights(expected)[name]) for name, value in weights(result).items())
