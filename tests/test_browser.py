@@ -25,6 +25,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--window-size=1600,1200"),
 )
+ATTEMPTS = 3
 PATIENCE = 180
 """Seconds that a server may take to start on a busy machine."""
 
@@ -47,27 +48,33 @@ def free_port() -> int:
 
 @contextmanager
 def served(command: list[str], folder: Path, port: int) -> Iterator[str]:
-    """A server of a page, until the block ends."""
+    """A server of a page, until the block ends; Kedro-Viz gives up on a busy machine and is started again."""
     address = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            wait_for(address, server)
-            yield address
-        finally:
+    for _ in range(ATTEMPTS):
+        with subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as server:
+            if answers(address, server):
+                try:
+                    yield address
+                finally:
+                    server.terminate()
+                return
             server.terminate()
+    pytest.fail(f"{address} did not answer in {ATTEMPTS} attempts")
 
 
-def wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
+def answers(address: str, server: subprocess.Popen[bytes]) -> bool:
+    """Wait until a server answers, or has ended."""
     for _ in range(PATIENCE):
         try:
             urllib.request.urlopen(address, timeout=10).close()
-            return
+            return True
         except (urllib.error.URLError, TimeoutError):
-            assert server.poll() is None, "the server ended"
+            if server.poll() is not None:
+                return False
             time.sleep(1)
-    pytest.fail(f"{address} did not answer within {PATIENCE} s")
+    return False
 
 
 def page(chromium: str, address: str, profile: Path) -> str:
