@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import shutil
 import socket
 import subprocess
@@ -40,10 +42,12 @@ def chromium() -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        port: int = opened.getsockname()[1]
-        return port
+    """A port below those that the system hands out by itself: Kedro-Viz takes some of these for used."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as opened, contextlib.suppress(OSError):
+            opened.bind(("127.0.0.1", port))
+            return port
+    pytest.fail("no port is free")
 
 
 @contextmanager
