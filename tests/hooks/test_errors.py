@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from kedro.io import DatasetError
 
@@ -41,7 +39,6 @@ def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[s
     error = caught(KeyError("a bug"))
     show_exception(type(error), error, error.__traceback__)
     assert "Traceback (most recent call last)" in capsys.readouterr().err
-    assert sys.excepthook is not None
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:

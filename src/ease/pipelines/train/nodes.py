@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +15,6 @@ from ease.entities.hashing import draw
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.training_jobs import TrainingData, history_rows, take_over, train_tracked
-
-logger = logging.getLogger(__name__)
 
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
