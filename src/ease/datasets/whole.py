@@ -11,6 +11,8 @@ from kedro.io.core import AbstractVersionedDataset, DatasetError, Version
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
+from ease.disk import flush
+
 
 class SavedWhole:
     """A mixin: write a version aside and rename it when it is whole; load what this run saved.
@@ -28,19 +30,11 @@ class SavedWhole:
     def _publish(self) -> None:
         """Give what was written aside its final name and pin this version."""
         aside = Path(self._get_save_path())
-        _flush_to_disk(aside)
+        flush(aside)
         os.replace(aside, aside.with_name(aside.name.removeprefix(".").removesuffix(".part")))
         version = self.resolve_save_version()  # type: ignore[attr-defined]
         if version:
             self._version = Version(version, version)
-
-
-def _flush_to_disk(path: Path) -> None:
-    files = path.rglob("*") if path.is_dir() else [path]
-    for file in files:
-        if file.is_file():
-            with open(file, "rb") as opened:
-                os.fsync(opened.fileno())
 
 
 class JSONDataset(SavedWhole, KedroJSONDataset):

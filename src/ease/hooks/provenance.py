@@ -16,6 +16,7 @@ from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
 import ease
+from ease.disk import write_faults_named
 from ease.errors import EaseError
 
 SIDECAR = "provenance.json"
@@ -58,14 +59,9 @@ class Provenance:
 
 
 def _write_sidecar(folder: Path, made_from: dict[str, Any]) -> None:
-    try:
+    with write_faults_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SIDECAR).write_text(json.dumps(made_from, indent=2), encoding="utf-8")
-    except OSError as error:
-        raise EaseError(
-            f"Cannot write to {folder} ({error.strerror}): free space, or choose a `data` folder that you may write to "
-            "in conf/base/globals.yml. What was finished is kept."
-        ) from error
 
 
 def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:

@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor
 
+from ease.disk import folder_written_whole
 from ease.distributed import gather, process_count, process_rank
-from ease.training.files import written_whole
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
 
@@ -33,7 +33,7 @@ class Checkpoints:
         random_states = _random_states(next(model.parameters()).device)
         if process_rank():
             return
-        with written_whole(self._folder / f"step-{step:08d}") as aside:
+        with folder_written_whole(self._folder / f"step-{step:08d}") as aside:
             save_model(model, str(aside / "model.safetensors"))
             tensors, scalars = _flatten(optimizers)
             save_file(tensors, aside / "optimizers.safetensors")

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.disk import write_faults_named, write_text_whole
 from ease.distributed import process_rank
 from ease.encoder import embedding_dimension, load_encoder, training_head
 from ease.errors import EaseError
@@ -27,7 +28,6 @@ from ease.model_card import model_card
 from ease.scoring import encode_with, score_tasks, task_options
 from ease.tasks import average_main_scores
 from ease.training.batches import count_rows, open_pairs, prepare_pairs
-from ease.training.files import write_faults_named, write_text_whole
 from ease.training.fingerprint import fingerprint_of
 from ease.training.launching import launch
 from ease.training.loop import train
@@ -145,12 +145,9 @@ def read_table(path: Path) -> Tensor:
 
 def _write_job(job: TrainingJob) -> None:
     """Describe the job in its folder."""
-    try:
-        with write_faults_named(job.folder):
-            job.folder.mkdir(parents=True, exist_ok=True)
-            write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
-    except (FileExistsError, NotADirectoryError) as error:
-        raise EaseError(f"{job.folder} is no training folder, a file is in the way: {error}") from error
+    with write_faults_named(job.folder):
+        job.folder.mkdir(parents=True, exist_ok=True)
+        write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
 
 
 def _check(job: TrainingJob, options: BaseModel) -> None:

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from ease.disk import write_text_whole
 from ease.distributed import average, process_rank
 from ease.errors import EaseError
 from ease.methods import TOTAL
-from ease.training.files import write_text_whole
 from ease.training.options import TrainingOptions
 
 logger = logging.getLogger(__name__)

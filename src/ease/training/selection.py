@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
+from ease.disk import folder_written_whole
 from ease.distributed import process_rank
 from ease.encoder import save_encoder
-from ease.training.files import written_whole
 from ease.training.model import TrainingModel
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
@@ -37,7 +37,7 @@ class BestModel:
         if score is not None and self.score is not None and score <= self.score:
             return
         self.step, self.score = step, score
-        with written_whole(self.path) as aside:
+        with folder_written_whole(self.path) as aside:
             save_encoder(model.encoder, aside)
             save_training_parts(model, aside / "training")
 

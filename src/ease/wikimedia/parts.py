@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
@@ -17,19 +16,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.errors import EaseError
+from ease.disk import flush, write_faults_named
 
 COUNTS_FILE = "counts.json"
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_NOT_WRITABLE = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOTDIR,
-    errno.EEXIST,
-    errno.ENAMETOOLONG,
-    errno.ENOENT,
-}
 _ROWS_PER_GROUP = 50_000
 _CHARACTERS_PER_GROUP = 16_000_000
 
@@ -44,17 +33,15 @@ def whole_folder(final: Path) -> Iterator[Path]:
     temporary: Path | None = None
     lock: int | None = None
     try:
-        with _writing_faults(final.parent):
+        with write_faults_named(final.parent):
             final.parent.mkdir(parents=True, exist_ok=True)
             temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
             lock = os.open(temporary, os.O_RDONLY)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield temporary
-            for file in (*temporary.iterdir(), temporary):
-                _sync(file)
+            flush(temporary)
             if not final.exists():
                 temporary.replace(final)
-                _sync(final.parent)
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -138,29 +125,3 @@ class TableWriter:
             # After a fault, pyarrow would try to write the file's end once more when the writer is collected.
             self._parquet.is_open = False
             self._file.close()
-
-
-@contextmanager
-def _writing_faults(folder: Path) -> Iterator[None]:
-    """Say in words which folder could not be written to, and why."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise EaseError(
-                f"No space left for {folder} ({os.strerror(error.errno)}): free some or choose another "
-                "folder. What was finished is kept, and the next run goes on from there."
-            ) from error
-        if error.errno in _NOT_WRITABLE:
-            raise EaseError(
-                f"Cannot write to {folder} ({error.strerror}): choose a folder that you may write to."
-            ) from error
-        raise
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -170,7 +170,7 @@ def test_a_break_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pytes
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(EaseError, match="cannot be written to .*file"):
+    with pytest.raises(EaseError, match="Cannot write to .*file"):
         write_sample(tmp_path / "file" / "sample", ["en"], SMALL)
 
 

@@ -16,6 +16,7 @@ import babel
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ease.disk import flush, write_faults_named
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES, check_languages
 from ease.wikimedia.sample.dump_files import dump_name, write_dump
@@ -81,7 +82,7 @@ def write_sample(
         logger.info("The sample wiki lies whole in %s", files.folder)
         return files
     sample = prepare_sample(options)
-    try:
+    with write_faults_named(folder):
         aside = folder / f".{files.folder.name}.{os.getpid()}-{uuid4().hex}"
         aside.mkdir(parents=True)
         try:
@@ -89,11 +90,6 @@ def write_sample(
             _put_in_place(aside, files.folder)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise EaseError(
-            f"The sample wiki cannot be written to {folder}: {error.strerror or error}. Give another "
-            "`sample_folder`, or make room and allow writing there."
-        ) from error
     logger.info("Wrote the sample wiki in %d languages to %s", len(languages), files.folder)
     return files
 
@@ -139,8 +135,7 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     }
     manifest = {"languages": list(languages), "options": options.model_dump(), "checksums": checksums}
     (files.folder / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
-    for path in files.folder.rglob("*"):
-        _flush(path)
+    flush(files.folder)
 
 
 def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], schema: pa.Schema) -> None:
@@ -150,15 +145,6 @@ def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], sche
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _flush(path: Path) -> None:
-    """Bring a file or a folder to the disk, so that the rename cannot outrun its content."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_whole(folder: Path) -> bool:
