@@ -22,6 +22,7 @@ def write() -> str:
     return model_card(
         DATA,
         method="ease",
+        summary="It learns.",
         parameters={"method": {"temperature": 0.05}, "training": {"steps": None}},
         scores=[("sts|dev", 71.234)],
         embedding="128 dimensions.",
@@ -43,6 +44,7 @@ def test_facts_of_data_parameters_and_scores_are_told() -> None:
     text = write()
     assert "| Wikipedia (en) | 20260101 |  | CC BY-SA 4.0 and GFDL |" in text
     assert "| Wikidata | 20260105 | 7 | CC0 1.0 |" in text
+    assert "with the method `ease`. It learns." in text
     assert "| `method.temperature` | 0.05 |" in text
     assert "| `training.steps` | None |" in text
     assert "| sts\\|dev | 71.23 |" in text
@@ -50,7 +52,7 @@ def test_facts_of_data_parameters_and_scores_are_told() -> None:
 
 
 def test_what_is_unknown_is_left_out() -> None:
-    text = model_card(ModelCardData(), method="simcse", parameters={})
+    text = model_card(ModelCardData(), method="simcse", summary="", parameters={})
     front = yaml.safe_load(text.split("---")[1])
     assert "language" not in front
     assert "base_model" not in front

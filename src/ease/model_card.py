@@ -11,15 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 WIKIPEDIA_LICENCE = "CC BY-SA 4.0 and GFDL"
 WIKIDATA_LICENCE = "CC0 1.0"
 
-SUMMARIES = {
-    "ease": (
-        "EASE brings a sentence close to the embedding of an entity that it links to and away from other "
-        "entities, hard negatives of the same type among them, and close to its own encoding under another "
-        "dropout mask."
-    ),
-    "simcse": "SimCSE brings a sentence close to its own encoding under another dropout mask.",
-}
-
 
 class DataSource(BaseModel):
     """A body of data that a model was trained on."""
@@ -48,6 +39,7 @@ def model_card(
     data: ModelCardData,
     *,
     method: str,
+    summary: str,
     parameters: Mapping[str, Any],
     scores: Sequence[tuple[str, float]] = (),
     embedding: str = "",
@@ -57,14 +49,14 @@ def model_card(
     Args:
         data: Name, languages, sources, licence.
         method: The training method's name.
+        summary: What the method does, in a sentence.
         parameters: Of method and training; nested ones are shown as dotted names.
         scores: Names and values, in points.
         embedding: One line on dimension and pooling.
     """
     sections = [
         f"# {data.name}",
-        f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. "
-        f"{SUMMARIES.get(method, '')}".strip(),
+        f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. {summary}",
         embedding,
         _section("Use", _usage()),
         _section("Training data", _sources(data)),

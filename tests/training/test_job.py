@@ -62,7 +62,8 @@ def test_a_training_leaves_the_best_model_and_its_parts(make_job: MakeJob, files
     )
     readme = (result.model / "README.md").read_text(encoding="utf-8")
     assert "20260101" in readme
-    assert f"{result.best_score:.2f}" in readme
+    assert f"| development | {result.best_score:.2f} |" in readme
+    assert "| development/sample_graded/en |" in readme
     left = {path.name for path in result.model.parent.iterdir()}
     assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
 

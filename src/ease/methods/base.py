@@ -34,6 +34,9 @@ class TrainingMethod(nn.Module, ABC):
     Options: ClassVar[type[BaseModel]]
     """The method's parameters, a frozen Pydantic model."""
 
+    summary: ClassVar[str]
+    """What the method does, in a sentence for model cards."""
+
     views: int
     """How often a sentence is encoded, each time with its own dropout."""
 

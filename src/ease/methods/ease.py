@@ -52,6 +52,11 @@ class Ease(TrainingMethod):
     """EASE with its entity table and projection, both trained."""
 
     Options = EaseOptions
+    summary = (
+        "EASE brings a sentence close to the embedding of an entity that it links to and away from other "
+        "entities, hard negatives of the same type among them, and close to its own encoding under another "
+        "dropout mask."
+    )
 
     def __init__(self, options: EaseOptions, dimension: int, embeddings: Tensor | None) -> None:
         """Start the table from the embeddings and the projection at random."""

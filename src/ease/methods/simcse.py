@@ -26,6 +26,7 @@ class Simcse(TrainingMethod):
     """SimCSE: nothing is trained beside the encoder."""
 
     Options = SimcseOptions
+    summary = "SimCSE brings a sentence close to its own encoding under another dropout mask."
     views = 2
 
     def __init__(self, options: SimcseOptions) -> None:

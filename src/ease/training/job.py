@@ -193,8 +193,13 @@ def _finish(
         card = model_card(
             job.card,
             method=job.method,
-            parameters={"method": options.model_dump(), "training": job.training.model_dump()},
-            scores=[] if best.score is None else [("development (selects the model)", best.score)],
+            summary=model.method.summary,
+            parameters={
+                "pooling": job.pooling,
+                "method": options.model_dump(),
+                "training": job.training.model_dump(),
+            },
+            scores=_development_scores(history, best.step),
             embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best.step}.",
         )
     best.publish(job.folder / "model", card)
@@ -212,6 +217,12 @@ def _finish(
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
     for prepared in job.folder.glob(PREPARED.format("*")):
         prepared.unlink()
+
+
+def _development_scores(history: list[dict[str, float]], step: int) -> list[tuple[str, float]]:
+    """Return the scores that a model was kept for: each development task's, and their average."""
+    scored = [line for line in history if line["step"] == step and DEVELOPMENT_SCORE in line]
+    return [(name, value) for line in scored for name, value in line.items() if name != "step"]
 
 
 def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
