@@ -63,7 +63,7 @@ mlflow: $(RUN)  ## Compare the runs in a browser
 	$(BIN)/kedro mlflow ui $(ARGS)
 
 clean:  ## Remove caches and reports; .venv, data and models stay
-	rm -rf .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .grimp_cache build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
