@@ -31,23 +31,42 @@ def flush(path: Path) -> None:
 
 
 def write_text_whole(path: Path, text: str) -> None:
-    """Write a text file aside and rename it."""
+    """Write a text file aside and rename it.
+
+    Raises:
+        EaseError: If it cannot be written.
+    """
     aside = path.with_name(f".{path.name}.part")
-    aside.write_text(text, encoding="utf-8")
-    flush(aside)
-    os.replace(aside, path)
+    with write_faults_named(path):
+        aside.write_text(text, encoding="utf-8")
+        flush(aside)
+        os.replace(aside, path)
 
 
 @contextmanager
 def folder_written_whole(folder: Path) -> Iterator[Path]:
-    """Give a folder that gets its final name, and replaces an older one, when all is on disk."""
+    """Give a folder that gets its final name, and replaces an older one, when all is on disk.
+
+    Raises:
+        EaseError: If it cannot be written.
+    """
     aside = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    yield aside
-    flush(aside)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(aside, folder)
+    with write_faults_named(folder):
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        yield aside
+        flush(aside)
+        remove_folder(folder)
+        os.replace(aside, folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder in such a way that a kill leaves nothing of it under its name."""
+    doomed = folder.with_name(f".{folder.name}.removed")
+    shutil.rmtree(doomed, ignore_errors=True)
+    if folder.exists():
+        os.replace(folder, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
 
 
 @contextmanager

@@ -35,8 +35,8 @@ class TableDataset(SavedWhole, FileDataset):
     def save(self, data: ibis.Table | pd.DataFrame) -> None:
         """Compute the table into a file aside and rename it."""
         table = data if isinstance(data, ibis.Table) else ibis.memtable(data)
-        FileDataset.save.__wrapped__(self, table)
-        self._publish()
+        with self._saving():
+            FileDataset.save.__wrapped__(self, table)
 
     def preview(self) -> TablePreview:
         """Return the first rows, as text where a cell is not a number."""
@@ -57,12 +57,11 @@ class PartsDataset(TableDataset):
         """Link the parts into a folder aside and rename it."""
         if not data:
             raise EaseError(f"No part to save as {self._filepath}: at least one is needed, if without rows.")
-        aside = Path(self._get_save_path())
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        for number, part in enumerate(data):
-            _link_or_copy(part, aside / f"{number:06d}.parquet")
-        self._publish()
+        with self._saving() as aside:
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir()
+            for number, part in enumerate(data):
+                _link_or_copy(part, aside / f"{number:06d}.parquet")
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

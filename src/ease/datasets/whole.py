@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,7 +13,7 @@ from kedro.io.core import AbstractVersionedDataset, DatasetError, Version
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
-from ease.disk import flush
+from ease.disk import flush, write_faults_named
 
 
 class SavedWhole:
@@ -27,11 +29,16 @@ class SavedWhole:
         final: PurePosixPath = super()._get_save_path()  # type: ignore[misc]
         return final.with_name(f".{final.name}.part")
 
-    def _publish(self) -> None:
-        """Give what was written aside its final name and pin this version."""
+    @contextmanager
+    def _saving(self) -> Iterator[Path]:
+        """Give the path to write to; what lies there at the end gets its final name, and the version is pinned."""
         aside = Path(self._get_save_path())
-        flush(aside)
-        os.replace(aside, aside.with_name(aside.name.removeprefix(".").removesuffix(".part")))
+        final = aside.with_name(aside.name.removeprefix(".").removesuffix(".part"))
+        with write_faults_named(final):
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            yield aside
+            flush(aside)
+            os.replace(aside, final)
         version = self.resolve_save_version()  # type: ignore[attr-defined]
         if version:
             self._version = Version(version, version)
@@ -42,8 +49,8 @@ class JSONDataset(SavedWhole, KedroJSONDataset):
 
     def save(self, data: Any) -> None:
         """Write `data` aside and rename it."""
-        KedroJSONDataset.save.__wrapped__(self, data)
-        self._publish()
+        with self._saving():
+            KedroJSONDataset.save.__wrapped__(self, data)
 
 
 class FigureDataset(SavedWhole, KedroPlotlyDataset):
@@ -51,8 +58,8 @@ class FigureDataset(SavedWhole, KedroPlotlyDataset):
 
     def save(self, data: Any) -> None:
         """Write the figure aside and rename it."""
-        KedroPlotlyDataset.save.__wrapped__(self, data)
-        self._publish()
+        with self._saving():
+            KedroPlotlyDataset.save.__wrapped__(self, data)
 
 
 class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Path]):
@@ -74,10 +81,8 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Path]):
 
     def save(self, data: Path) -> None:
         """Move `data` aside and rename it."""
-        aside = Path(self._get_save_path())
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(data, aside)
-        self._publish()
+        with self._saving() as aside:
+            shutil.move(data, aside)
 
     def _exists(self) -> bool:
         return Path(self._get_load_path()).exists()

@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ease.errors import EaseError
 from ease.pipeline_registry import register_pipelines
+from ease.pipelines.engine import ENGINES, check_engine
 
 _MENDABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException)
 
@@ -29,7 +30,9 @@ class ConciseErrors:
     def after_context_created(self, context: KedroContext) -> None:
         """Take over the display of uncaught exceptions, then check the names given by `--params`."""
         sys.excepthook = show_exception
-        refuse_unknown_parameters(context.config_loader.runtime_params or {})
+        given = context.config_loader.runtime_params or {}
+        refuse_unknown_parameters(given)
+        check_engine(given.get("engine", ENGINES[0]))
 
 
 def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -38,7 +38,8 @@ def whole_folder(final: Path) -> Iterator[Path]:
             temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
             lock = os.open(temporary, os.O_RDONLY)
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield temporary
+        yield temporary
+        with write_faults_named(final.parent):
             flush(temporary)
             if not final.exists():
                 temporary.replace(final)
@@ -64,9 +65,10 @@ def remove_leftovers(folder: Path) -> None:
 
 def write_counts(folder: Path, counts: dict[str, Any]) -> None:
     """Write what a part's making counted."""
-    (folder / COUNTS_FILE).write_bytes(
-        orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
-    )
+    with write_faults_named(folder):
+        (folder / COUNTS_FILE).write_bytes(
+            orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+        )
 
 
 def read_counts(folder: Path) -> dict[str, Any]:
@@ -78,6 +80,7 @@ class TableWriter:
     """Writes rows to a Parquet file in groups of bounded size."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
         self._schema = schema
         self._rows: list[tuple[Any, ...]] = []
         self._characters = 0
@@ -99,7 +102,8 @@ class TableWriter:
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
         """Add rows that are already columns."""
         if table.num_rows:
-            self._parquet.write(table)
+            with write_faults_named(self._path):
+                self._parquet.write(table)
 
     def _flush(self) -> None:
         columns = zip(*self._rows, strict=True)
@@ -120,7 +124,9 @@ class TableWriter:
             if kind is None:
                 if self._rows:
                     self._flush()
-                self._parquet.close()
+                with write_faults_named(self._path):
+                    self._parquet.close()
+                    self._file.flush()
         finally:
             # After a fault, pyarrow would try to write the file's end once more when the writer is collected.
             self._parquet.is_open = False

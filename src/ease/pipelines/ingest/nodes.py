@@ -14,14 +14,12 @@ from pydantic import Field
 
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
-from ease.errors import EaseError
+from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
 from ease.tables import format_table
 from ease.wikimedia.dumps import DumpFile, find_dumps
-from ease.wikimedia.ingestion import IngestOptions as ParsingOptions
-from ease.wikimedia.ingestion import ingest_wikipedia
-from ease.wikimedia.mapping import MapShards, spark_map
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from ease.wikimedia.wikidata import ingest_wikidata
 from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
 
@@ -30,14 +28,14 @@ logger = logging.getLogger(__name__)
 Dumps = dict[str, Any]
 
 
-class IngestOptions(ParsingOptions):
+class CachedIngestOptions(IngestOptions):
     """How dumps are read, and where their parts are kept."""
 
     parts: Path = Field(description="folder of the parsed parts, kept from run to run outside the versions")
 
 
 def parse_wikipedia(
-    dumps: Dumps, options: IngestOptions, engine: str
+    dumps: Dumps, options: CachedIngestOptions, engine: str
 ) -> tuple[list[Path], list[Path], dict[str, Any]]:
     """Parse the dumps into parts of `sentences` and `redirects`, and count what became of the pages."""
     parts = ingest_wikipedia(listed_dumps(dumps), options, options.parts, shard_map(engine))
@@ -51,19 +49,8 @@ def listed_dumps(dumps: Dumps) -> list[DumpFile]:
     ]
 
 
-def shard_map(engine: str) -> MapShards | None:
-    """Return where shards are parsed: on the engine's cluster, or None for processes of this machine."""
-    if engine == "duckdb":
-        return None
-    if engine == "spark":
-        from pyspark.sql import SparkSession
-
-        return spark_map(SparkSession.builder.getOrCreate().sparkContext)
-    raise EaseError(f"Unknown `engine` {engine!r}: choose duckdb or spark.")
-
-
 def read_wikidata(
-    dumps: Dumps, options: IngestOptions, setting: Setting
+    dumps: Dumps, options: CachedIngestOptions, setting: Setting
 ) -> tuple[list[Path], list[Path], dict[str, Any]]:
     """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty."""
     if dumps["wikidata"]:
