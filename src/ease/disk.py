@@ -1,8 +1,9 @@
-"""Writing to disk: files and folders that appear whole or not at all, and faults told in words."""
+"""Files and folders on disk: hashed, written whole or not at all, with faults told in words."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -28,6 +29,16 @@ def flush(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def hash_contents(path: Path) -> str:
+    """SHA-256 of a file, or of a folder's files with their names."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    listed = [f"{file.relative_to(path).as_posix()} {hash_contents(file)}" for file in files]
+    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
 def write_text_whole(path: Path, text: str) -> None:

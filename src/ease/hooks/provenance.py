@@ -118,8 +118,9 @@ def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
 
 @cache
 def code_version() -> str:
-    """Return the package's version and a digest of its sources."""
+    """Return the package's version and a digest of its sources, the sample's sentences among them."""
     digest = hashlib.sha256()
-    for source in sorted(Path(ease.__file__).parent.rglob("*.py")):
+    package = Path(ease.__file__).parent
+    for source in sorted(file for ending in ("py", "yml") for file in package.rglob(f"*.{ending}")):
         digest.update(source.read_bytes())
     return f"{ease.__version__}+{digest.hexdigest()[:12]}"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.disk import write_faults_named
 from ease.errors import EaseError
 from ease.losses import NO_ENTITY
 from ease.methods import Entities
@@ -67,9 +68,8 @@ def prepare_pairs(
     rows_of = None if vocabulary is None else _read_vocabulary(vocabulary)
     aside = target.with_name(f".{target.name}.part")
     layout = pair_type(max_tokens)
-    with aside.open("wb") as empty:
-        # A full disk is an error here, and a crash when it shows in the middle of a memory map.
-        os.posix_fallocate(empty.fileno(), 0, len(places) * layout.itemsize)
+    with write_faults_named(target), aside.open("wb") as empty:
+        _reserve(empty.fileno(), len(places) * layout.itemsize)
     stored = np.memmap(aside, layout, mode="r+")
     start = 0
     columns = ["sentence"] + ([] if rows_of is None else ["entity", "hard_negative"])
@@ -79,6 +79,14 @@ def prepare_pairs(
         start += batch.num_rows
     stored.flush()
     os.replace(aside, target)
+
+
+def _reserve(file: int, size: int) -> None:
+    """Give a file its size: a full disk is an error here, and a crash when it shows inside a memory map."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:  # macOS
+        os.truncate(file, size)
 
 
 def count_rows(table: Path) -> int:

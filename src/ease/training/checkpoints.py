@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor
 
-from ease.disk import folder_written_whole
+from ease.disk import folder_written_whole, remove_folder
 from ease.distributed import gather, process_count, process_rank
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
@@ -42,18 +41,18 @@ class Checkpoints:
             (aside / "state.json").write_text(text, encoding="utf-8")
         for older in self._found():
             if older.name != f"step-{step:08d}":
-                shutil.rmtree(older, ignore_errors=True)
+                remove_folder(older)
 
     def latest(self) -> dict[str, Any] | None:
         """State of the last whole checkpoint of this very training, with its `step`, or null."""
         found = self._found()
-        if not found:
-            return None
-        state: dict[str, Any] = json.loads((found[-1] / "state.json").read_text(encoding="utf-8"))
-        if state["fingerprint"] != self._fingerprint:
-            logger.info("%s is of a training with other data or options: starting anew", found[-1])
-            return None
-        return state
+        for folder in reversed(found):
+            state: dict[str, Any] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+            if state["fingerprint"] == self._fingerprint:
+                return state
+        if found:
+            logger.warning("%s is of a training with other data, options or code: starting anew", found[-1])
+        return None
 
     def restore(self, state: dict[str, Any], model: TrainingModel, optimizers: Optimizers) -> None:
         """Put a checkpoint's tensors and this process's random state in place."""
@@ -65,10 +64,6 @@ class Checkpoints:
         device = next(model.parameters()).device
         if device.type == "cuda":
             torch.cuda.set_rng_state(random_states["cuda"][process_rank()].clone(), device)
-
-    def clear(self) -> None:
-        """Remove all checkpoints."""
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _found(self) -> list[Path]:
         return sorted(self._folder.glob("step-*"))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import ease
+from ease.disk import hash_contents
 from ease.training.options import TrainingJob
 
 WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}
@@ -14,36 +17,43 @@ WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}
 
 
 def fingerprint_of(job: TrainingJob, processes: int) -> str:
-    """Hash a job by the contents of its files, not their paths: a rerun may keep the same table elsewhere."""
+    """Hash a job by the contents of its files, not their paths: a rerun may keep the same table elsewhere.
+
+    Args:
+        job: What is trained.
+        processes: How many share each batch; a checkpoint holds the random state of each.
+    """
     described: dict[str, Any] = {
-        "pairs": job.pairs,
-        "encoder": job.encoder,
-        "vocabulary": job.vocabulary,
-        "table": job.table,
+        "code": _code(),
+        "pairs": _contents(job.pairs),
+        "encoder": _contents(job.encoder),
+        "vocabulary": _contents(job.vocabulary),
+        "table": _contents(job.table),
         "pooling": job.pooling,
         "method": job.method,
         "method_options": job.method_options,
-        "development": job.development,
+        "development": {
+            name: {**options, "path": _contents(options.get("path"))}
+            for name, options in job.development.items()
+        },
         "training": job.training.model_dump(exclude=WITHOUT_EFFECT),
         "processes": processes,
     }
-    text = json.dumps(_with_contents(described), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def _with_contents(value: Any) -> Any:
-    """Put the hash of a file or folder in the place of its path."""
-    if isinstance(value, dict):
-        return {name: _with_contents(part) for name, part in value.items()}
-    if isinstance(value, str | Path) and str(value) and Path(value).exists():
-        return _hash_path(Path(value))
-    return value
+def _contents(path: str | Path | None) -> str | None:
+    """Hash a file or a folder; the name of an encoder on the hub stays as it is."""
+    if path is None or not Path(path).exists():
+        return path if path is None else str(path)
+    return hash_contents(Path(path))
 
 
-def _hash_path(path: Path) -> str:
-    if path.is_file():
-        with path.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    listed = [f"{file.relative_to(path)} {_hash_path(file)}" for file in files]
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
+@cache
+def _code() -> str:
+    """Hash the modules that decide on the course of a training."""
+    package = Path(ease.__file__).parent
+    modules = sorted(
+        module for folder in (".", "training", "methods") for module in (package / folder).glob("*.py")
+    )
+    return hashlib.sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()

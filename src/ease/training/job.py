@@ -27,15 +27,15 @@ from ease.methods import get_method, method_options
 from ease.model_card import model_card
 from ease.scoring import encode_with, score_tasks, task_options
 from ease.tasks import average_main_scores
+from ease.training.accelerator import accelerated
 from ease.training.batches import count_rows, open_pairs, prepare_pairs
 from ease.training.fingerprint import fingerprint_of
 from ease.training.launching import launch
 from ease.training.loop import train
 from ease.training.model import TrainingModel
-from ease.training.options import TrainingJob, TrainingResult
+from ease.training.options import TrainingJob, TrainingResult, check_share
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
-from ease.training.setting import accelerated
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +55,9 @@ def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
         EaseError: For faults in the job or its files.
     """
     options = method_options(job.method, job.method_options)
-    _check(job, options)
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
+    _check(job, options, processes)
     if not launched:
         _write_job(job)
     fingerprint = fingerprint_of(job, processes)
@@ -68,7 +68,7 @@ def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
     if processes > 1 and not launched:
         launch(job.folder, processes, report)
     else:
-        with _lock(job.folder), accelerated(job.training) as accelerator, write_faults_named(job.folder):
+        with _lock(job.folder), accelerated(job.training) as accelerator:
             _run(job, options, accelerator, fingerprint, report)
     result = _read_result(job.folder, fingerprint)
     if result is None:
@@ -150,7 +150,8 @@ def _write_job(job: TrainingJob) -> None:
         write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
 
 
-def _check(job: TrainingJob, options: BaseModel) -> None:
+def _check(job: TrainingJob, options: BaseModel, processes: int) -> None:
+    check_share(job.training.batch_size, processes)
     if get_method(job.method).needs_entities(options) and (job.vocabulary is None or job.table is None):
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
 

@@ -125,11 +125,13 @@ def _raise_for(workers: list[subprocess.Popen[bytes]], stop: StopRequest, folder
         return
     failure = failure_file(folder)
     message = failure.read_text(encoding="utf-8").strip() if failure.exists() else ""
-    if INTERRUPTED in statuses and stop:
+    if INTERRUPTED in statuses and message.startswith("{"):
         state = json.loads(message)
         raise TrainingInterrupted(state["step"], state["steps"], folder, stop.signal_number)
+    # Asked to stop before they had begun, or given too little time, processes leave no message.
+    ended = "was stopped" if stop else f"ended with status {next(filter(None, statuses))}"
     raise EaseError(
         message
-        or f"A training process ended with status {next(filter(None, statuses))}; its messages are above. "
+        or f"A training process {ended}; its messages are above. "
         f"The same command goes on from the last checkpoint in {folder / 'checkpoints'}, if there is one."
     )

@@ -72,9 +72,9 @@ def train(
             optimizers.step()
             progress.add(step, terms, {"learning_rate": rate})
             last = step == steps
-            stopping = not last and _agree_to_stop(stop, step)
             if last or (evaluate is not None and step % options.evaluate_every == 0):
                 _select(step, model, best, progress, evaluate)
+            stopping = _agree_to_stop(stop, step, last)
             if stopping or (not last and step % options.checkpoint_every == 0):
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
@@ -129,11 +129,11 @@ def _batches(
         yield move_batch(batch, device)
 
 
-def _agree_to_stop(stop: StopRequest, step: int) -> bool:
+def _agree_to_stop(stop: StopRequest, step: int, last: bool) -> bool:
     """Tell whether any process has been asked to stop; all of them ask at the same steps."""
     if process_count() == 1:
         return bool(stop)
-    if step % STOP_CHECKS:
+    if step % STOP_CHECKS and not last:
         return False
     device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
     asked = average(torch.tensor(float(bool(stop)), device=device))

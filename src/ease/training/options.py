@@ -12,6 +12,14 @@ from ease.errors import EaseError
 from ease.model_card import ModelCardData
 
 
+def check_share(batch_size: int, processes: int) -> None:
+    """Refuse a batch that the processes cannot share equally."""
+    if batch_size % processes:
+        raise EaseError(
+            f"`batch_size` {batch_size} cannot be shared by {processes} `processes`: make it a multiple."
+        )
+
+
 class TrainingOptions(BaseModel):
     """Parameters of the training loop, the same for every method."""
 
@@ -52,11 +60,7 @@ class TrainingOptions(BaseModel):
 
     @model_validator(mode="after")
     def _divide_batch(self) -> TrainingOptions:
-        if self.batch_size % self.processes:
-            raise EaseError(
-                f"`batch_size` {self.batch_size} cannot be shared by {self.processes} `processes`: make it "
-                "a multiple."
-            )
+        check_share(self.batch_size, self.processes)
         return self
 
 

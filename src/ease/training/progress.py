@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from ease.disk import write_text_whole
+from ease.disk import write_faults_named, write_text_whole
 from ease.distributed import average, process_rank
 from ease.errors import EaseError
 from ease.methods import TOTAL
@@ -49,7 +49,8 @@ class Progress:
         """Begin after a step: with an empty file, or as a checkpoint left it."""
         if state is not None:
             self._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
-            self._window, self.seconds = state["window"], state["seconds"]
+            self._window, self._window_seconds = state["window"], state["window_seconds"]
+            self.seconds = state["seconds"]
         if process_rank():
             return
         kept = [line for line in read_metrics(self._file) if line["step"] <= step] if state else []
@@ -86,10 +87,15 @@ class Progress:
             self._report_window(step, values)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the sums of a window cut in two."""
+        """What a checkpoint keeps: the sums of a window cut in two, over all processes."""
         self.pause()
-        sums = {name: float(value) for name, value in self._sums.items()}
-        return {"sums": sums, "window": self._window, "seconds": self.seconds}
+        sums = {name: float(average(value.clone())) for name, value in sorted(self._sums.items())}
+        return {
+            "sums": sums,
+            "window": self._window,
+            "window_seconds": self._window_seconds,
+            "seconds": self.seconds,
+        }
 
     def pause(self) -> None:
         """Stop counting time, before an evaluation or a checkpoint."""
@@ -106,7 +112,7 @@ class Progress:
         """Report values, and add them to the file."""
         if process_rank():
             return
-        with self._file.open("a", encoding="utf-8") as lines:
+        with write_faults_named(self._file), self._file.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps({"step": step, **values}) + "\n")
         if self._report is not None:
             self._report(step, values)
@@ -127,6 +133,7 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
         self.publish(step, {**means, **values, "pairs_per_second": rate})
+        self.resume()
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

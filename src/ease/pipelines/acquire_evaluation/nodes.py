@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
+from ease.disk import hash_contents
 from ease.errors import EaseError
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.setting import Setting
@@ -33,17 +33,8 @@ def locate_evaluation_sets(
         path = _locate(str(tasks[name]["path"]), options)
         if not path.exists():
             raise EaseError(f"{path}: no such file or folder; set `tasks.{name}.path` to the evaluation set.")
-        located[name] = {"path": str(path), "sha256": _checksum(path)}
+        located[name] = {"path": str(path), "sha256": hash_contents(path)}
     return located
-
-
-def _checksum(path: Path) -> str:
-    """Digest a file, or all files of a folder."""
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if file.is_file():
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def _locate(address: str, options: AcquireOptions) -> Path:

@@ -16,7 +16,7 @@ import babel
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.disk import flush, write_faults_named
+from ease.disk import flush, hash_contents, write_faults_named
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES, check_languages
 from ease.wikimedia.sample.dump_files import dump_name, write_dump
@@ -129,7 +129,7 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
     _write_table(files.graded, graded, _GRADED)
     checksums = {
-        path.relative_to(files.folder).as_posix(): _checksum(path)
+        path.relative_to(files.folder).as_posix(): hash_contents(path)
         for path in sorted(files.folder.rglob("*"))
         if path.is_file()
     }
@@ -142,16 +142,11 @@ def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], sche
     pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], schema=schema), path)
 
 
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _is_whole(folder: Path) -> bool:
     """Whether a sample lies there with all of its files as they were written."""
     try:
         checksums = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["checksums"]
-        return all(_checksum(folder / name) == checksum for name, checksum in checksums.items())
+        return all(hash_contents(folder / name) == checksum for name, checksum in checksums.items())
     except (OSError, ValueError, KeyError):
         return False
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 
 import torch
 import torch.utils.deterministic as torch_deterministic
-from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate import Accelerator, DistributedDataParallelKwargs, InitProcessGroupKwargs
 from accelerate.state import AcceleratorState, GradientState
 
 from ease.training.options import TrainingOptions
@@ -17,12 +18,19 @@ CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 """Environment variable without which matrix products on a GPU may differ from run to run."""
 
 
+PATIENCE = timedelta(hours=6)
+"""How long processes wait for the first one, which prepares the pairs, evaluates and writes checkpoints alone."""
+
+
 @contextlib.contextmanager
 def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     """Set up what a training runs on, repeatable by its seed, and put everything back afterwards."""
     on_gpu = options.device == "auto" and torch.cuda.is_available()
+    if on_gpu:
+        # Before anything else touches a GPU: every process would open the first one.
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", torch.cuda.current_device())))
     half = options.precision == "bf16" or (
-        options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported()
+        options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
     devices = [torch.cuda.current_device()] if on_gpu else []
     with _deterministic(), _threads(options.threads), torch.random.fork_rng(devices=devices):
@@ -31,7 +39,10 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
                 cpu=options.device == "cpu",
                 mixed_precision="bf16" if half else "no",
                 # A loaded BERT has a pooler that sentence embeddings do not use.
-                kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
+                kwargs_handlers=[
+                    DistributedDataParallelKwargs(find_unused_parameters=True),
+                    InitProcessGroupKwargs(timeout=PATIENCE),
+                ],
             )
         finally:
             # accelerate remembers device and precision for the whole process, and refuses another training's.
