@@ -12,7 +12,7 @@ DATA = ModelCardData(
     languages=("en", "ja"),
     sources=(
         DataSource(name="Wikipedia (en)", date="20260101"),
-        DataSource(name="Wikidata", date="20260105", licence=WIKIDATA_LICENCE, version="7"),
+        DataSource(name="Wikidata", date="20260105", licence=WIKIDATA_LICENCE),
     ),
     base_model="bert-base-multilingual-cased",
 )
@@ -33,7 +33,7 @@ def test_the_front_matter_is_the_hubs() -> None:
     card = ModelCard(write())
     fields = card.data.to_dict()
     assert fields["language"] == ["en", "ja"]
-    assert fields["license"] == "apache-2.0"
+    assert fields["license"] == "cc-by-sa-4.0"
     assert fields["library_name"] == "sentence-transformers"
     assert fields["pipeline_tag"] == "sentence-similarity"
     assert fields["base_model"] == "bert-base-multilingual-cased"
@@ -42,8 +42,8 @@ def test_the_front_matter_is_the_hubs() -> None:
 
 def test_facts_of_data_parameters_and_scores_are_told() -> None:
     text = write()
-    assert "| Wikipedia (en) | 20260101 |  | CC BY-SA 4.0 and GFDL |" in text
-    assert "| Wikidata | 20260105 | 7 | CC0 1.0 |" in text
+    assert "| Wikipedia (en) | 20260101 | CC BY-SA 4.0 (until June 2023: 3.0) and GFDL |" in text
+    assert "| Wikidata | 20260105 | CC0 1.0 |" in text
     assert "with the method `ease`. It learns." in text
     assert "| `method.temperature` | 0.05 |" in text
     assert "| `training.steps` | None |" in text

@@ -8,8 +8,11 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-WIKIPEDIA_LICENCE = "CC BY-SA 4.0 and GFDL"
+from ease.nested import dotted
+
+WIKIPEDIA_LICENCE = "CC BY-SA 4.0 (until June 2023: 3.0) and GFDL"
 WIKIDATA_LICENCE = "CC0 1.0"
+SAMPLE_LICENCE = "Apache-2.0; names and facts of CLDR: Unicode License v3"
 
 
 class DataSource(BaseModel):
@@ -20,7 +23,6 @@ class DataSource(BaseModel):
     name: str = Field(description="as the card calls it, such as `Wikipedia (en)`")
     date: str | None = Field(None, description="of the dump: YYYYMMDD")
     licence: str = Field(WIKIPEDIA_LICENCE, description="under which it was published")
-    version: str | None = Field(None, description="of the dataset derived from it")
 
 
 class ModelCardData(BaseModel):
@@ -32,7 +34,7 @@ class ModelCardData(BaseModel):
     languages: tuple[str, ...] = Field((), description="codes of the languages trained on")
     sources: tuple[DataSource, ...] = Field((), description="data trained on, for attribution")
     base_model: str | None = Field(None, description="hub name of the encoder it started from")
-    licence: str = Field("apache-2.0", description="of the model, as a hub identifier")
+    licence: str = Field("cc-by-sa-4.0", description="of the model, as a hub identifier")
 
 
 def model_card(
@@ -64,7 +66,10 @@ def model_card(
         _section("Scores", _table(("score", "points"), [(name, f"{value:.2f}") for name, value in scores])),
         _section(
             "Parameters",
-            _table(("parameter", "value"), [(f"`{name}`", str(value)) for name, value in _flat(parameters)]),
+            _table(
+                ("parameter", "value"),
+                [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()],
+            ),
         ),
     ]
     return (
@@ -101,8 +106,8 @@ def _usage() -> str:
 
 
 def _sources(data: ModelCardData) -> str:
-    rows = [(source.name, source.date or "", source.version or "", source.licence) for source in data.sources]
-    return _table(("data", "dump date", "version", "licence"), rows)
+    rows = [(source.name, source.date or "", source.licence) for source in data.sources]
+    return _table(("data", "dump date", "licence"), rows)
 
 
 def _section(title: str, body: str) -> str:
@@ -115,14 +120,3 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         return ""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def _flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Nested parameters as dotted names."""
-    rows: list[tuple[str, Any]] = []
-    for name, value in parameters.items():
-        if isinstance(value, Mapping):
-            rows += _flat(value, f"{prefix}{name}.")
-        else:
-            rows.append((f"{prefix}{name}", value))
-    return rows

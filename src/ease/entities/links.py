@@ -58,8 +58,19 @@ def resolve_links(
     titled = titled.filter(titled.title.notnull() & (titled.title != titled.page_title)).drop("page_title")
     if sitelinks is None:
         return titled.mutate(entity=-hash_title(titled.title))
-    items = sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())
-    return titled.inner_join(items, ["language", "title"]).select(*titled.columns, "entity")
+    return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*titled.columns, "entity")
+
+
+def page_subjects(sentences: ir.Table, sitelinks: ir.Table) -> ir.Table:
+    """The entity that each page is about: language, page_id, entity; pages without a Wikidata item are left out."""
+    pages = sentences.filter(sentences.sentence_index == 0)
+    pages = pages.select("language", "page_id", title=pages.page_title)
+    return pages.inner_join(_items(sitelinks), ["language", "title"]).select("language", "page_id", "entity")
+
+
+def _items(sitelinks: ir.Table) -> ir.Table:
+    """The item of each title: language, title, entity."""
+    return sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())
 
 
 def follow_redirects(redirects: ir.Table) -> ir.Table:

@@ -1,4 +1,4 @@
-"""Hard negatives: to each pair an entity of the same type that its page never links to."""
+"""Hard negatives: to each pair an entity of the same type that does not appear on its page."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class HardNegativeOptions(BaseModel):
 
 def mine_hard_negatives(
     pairs: ir.Table,
-    links: ir.Table,
+    appearing: ir.Table,
     entity_types: ir.Table | None,
     vocabulary: ir.Table,
     options: HardNegativeOptions,
 ) -> ir.Table:
-    """Add to each pair a random entity of the same type that its page does not link to.
+    """Add to each pair a random entity of the same type that does not appear on its page (section 3.2).
 
     It is one of the vocabulary, other than the pair's own. The types of a pair's entity that have another
     member are put into a random order; the first in which an entity is found gives it, all admissible ones
@@ -54,7 +54,8 @@ def mine_hard_negatives(
     numbered within their type and drawn by number, so no pair is joined with all members of a broad type.
 
     Args:
-        links: A row for each link, as `resolve_links` gives them: what a page links to.
+        appearing: Entities (language, page_id, entity) that no pair of that page may have as a negative: what its
+            prose links to, and the page's own subject.
         entity_types: None where there is no Wikidata dump; every pair then is kept without.
 
     Returns:
@@ -64,11 +65,11 @@ def mine_hard_negatives(
         logger.warning("Hard negatives are off: without a Wikidata dump the types of entities are not known.")
         return pairs.mutate(hard_negative=ibis.null("int64")).order_by("pair_id")
     members = _number_members(entity_types, vocabulary)
-    linked = links.select("language", "page_id", "entity")
+    appearing = appearing.select("language", "page_id", "entity")
     ranked = _rank_types(pairs, members, options.seed)
-    first = _pick_first(_admissible(_first_draws(ranked, options.seed), members, linked))
+    first = _pick_first(_admissible(_first_draws(ranked, options.seed), members, appearing))
     rest = ranked.anti_join(first, "pair_id")
-    later = _pick_first(_admissible(_later_draws(rest, options), members, linked))
+    later = _pick_first(_admissible(_later_draws(rest, options), members, appearing))
     found = first.union(later)
     mined = (
         pairs.left_join(found, "pair_id") if options.without == "keep" else pairs.inner_join(found, "pair_id")
@@ -137,19 +138,19 @@ def _later_draws(ranked: ir.Table, options: HardNegativeOptions) -> ir.Table:
     )
 
 
-def _admissible(drawn: ir.Table, members: ir.Table, linked: ir.Table) -> ir.Table:
-    """The members drawn that are neither the pair's entity nor linked on its page."""
+def _admissible(drawn: ir.Table, members: ir.Table, appearing: ir.Table) -> ir.Table:
+    """The members drawn that are neither the pair's entity nor appear on its page."""
     candidates = drawn.inner_join(
         members.select("type", "position", candidate="entity"), ["type", "position"]
     )
     candidates = candidates.filter(candidates.candidate != candidates.entity)
     candidates = candidates.select("pair_id", "language", "page_id", "type_rank", "turn", "candidate")
     return candidates.anti_join(
-        linked,
+        appearing,
         [
-            candidates.language == linked.language,
-            candidates.page_id == linked.page_id,
-            candidates.candidate == linked.entity,
+            candidates.language == appearing.language,
+            candidates.page_id == appearing.page_id,
+            candidates.candidate == appearing.entity,
         ],
     )
 

@@ -17,6 +17,7 @@ from kedro.validation.exceptions import ParameterValidationError
 from omegaconf.errors import OmegaConfBaseException
 
 from ease.errors import EaseError
+from ease.nested import dotted
 from ease.pipeline_registry import register_pipelines
 from ease.pipelines.engine import ENGINES, check_engine
 
@@ -62,16 +63,8 @@ def refuse_unknown_parameters(given: dict[str, Any]) -> None:
     """
     inputs = {name for pipeline in register_pipelines().values() for name in pipeline.inputs()}
     read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
-    for name in _dotted(given):
+    for name in dotted(given):
         if not any(f"{name}.".startswith(f"{known}.") for known in read):
             near = get_close_matches(name, sorted(read), n=3, cutoff=0.4)
             hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(read))}."
             raise EaseError(f"No pipeline reads the parameter `{name}` given by --params: {hint}")
-
-
-def _dotted(given: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    for name, value in given.items():
-        if isinstance(value, dict):
-            yield from _dotted(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}"

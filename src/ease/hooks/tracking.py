@@ -8,11 +8,16 @@ import mlflow
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
 from kedro.pipeline.node import Node
+from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
+from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 from pydantic import BaseModel
 
 from ease.hooks.provenance import code_version, input_versions
-from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, run_of
+from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options
+
+CODE = "code"
+"""The parameter that holds the version of the code."""
 
 
 class Tracking:
@@ -27,14 +32,19 @@ class Tracking:
                     mlflow.log_params(flatten_options(value, name.removeprefix("params:")))
 
     @hook_impl
-    def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
-        """Log the versions of the data that a training was given into that training's own run."""
-        if TRAINING_TAG not in node.tags:
+    def after_node_run(self, node: Node, catalog: DataCatalog) -> None:
+        """Log the versions of the data that a node's trainings were given into their own runs."""
+        parent = mlflow.active_run()
+        if TRAINING_TAG not in node.tags or parent is None:
             return
-        encoder = next(value for name, value in outputs.items() if name.endswith(".encoder"))
-        run_id = run_of(encoder)
-        if run_id is None:
-            raise RuntimeError(f"{encoder} does not name the MLflow run that trained it.")
         versions = {f"data.{name}": version for name, version in input_versions(node, catalog).items()}
-        for name, value in {"code": code_version(), **versions}.items():
-            MlflowClient().log_param(run_id, name, value)
+        for run in nested_runs(parent):
+            if CODE not in run.data.params:
+                for name, value in {CODE: code_version(), **versions}.items():
+                    MlflowClient().log_param(run.info.run_id, name, value)
+
+
+def nested_runs(parent: Run) -> list[Run]:
+    """Return the runs that were opened inside a run."""
+    inside = f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.info.run_id}'"
+    return list(MlflowClient().search_runs([parent.info.experiment_id], inside))

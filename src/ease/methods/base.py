@@ -9,8 +9,9 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from ease.distributed import process_rank
+from ease.distributed import gather_with_gradient, process_rank
 from ease.entity_table import EntityTable
+from ease.losses import self_supervised_loss
 
 TOTAL = "loss"
 """The key of the term that is minimised."""
@@ -72,6 +73,19 @@ class TrainingMethod(nn.Module, ABC):
         Returns:
             Scalars by name, the minimised one as `TOTAL`.
         """
+
+
+def self_supervised_term(sentences: Tensor, temperature: float, gathered: bool) -> Tensor:
+    """Compute equation 3 over a batch, or over those of all processes.
+
+    Args:
+        sentences: (2, n, dimension), two views.
+        temperature: τ.
+        gathered: Take the second views of all processes as candidates.
+    """
+    first, second = sentences[0], sentences[1]
+    own = own_rows(len(first), first.device, gathered)
+    return self_supervised_loss(first, gather_with_gradient(second) if gathered else second, temperature, own)
 
 
 def own_rows(count: int, device: torch.device, gathered: bool) -> Tensor:

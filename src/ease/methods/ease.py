@@ -8,11 +8,11 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 
-from ease.distributed import gather, gather_with_gradient
+from ease.distributed import gather
 from ease.entity_table import EntityTable
 from ease.errors import EaseError
-from ease.losses import entity_loss, excluded_candidates, self_supervised_loss
-from ease.methods.base import TOTAL, Entities, TrainingMethod, own_rows
+from ease.losses import entity_loss, excluded_candidates
+from ease.methods.base import TOTAL, Entities, TrainingMethod, own_rows, self_supervised_term
 
 
 class EaseOptions(BaseModel):
@@ -85,21 +85,14 @@ class Ease(TrainingMethod):
         """Compute equation 4 and its terms."""
         terms: dict[str, Tensor] = {}
         if self.options.self_supervised:
-            second = sentences[1]
-            if self.options.gather_negatives:
-                second = gather_with_gradient(second)
-            own = self._own(sentences)
-            terms["self_loss"] = self_supervised_loss(
-                sentences[0], second, self.options.self_temperature, own
+            terms["self_loss"] = self_supervised_term(
+                sentences, self.options.self_temperature, self.options.gather_negatives
             )
         if self.table is not None and entities is not None:
             terms["entity_loss"] = self._entity_loss(sentences[0], entities)
         weights = {"entity_loss": self.options.entity_weight, "self_loss": 1.0}
         total = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
         return {TOTAL: total, **terms}
-
-    def _own(self, sentences: Tensor) -> Tensor:
-        return own_rows(sentences.shape[-2], sentences.device, self.options.gather_negatives)
 
     def _entity_loss(self, sentences: Tensor, entities: Entities) -> Tensor:
         """Equation 1 or 2: (n, dimension) -> ()."""
@@ -109,7 +102,7 @@ class Ease(TrainingMethod):
             # The table and W are on every process: gathering the ids is enough, and exact.
             positives = gather(positives)
             negatives = None if negatives is None else gather(negatives)
-        own = self._own(sentences)
+        own = own_rows(len(sentences), sentences.device, self.options.gather_negatives)
         excluded = excluded_candidates(
             positives, negatives, own=own, mask_same_entity=self.options.mask_same_entity
         )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-from ease.distributed import gather_with_gradient
 from ease.errors import EaseError
-from ease.losses import self_supervised_loss
-from ease.methods.base import TOTAL, Entities, TrainingMethod, own_rows
+from ease.methods.base import TOTAL, Entities, TrainingMethod, self_supervised_term
 
 
 class SimcseOptions(BaseModel):
@@ -48,8 +46,5 @@ class Simcse(TrainingMethod):
 
     def forward(self, sentences: Tensor, entities: Entities | None) -> dict[str, Tensor]:
         """Compute equation 3."""
-        first, second = sentences[0], sentences[1]
-        if self.options.gather_negatives:
-            second = gather_with_gradient(second)
-        own = own_rows(len(first), first.device, self.options.gather_negatives)
-        return {TOTAL: self_supervised_loss(first, second, self.options.self_temperature, own)}
+        loss = self_supervised_term(sentences, self.options.self_temperature, self.options.gather_negatives)
+        return {TOTAL: loss, "self_loss": loss}

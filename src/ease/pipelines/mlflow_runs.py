@@ -3,47 +3,75 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mlflow
 from mlflow.entities import Metric
+from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 from pydantic import BaseModel
 
+from ease.nested import dotted
 from ease.tasks import Score
 
+logger = logging.getLogger(__name__)
+
 TRAINING_TAG = "training"
-"""Nodes with this tag open a nested run and return the encoder that it trained."""
+"""Nodes with this tag open a nested run for each training."""
 
 RUN_FILE = "training/mlflow_run.json"
 """Where a trained encoder's folder names the run that trained it."""
 
-Report = Callable[[int, dict[str, float]], None]
+METRICS_A_REQUEST = 1000
+"""MLflow's own limit."""
 
 
 @contextmanager
 def training_run(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Open a nested run for one training and log its parameters; yields the run's id."""
-    with mlflow.start_run(run_name=name, nested=True) as run:
+    """Open a nested run for one training, with its parameters and the machine's load; yields the run's id."""
+    with mlflow.start_run(run_name=name, nested=True, log_system_metrics=True) as run:
         mlflow.log_params(dict(parameters))
         yield run.info.run_id
 
 
-def reporter(run_id: str) -> Report:
-    """Return a function that logs values at a step to the run; it may be sent to another process."""
-    return partial(log_values, mlflow.get_tracking_uri(), run_id)
+class RunReport:
+    """Logs the values that a training reports to its run; a fault of the tracking store does not stop the training."""
+
+    def __init__(self, run_id: str) -> None:
+        """Report to a run."""
+        self._run_id = run_id
+        self._logged: set[tuple[int, frozenset[str]]] = set()
+
+    def __call__(self, step: int, values: dict[str, float]) -> None:
+        """Log several values at one step in one request."""
+        try:
+            log_values(self._run_id, [(step, values)])
+            self._logged.add((step, frozenset(values)))
+        except MlflowException as error:
+            logger.warning("MLflow took no values of step %d (%s): they follow at the end", step, error)
+
+    def complete(self, history: Sequence[Mapping[str, float]]) -> None:
+        """Log what a history has beyond the values reported here: those of earlier sittings, and of faults."""
+        lines = [
+            (int(line["step"]), {name: value for name, value in line.items() if name != "step"})
+            for line in history
+        ]
+        log_values(
+            self._run_id, [line for line in lines if (line[0], frozenset(line[1])) not in self._logged]
+        )
 
 
-def log_values(tracking_uri: str, run_id: str, step: int, values: dict[str, float]) -> None:
-    """Log several values at one step in one request."""
+def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) -> None:
+    """Log values by name at their steps, in as few requests as the tracking store takes."""
     now = get_current_time_millis()
-    metrics = [Metric(name, value, now, step) for name, value in values.items()]
-    MlflowClient(tracking_uri).log_batch(run_id, metrics=metrics)
+    metrics = [Metric(name, value, now, step) for step, values in lines for name, value in values.items()]
+    for start in range(0, len(metrics), METRICS_A_REQUEST):
+        MlflowClient().log_batch(run_id, metrics=metrics[start : start + METRICS_A_REQUEST])
 
 
 def remember_run(encoder: Path, run_id: str) -> None:
@@ -64,7 +92,7 @@ def add_scores(encoder: Path, scores: Sequence[Score]) -> None:
     run_id = run_of(encoder)
     client = MlflowClient()
     if run_id and client.search_runs(_experiments(client), f"attributes.run_id = '{run_id}'", max_results=1):
-        log_values(mlflow.get_tracking_uri(), run_id, 0, {score_name(score): score.value for score in scores})
+        log_values(run_id, [(0, {score_name(score): score.value for score in scores})])
 
 
 def score_name(score: Score) -> str:
@@ -78,10 +106,4 @@ def _experiments(client: MlflowClient) -> list[str]:
 
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
     """Return the fields of an options model, nested ones too, by dotted names."""
-    return dict(_flatten(options.model_dump(mode="json"), prefix))
-
-
-def _flatten(value: Any, prefix: str) -> list[tuple[str, Any]]:
-    if not isinstance(value, dict):
-        return [(prefix, value)]
-    return [pair for key, inner in value.items() for pair in _flatten(inner, f"{prefix}.{key}".lstrip("."))]
+    return dotted(options.model_dump(mode="json"), prefix)

@@ -27,7 +27,9 @@ class Setting(BaseModel):
     name: str = Field(description="the setting's name, as in paths and namespaces")
     languages: Words = Field(description="Wikipedia language codes")
     encoder: EncoderOptions = Field(description="what every method starts from")
-    dev_tasks: Words = Field(description="tasks whose main scores, averaged, choose the best checkpoint")
+    dev_tasks: Words = Field(
+        description="tasks, or single splits of them (`stsb:dev`), whose averaged scores choose the best checkpoint"
+    )
     test_tasks: Words = Field(description="tasks that score the trained encoder")
 
     @field_validator("languages")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,13 +9,22 @@ from typing import Any, NamedTuple
 import ibis
 import mlflow
 import pandas as pd
+import pyarrow.parquet as pq
 
-from ease.model_card import WIKIDATA_LICENCE, DataSource, ModelCardData
-from ease.pipelines.mlflow_runs import flatten_options, remember_run, reporter, training_run
+from ease.disk import write_faults_named
+from ease.model_card import (
+    SAMPLE_LICENCE,
+    WIKIDATA_LICENCE,
+    WIKIPEDIA_LICENCE,
+    DataSource,
+    ModelCardData,
+)
+from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.mlflow_runs import RunReport, flatten_options, remember_run, training_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.plots import plot_curves
-from ease.scoring import at_paths
+from ease.scoring import at_paths, chosen_tasks
 from ease.training import TrainingJob, TrainingResult, run_job
 
 
@@ -45,7 +53,9 @@ def train_tracked(name: str, data: TrainingData, recipe: Recipe, folder: Path) -
     job = write_job(folder, data, recipe)
     parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}
     with training_run(name, parameters) as run_id:
-        result = run_job(job, reporter(run_id))
+        report = RunReport(run_id)
+        result = run_job(job, report)
+        report.complete(result.history)
         curves = pd.DataFrame(history_rows(result)).assign(method=recipe.method)
         mlflow.log_figure(plot_curves(curves), "curves.html")
     remember_run(result.model, run_id)
@@ -56,9 +66,8 @@ def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
     """Lay out the tables as files that every process of the training can read, and describe the job."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs, vocabulary = folder / "training_pairs.parquet", folder / "entity_vocabulary.parquet"
-    data.training_pairs.order_by("pair_id").to_parquet(pairs)
-    data.vocabulary.order_by("row").to_parquet(vocabulary)
-    development = {name: data.tasks[name] for name in data.setting.dev_tasks}
+    _write_parquet(data.training_pairs.order_by("pair_id"), pairs)
+    _write_parquet(data.vocabulary.order_by("row"), vocabulary)
     return TrainingJob(
         folder=folder,
         pairs=pairs,
@@ -69,23 +78,35 @@ def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
         method=recipe.method,
         method_options=recipe.options,
         training=recipe.training,
-        development=at_paths(development, {name: data.evaluation_data[name] for name in development}),
+        development=chosen_tasks(data.setting.dev_tasks, at_paths(data.tasks, data.evaluation_data)),
         card=describe_data(data, recipe.method),
     )
 
 
+def _write_parquet(table: ibis.Table, path: Path) -> None:
+    """Write a table as one file: Spark's own writer makes a folder of files with random names."""
+    with write_faults_named(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
+        for batch in table.to_pyarrow_batches():
+            writer.write_batch(batch)
+
+
 def describe_data(data: TrainingData, method: str) -> ModelCardData:
     """Tell the model card what the model is trained on."""
-    dumps = data.dumps["wikipedia"]
-    sources = [DataSource(name=f"Wikipedia ({dump['language']})", date=dump["dump_date"]) for dump in dumps]
-    if data.dumps["wikidata"]:
-        wikidata = DataSource(name="Wikidata", date=data.dumps["wikidata_date"], licence=WIKIDATA_LICENCE)
-        sources.append(wikidata)
+    dumps, made_here = data.dumps, data.dumps["source"] == SAMPLE
+    wiki, licence = ("Sample wiki", SAMPLE_LICENCE) if made_here else ("Wikipedia", WIKIPEDIA_LICENCE)
+    sources = [
+        DataSource(name=f"{wiki} ({dump['language']})", date=dump["dump_date"], licence=licence)
+        for dump in dumps["wikipedia"]
+    ]
+    if dumps["wikidata"]:
+        licence = SAMPLE_LICENCE if dumps["wikidata_source"] == SAMPLE else WIKIDATA_LICENCE
+        sources.append(DataSource(name="Wikidata", date=dumps["wikidata_date"], licence=licence))
     start = data.setting.encoder.name
     return ModelCardData(
         name=f"{method} ({data.setting.name})",
         languages=data.setting.languages,
         sources=tuple(sources),
+        licence="apache-2.0" if made_here else "cc-by-sa-4.0",
         base_model=None if ":" in start or Path(start).exists() else start,
     )
 
@@ -98,12 +119,3 @@ def history_rows(result: TrainingResult) -> list[dict[str, Any]]:
         for name, value in values.items()
         if name != "step"
     ]
-
-
-def take_over(folder: Path, result: TrainingResult) -> Path:
-    """Move the model out of the folder in which it was trained, and remove the folder."""
-    model = folder.with_name(f"{folder.name}.model")
-    shutil.rmtree(model, ignore_errors=True)
-    result.model.rename(model)
-    shutil.rmtree(folder)
-    return model

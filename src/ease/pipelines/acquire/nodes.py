@@ -56,6 +56,8 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
     wikidata_file = find_wikidata(wikidata) if wikidata else None
     return {
+        "source": options.wikipedia,
+        "wikidata_source": options.wikidata,
         "wikipedia": [
             {"language": dump.language, "path": str(dump.path), "dump_date": dump.dump_date} for dump in dumps
         ],

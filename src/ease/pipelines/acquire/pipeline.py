@@ -14,9 +14,9 @@ def create_pipeline(setting: str) -> Pipeline:
                 ["params:acquire", "params:setting"],
                 "dumps",
                 name="locate_dumps",
-                tags="acquire",
             )
         ],
         namespace=setting,
         parameters={"params:acquire"},
+        tags="acquire",
     )

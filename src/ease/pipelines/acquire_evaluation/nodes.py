@@ -9,6 +9,7 @@ from ease.disk import hash_contents
 from ease.errors import EaseError
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.setting import Setting
+from ease.scoring import task_name
 
 
 def locate_evaluation_sets(
@@ -25,7 +26,7 @@ def locate_evaluation_sets(
         EaseError: If a task is not configured or its file does not exist.
     """
     located = {}
-    for name in dict.fromkeys((*setting.dev_tasks, *setting.test_tasks)):
+    for name in dict.fromkeys(map(task_name, (*setting.dev_tasks, *setting.test_tasks))):
         if "path" not in tasks.get(name, {}):
             raise EaseError(
                 f"`{setting.name}` uses the task {name!r}, but `tasks.{name}.path` is not configured."

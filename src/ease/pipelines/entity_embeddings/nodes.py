@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import ibis
 from safetensors.numpy import save_file
+from transformers import AutoConfig
 
+from ease.disk import write_faults_named
 from ease.entities.embeddings import EmbeddingOptions, name_entities
 from ease.entities.embeddings import embed_entities as embed
 from ease.pipelines.ingest.nodes import listed_dumps
@@ -35,14 +36,11 @@ def embed_entities(
     links = sitelinks if dumps["wikidata"] else None
     names = name_entities(vocabulary, links, redirects, language).to_pyarrow()
     total = int(vocabulary.count().execute())
-    dimension = encoder_dimension(encoder)
+    # Of its tokens, to which the entity embeddings are fitted.
+    dimension = AutoConfig.from_pretrained(encoder).hidden_size
     table, coverage = embed(names, total, dimension, listed_dumps(dumps), options, Path(work), language)
     file = Path(work) / f"{setting.name}.entity_embeddings.safetensors"
-    save_file({"embeddings": table}, file)
+    with write_faults_named(file):
+        save_file({"embeddings": table}, file)
     report = {"source": options.source, "found": coverage.found, "total": coverage.total}
     return file, {**report, "share": coverage.share, "missing": list(coverage.missing)}
-
-
-def encoder_dimension(folder: Path) -> int:
-    """Read the dimension of a saved encoder's tokens, to which the entity embeddings are fitted."""
-    return int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["hidden_size"])

@@ -19,4 +19,5 @@ def create_pipeline(setting: str, method: str) -> Pipeline:
         namespace=f"{setting}.{method}",
         inputs={"evaluation_data": f"{setting}.evaluation_data"},
         parameters={"params:tasks": "params:tasks", "params:setting": f"params:{setting}.setting"},
+        tags="evaluate",
     )

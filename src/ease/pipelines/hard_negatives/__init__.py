@@ -1,4 +1,4 @@
-"""Give each pair an entity of the same type that its page never links to."""
+"""Give each pair an entity of the same type that does not appear on its page."""
 
 from ease.pipelines.hard_negatives.pipeline import create_pipeline
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import ibis
 
+from ease.entities.links import page_subjects
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
@@ -18,13 +19,16 @@ logger = logging.getLogger(__name__)
 def mine_hard_negatives(
     pairs: ibis.Table,
     links: ibis.Table,
+    sentences: ibis.Table,
+    sitelinks: ibis.Table,
     entity_types: ibis.Table,
     vocabulary: ibis.Table,
     dumps: dict[str, Any],
     options: HardNegativeOptions,
 ) -> ibis.Table:
-    """Give each pair an entity of the same type that its page never links to; without Wikidata there are no types."""
-    return mine(pairs, links, entity_types if dumps["wikidata"] else None, vocabulary, options)
+    """Give each pair an entity of the same type absent from its page; without Wikidata there are no types."""
+    appearing = links.select("language", "page_id", "entity").union(page_subjects(sentences, sitelinks))
+    return mine(pairs, appearing, entity_types if dumps["wikidata"] else None, vocabulary, options)
 
 
 def count_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list[dict[str, Any]]:

@@ -11,7 +11,18 @@ def create_pipeline(setting: str) -> Pipeline:
         [
             node(
                 mine_hard_negatives,
-                ["pairs", "links", "entity_types", "entity_vocabulary", "dumps", "params:hard_negatives"],
+                [
+                    *(
+                        "pairs",
+                        "links",
+                        "sentences",
+                        "sitelinks",
+                        "entity_types",
+                        "entity_vocabulary",
+                        "dumps",
+                    ),
+                    "params:hard_negatives",
+                ],
                 "training_pairs",
                 name="mine_hard_negatives",
             ),

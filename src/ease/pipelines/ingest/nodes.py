@@ -20,7 +20,8 @@ from ease.plots import plot_ingest_summary
 from ease.tables import format_table
 from ease.wikimedia.dumps import DumpFile, find_dumps
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
-from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.parts import whole_folder
+from ease.wikimedia.wikidata import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
 from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
 
 logger = logging.getLogger(__name__)
@@ -57,11 +58,12 @@ def read_wikidata(
         parts = ingest_wikidata(Path(dumps["wikidata"]), setting.languages, options, options.parts)
         return parts.sitelinks, parts.entity_types, parts.counts
     logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
-    empty = [options.parts / "no_wikidata" / name for name in ("sitelinks.parquet", "entity_types.parquet")]
-    empty[0].parent.mkdir(parents=True, exist_ok=True)
-    for path, schema in zip(empty, (SITELINKS, ENTITY_TYPES), strict=True):
-        pq.write_table(schema.empty_table(), path)
-    return [empty[0]], [empty[1]], {}
+    part = options.parts / "no_wikidata"
+    if not part.exists():
+        with whole_folder(part) as folder:
+            pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
+            pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
+    return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
 
 
 def resolve_links(

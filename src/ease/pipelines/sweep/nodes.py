@@ -21,7 +21,7 @@ from ease.pipelines.setting import Setting
 from ease.pipelines.train.nodes import build_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.plots import plot_variants
-from ease.scoring import at_paths, encode_with, score_tasks
+from ease.scoring import at_paths, encode_with, score_tasks, task_name
 from ease.tables import format_table
 from ease.tasks import AVERAGE
 
@@ -91,8 +91,9 @@ def run_sweep(
                 start, pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, seeded
             )
             rows += train_variant(variant, seed, recipes, data, folder)
+    table, figure = report_variants(pd.DataFrame(rows), setting)
     shutil.rmtree(folder)
-    return report_variants(pd.DataFrame(rows), setting)
+    return table, figure
 
 
 def train_variant(
@@ -102,7 +103,7 @@ def train_variant(
     recipe = varied(Recipe.model_validate(recipes[variant.method]), variant, seed)
     name = f"{variant.label} seed={seed}"
     result = train_tracked(name, data, recipe, folder / name)
-    located = at_paths({task: data.tasks[task] for task in data.evaluation_data}, data.evaluation_data)
+    located = at_paths(data.tasks, data.evaluation_data)
     scores = score_tasks(encode_with(result.model), data.setting.test_tasks, located)
     add_scores(result.model, scores)
     about = {
@@ -127,7 +128,7 @@ def varied(recipe: Recipe, variant: Variant, seed: int) -> Recipe:
 
 def report_variants(rows: pd.DataFrame, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:
     """Show each variant's average on the setting's first test task, in the log, as a plot and in MLflow."""
-    task = setting.test_tasks[0]
+    task = task_name(setting.test_tasks[0])
     averages = rows[(rows["task"] == task) & (rows["subset"] == AVERAGE)]
     if averages.empty:
         averages = rows[rows["task"] == task]

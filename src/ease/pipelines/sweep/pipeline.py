@@ -3,6 +3,7 @@
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.methods import method_names
+from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.sweep.nodes import run_sweep
 
 
@@ -24,7 +25,15 @@ def create_pipeline(setting: str, name: str) -> Pipeline:
         **recipes,
     }
     return pipeline(
-        [node(run_sweep, arguments, [f"{name}_sweep", f"{name}_sweep_plot"], name=f"run_{name}")],
+        [
+            node(
+                run_sweep,
+                arguments,
+                [f"{name}_sweep", f"{name}_sweep_plot"],
+                name=f"run_{name}",
+                tags=TRAINING_TAG,
+            )
+        ],
         namespace=setting,
         parameters={f"params:{name}", "params:tasks", "params:work"},
         tags="sweep",

@@ -14,7 +14,7 @@ from ease.encoder import save_encoder
 from ease.entities.hashing import draw
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.training_jobs import TrainingData, history_rows, take_over, train_tracked
+from ease.pipelines.training_jobs import TrainingData, history_rows, train_tracked
 
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
@@ -49,11 +49,11 @@ def train_encoder(
     """Train by the recipe's method in a nested MLflow run, going on from a broken run's checkpoint.
 
     Returns:
-        The folder of the best model, and its history: rows of step, name and value.
+        The folder of the best model, inside the work folder until it is kept; rows of step, name and value.
     """
     data = TrainingData(
         encoder, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
     name = f"{setting.name}.{recipe.method}"
     result = train_tracked(name, data, recipe, Path(work) / name)
-    return take_over(Path(work) / name, result), history_rows(result)
+    return result.model, history_rows(result)

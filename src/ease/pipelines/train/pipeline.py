@@ -20,7 +20,7 @@ def create_encoder_pipeline(setting: str) -> Pipeline:
         namespace=f"{setting}.{UNTRAINED}",
         inputs={"sentences": f"{setting}.sentences"},
         parameters={"params:setting": f"params:{setting}.setting", "params:work": "params:work"},
-        tags="train",
+        tags="entity_embeddings",  # which fit the encoder's dimension
     )
 
 

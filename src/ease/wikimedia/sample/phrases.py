@@ -77,10 +77,6 @@ class Phrasebook:
     templates: Mapping[str, tuple[tuple[str, ...], ...]]
     """Frame to its templates, each split into literal text (even places) and slots (odd places)."""
 
-    def can_say(self, statement: Statement) -> bool:
-        """Whether the language has a name for each of the entities."""
-        return all(entity in self.wiki.names for entity in statement.entities)
-
     def say(self, statement: Statement, template: int) -> Sentence:
         """Word a statement with one of its frame's templates (any number: it wraps around)."""
         choices = self.templates[statement.frame]
