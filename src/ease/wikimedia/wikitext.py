@@ -158,7 +158,7 @@ class _LinkReader:
     def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
         """Write a link whose label holds no brackets; one without a label that is known shows its target."""
         kind, title = read_target(head, self.site)
-        if kind in _UNSEEN:
+        if kind in _NOT_SHOWN:
             self.pieces.append(HOLE + trail)
             return
         if label is None:
@@ -191,7 +191,7 @@ class _LinkReader:
             pieces.append("]")
             position += 1
         kind, _title = read_target(link.head, self.site) if link.head else (TargetKind.INVALID, "")
-        if kind in _UNSEEN:
+        if kind in _NOT_SHOWN:
             del pieces[link.pieces :], self.targets[link.targets :]
             pieces.append(HOLE)
             return position
@@ -200,15 +200,17 @@ class _LinkReader:
             kind = TargetKind.INVALID
         trail = _trail(self.site.language).match(self.text, position)
         tail = trail[0] if trail else ""
-        if kind is not TargetKind.ARTICLE or len(self.targets) > link.targets:
+        in_heading = position <= self._heading_end
+        if kind is not TargetKind.ARTICLE or in_heading or len(self.targets) > link.targets:
             pieces.append(tail)
             return position + len(tail)
         label = "".join(pieces[link.pieces :])
-        if not label.strip(_EDGES):  # an image alone
-            pieces.append(tail)
-        else:
-            del pieces[link.pieces :]
-            self._add_link(link.head, label, tail, position <= self._heading_end)
+        del pieces[link.pieces :]
+        if label.strip(_EDGES):
+            self._add_link(link.head, label, tail)
+        else:  # an image alone; one hole for all of it, as links around this one read it again
+            before, after = (" " if label[end : end + 1].isspace() else "" for end in (0, len(label) - 1))
+            pieces.append(f"{before}{HOLE}{after}{tail}")
         return position + len(tail)
 
     def _give_up(self) -> None:
@@ -218,15 +220,17 @@ class _LinkReader:
         self._open.clear()
 
 
-_UNSEEN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAGE})
+_NOT_SHOWN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAGE})
 
 
 def _without_qualifier(head: str) -> str:
     """What the pipe trick shows: `[[Mercury (planet)|]]` as "Mercury", `[[Help:Pipe, trick|]]` as "Pipe"."""
     name = head.strip().removeprefix(":")
-    name = name.partition(":")[2] or name
-    shorter = re.sub(r"\s*\([^()]*\)\s*$", "", name)
-    return shorter if shorter != name else name.partition(",")[0]
+    name = (name.partition(":")[2] or name).rstrip()
+    start = name.rfind("(")
+    if start >= 0 and name.endswith(")") and ")" not in name[start:-1]:
+        return name[:start].rstrip()
+    return name.partition(",")[0]
 
 
 def _place_links(text: str, targets: list[str]) -> Article:
