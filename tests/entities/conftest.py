@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ibis.backends.sql import SQLBackend
+
+from tests.spark import spark_session as spark_session
 
 NAMES = ("Zürich", "東京", "Łódź", "Naïve 😀", "O'Brien", "A/B", 'Say "hi"', "رم", "100%", "x")
 
@@ -117,24 +119,9 @@ def tables() -> Tables:
 
 
 @pytest.fixture(scope="session")
-def spark_engine() -> Iterator[SQLBackend]:
+def spark_engine(spark: Any) -> SQLBackend:
     """Ibis over a local Spark of one thread."""
-    sql = pytest.importorskip("pyspark.sql", reason="the extra `spark` is not installed")
-    session = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        # Tables of a few rows: compiling a query costs more than running it.
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield ibis.pyspark.connect(session)
-    session.stop()
+    return ibis.pyspark.connect(spark)
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])

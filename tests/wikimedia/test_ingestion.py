@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,28 +103,19 @@ def test_shards_and_workers_do_not_change_the_rows(tmp_path: Path, streams_dump:
 
 
 @pytest.mark.spark
-def test_spark_gives_the_same_rows(
-    tmp_path: Path, streams_dump: DumpFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sql = pytest.importorskip("pyspark.sql")
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    options = IngestOptions(workers=1, bytes_per_shard=5000)
+def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark: Any) -> None:
+    options, on_spark = IngestOptions(workers=1, bytes_per_shard=5000), spark_map(spark.sparkContext)
     broken = as_dump(
         tmp_path / "dewiki-1-pages-articles.xml.bz2", streams_dump.path.read_bytes() + b"garbage", "de"
     )
-    session = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        on_spark = ingest_wikipedia(
-            [streams_dump], options, tmp_path / "spark", spark_map(session.sparkContext)
-        )
-        with pytest.raises(
-            EaseError, match=r"^\S+dewiki-1-pages-articles.xml.bz2 has other data after"
-        ) as caught:
-            ingest_wikipedia([broken], options, tmp_path / "spark", spark_map(session.sparkContext))
-        assert "\n" not in str(caught.value)
-    finally:
-        session.stop()
-    assert contents(on_spark) == contents(ingest_wikipedia([streams_dump], options, tmp_path / "here"))
+    there = ingest_wikipedia([streams_dump], options, tmp_path / "spark", on_spark)
+    assert len(there.sentences) > 3
+    assert contents(there) == contents(ingest_wikipedia([streams_dump], options, tmp_path / "here"))
+    with pytest.raises(
+        EaseError, match=r"^\S+dewiki-1-pages-articles.xml.bz2 has other data after"
+    ) as caught:
+        ingest_wikipedia([broken], options, tmp_path / "spark", on_spark)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
