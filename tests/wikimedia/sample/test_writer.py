@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -158,14 +157,12 @@ def test_a_whole_sample_is_reused_and_a_damaged_one_is_written_again(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == [files.folder.name]
 
 
-def test_a_break_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fill_the_disk(source: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fill_the_disk)
-    with pytest.raises(EaseError, match="No space left on device.*make room"):
-        write_sample(tmp_path, ["en"], SMALL)
-    assert not list(tmp_path.iterdir())
+def test_a_full_disk_is_named_and_nothing_half_written_stays(small_disk: Path) -> None:
+    with pytest.raises(
+        EaseError, match=rf"Cannot write to {small_disk} \(No space left on device\): make room"
+    ):
+        write_sample(small_disk, ["en"], SMALL)
+    assert list(small_disk.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
