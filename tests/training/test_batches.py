@@ -42,8 +42,8 @@ def write(folder: Path, **changes: Any) -> Path:
 
 def test_pairs_are_tokens_and_table_rows_in_the_order_of_their_ids(files: Path, tmp_path: Path) -> None:
     stored = prepare(files, write(tmp_path), tmp_path / "pairs.bin")
-    # Row i of the vocabulary file is not row i of the table: its column says which one it is.
-    assert stored["entity"].tolist() == [3, 9, 0]
+    # The entities are rows 0, 1, 3 and 9 of the vocabulary, whose column says so: its file is not in their order.
+    assert stored["entity"].tolist() == [2, 3, 0]
     assert stored["hard_negative"].tolist() == [1, 0, -1]
     tokenizer = load_encoder(str(files / "encoder")).tokenizer
     expected = tokenizer(["Oslo", "Roma"])["input_ids"]

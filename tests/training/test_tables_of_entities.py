@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from ease.errors import EaseError
 from ease.training import read_table, run_job
+from ease.training.entities import BLOCK_ROWS
 from tests.training.tiny_training import MakeJob
 
 
@@ -37,5 +40,32 @@ def test_faulty_tables_are_named(tmp_path: Path, make_job: MakeJob) -> None:
         read_table(text)
     with pytest.raises(EaseError, match="are not a safetensors file"):
         read_table(tmp_path / "nowhere.safetensors")
-    with pytest.raises(EaseError, match="has 10 entities and .* 3 rows"):
+    with pytest.raises(EaseError, match="has 3 rows, and the vocabulary 10 entities"):
         run_job(make_job(table=save(tmp_path / "short.safetensors", rows=ones)))
+
+
+def test_only_the_rows_asked_for_are_read(tmp_path: Path) -> None:
+    embeddings = np.arange(300_000, dtype=np.float32).reshape(150_000, 2)
+    path = save(tmp_path / "table.safetensors", rows=embeddings)
+    rows = np.array([0, BLOCK_ROWS - 1, BLOCK_ROWS, 149_999])
+    assert np.array_equal(read_table(path, rows).numpy(), embeddings[rows])
+    assert np.array_equal(read_table(path).numpy(), embeddings)
+
+
+def test_entities_that_no_pair_has_cost_nothing(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
+    vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
+    small = load_file(files / "table.safetensors")["embeddings"]
+    large = np.full((5 * len(small), small.shape[1]), np.nan, dtype=np.float32)
+    large[2::5] = small
+    rows = [{"row": 5 * entry["row"] + 2, "entity": entry["entity"]} for entry in vocabulary]
+    others = [{"row": row, "entity": 1000 + row} for row in range(len(large)) if row % 5 != 2]
+    pq.write_table(pa.Table.from_pylist([*others, *rows]), tmp_path / "vocabulary.parquet")
+    job = make_job(
+        vocabulary=tmp_path / "vocabulary.parquet", table=save(tmp_path / "large.safetensors", rows=large)
+    )
+    parts, usual = (
+        load_file(result.model / "training" / "parts.safetensors")
+        for result in (run_job(job), run_job(make_job("usual")))
+    )
+    assert parts["vocabulary_rows"].tolist() == list(range(2, len(large), 5))
+    assert np.array_equal(parts["method.table.weight"], usual["method.table.weight"])

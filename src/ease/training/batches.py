@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
@@ -20,6 +19,8 @@ from ease.disk import write_faults_named
 from ease.errors import EaseError
 from ease.losses import NO_ENTITY
 from ease.methods import Entities
+from ease.training.entities import UsedEntities, used_entities
+from ease.training.tables import open_pair_table
 
 READ_ROWS = 8192
 """Pairs tokenised at a time."""
@@ -36,7 +37,7 @@ class Batch(NamedTuple):
 
 
 def pair_type(max_tokens: int) -> np.dtype[np.void]:
-    """Layout of a prepared pair: tokens up to its length, then zeros; rows of the entity table."""
+    """Layout of a prepared pair: tokens up to its length, then zeros; rows of the training's entity table."""
     fields = [
         ("tokens", "<i4", (max_tokens,)),
         ("length", "<i4"),
@@ -63,19 +64,19 @@ def prepare_pairs(
     Raises:
         EaseError: If a column, a sentence or an entity is missing, or there are no pairs.
     """
-    source = _open_pairs(pairs, with_entities=vocabulary is not None)
+    source = open_pair_table(pairs, with_entities=vocabulary is not None)
     places = _places(source)
-    rows_of = None if vocabulary is None else _read_vocabulary(vocabulary)
+    entities = None if vocabulary is None else used_entities(pairs, vocabulary)
     aside = target.with_name(f".{target.name}.part")
     layout = pair_type(max_tokens)
     with write_faults_named(target), aside.open("wb") as empty:
         _reserve(empty.fileno(), len(places) * layout.itemsize)
     stored = np.memmap(aside, layout, mode="r+")
     start = 0
-    columns = ["sentence"] + ([] if rows_of is None else ["entity", "hard_negative"])
+    columns = ["sentence"] + ([] if entities is None else ["entity", "hard_negative"])
     for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
         rows = places[start : start + batch.num_rows]
-        stored[rows] = _prepare(batch, rows_of, encoder, max_tokens, pairs)
+        stored[rows] = _prepare(batch, entities, encoder, max_tokens, pairs)
         start += batch.num_rows
     stored.flush()
     os.replace(aside, target)
@@ -87,15 +88,6 @@ def _reserve(file: int, size: int) -> None:
         os.posix_fallocate(file, 0, size)
     else:  # macOS
         os.truncate(file, size)
-
-
-def count_rows(table: Path) -> int:
-    """Rows of a Parquet file or folder."""
-    try:
-        rows: int = pads.dataset(table, format="parquet").count_rows()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise EaseError(f"{table} is not Parquet: {str(error).splitlines()[0]}") from error
-    return rows
 
 
 def open_pairs(prepared: Path, max_tokens: int) -> NDArray[np.void]:
@@ -162,25 +154,6 @@ def move_batch(batch: Batch, device: torch.device) -> Batch:
     return Batch(chunks, move(batch.places), entities)
 
 
-def _open_pairs(pairs: Path, with_entities: bool) -> pads.Dataset:
-    if not pairs.exists():
-        raise EaseError(f"Training pairs {pairs}: there is no such file or folder.")
-    try:
-        source = pads.dataset(pairs, format="parquet")
-    except (pa.ArrowInvalid, OSError) as error:
-        raise EaseError(f"Training pairs {pairs} are not Parquet: {str(error).splitlines()[0]}") from error
-    wanted = ["sentence"] + (["entity", "hard_negative"] if with_entities else [])
-    missing = [name for name in wanted if name not in source.schema.names]
-    if missing:
-        raise EaseError(
-            f"Training pairs {pairs} lack the column(s) {', '.join(missing)}; "
-            f"they have {', '.join(source.schema.names)}."
-        )
-    if not source.count_rows():
-        raise EaseError(f"Training pairs {pairs} hold no pair: loosen the filters that made them.")
-    return source
-
-
 def _places(source: pads.Dataset) -> NDArray[np.int64]:
     """Row in the prepared file for each pair of the table: its rank by pair_id."""
     if "pair_id" not in source.schema.names:
@@ -191,39 +164,9 @@ def _places(source: pads.Dataset) -> NDArray[np.int64]:
     return places
 
 
-class _VocabularyRows(NamedTuple):
-    entities: NDArray[np.int64]
-    """Sorted"""
-    rows: NDArray[np.int64]
-    """Of the table, for each entity"""
-
-    def find(self, ids: NDArray[np.int64], what: str, pairs: Path) -> NDArray[np.int64]:
-        """Map entity ids to table rows."""
-        found = np.searchsorted(self.entities, ids).clip(max=len(self.entities) - 1)
-        unknown = self.entities[found] != ids
-        if unknown.any():
-            raise EaseError(
-                f"Training pairs {pairs}: {what} {ids[unknown][0]} is not in the entity vocabulary; "
-                "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
-            )
-        return self.rows[found]
-
-
-def _read_vocabulary(vocabulary: Path) -> _VocabularyRows:
-    try:
-        table = pq.read_table(vocabulary, columns=["row", "entity"])
-    except (pa.ArrowInvalid, OSError) as error:
-        raise EaseError(f"Entity vocabulary {vocabulary}: {str(error).splitlines()[0]}") from error
-    if not len(table):
-        raise EaseError(f"Entity vocabulary {vocabulary} holds no entity.")
-    entities, rows = table["entity"].to_numpy(), table["row"].to_numpy()
-    order = np.argsort(entities)
-    return _VocabularyRows(entities[order], rows[order])
-
-
 def _prepare(
     batch: pa.RecordBatch,
-    vocabulary: _VocabularyRows | None,
+    entities: UsedEntities | None,
     encoder: SentenceTransformer,
     max_tokens: int,
     pairs: Path,
@@ -245,14 +188,9 @@ def _prepare(
     used = np.arange(max_tokens) < rows["length"][:, None]
     rows["tokens"][used] = np.concatenate(tokens)
     rows["entity"] = rows["hard_negative"] = NO_ENTITY
-    if vocabulary is not None:
-        if batch.column("entity").null_count:
-            raise EaseError(
-                f"Training pairs {pairs}: {batch.column('entity').null_count} entities are missing."
-            )
-        rows["entity"] = vocabulary.find(batch.column("entity").to_numpy(), "entity", pairs)
+    if entities is not None:
+        rows["entity"] = entities.find(batch.column("entity").to_numpy())
         negatives = batch.column("hard_negative")
         present = negatives.is_valid().to_numpy(zero_copy_only=False)
-        ids = negatives.drop_null().to_numpy()
-        rows["hard_negative"][present] = vocabulary.find(ids, "hard negative", pairs)
+        rows["hard_negative"][present] = entities.find(negatives.drop_null().to_numpy())
     return rows

@@ -15,9 +15,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from pydantic import BaseModel
-from safetensors import SafetensorError, safe_open
 from sentence_transformers import SentenceTransformer
-from torch import Tensor
 
 from ease.disk import write_faults_named, write_text_whole
 from ease.distributed import process_rank
@@ -28,7 +26,8 @@ from ease.model_card import model_card
 from ease.scoring import encode_with, score_tasks, task_options
 from ease.tasks import average_main_scores
 from ease.training.accelerator import accelerated
-from ease.training.batches import count_rows, open_pairs, prepare_pairs
+from ease.training.batches import open_pairs, prepare_pairs
+from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
 from ease.training.launching import launch
 from ease.training.loop import train
@@ -36,6 +35,7 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
+from ease.training.tables import count_rows
 
 logger = logging.getLogger(__name__)
 
@@ -124,25 +124,6 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
     return evaluate
 
 
-def read_table(path: Path) -> Tensor:
-    """Read entity embeddings: a safetensors file with one matrix, as single precision.
-
-    Raises:
-        EaseError: If the file is missing or holds something else.
-    """
-    try:
-        with safe_open(path, framework="pt") as tensors:
-            names = list(tensors.keys())
-            if len(names) != 1:
-                raise EaseError(f"Entity embeddings {path}: expected one tensor, found {len(names)}.")
-            table: Tensor = tensors.get_tensor(names[0])
-    except (OSError, SafetensorError) as error:
-        raise EaseError(f"Entity embeddings {path} are not a safetensors file: {error}") from error
-    if table.ndim != 2:
-        raise EaseError(f"Entity embeddings {path}: expected a matrix, found the shape {tuple(table.shape)}.")
-    return table.float()
-
-
 def _write_job(job: TrainingJob) -> None:
     """Describe the job in its folder."""
     with write_faults_named(job.folder):
@@ -163,18 +144,15 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
     if longest is not None and job.training.max_tokens > longest:
         raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder takes {longest} at most.")
     method = get_method(job.method)
-    table = read_table(job.table) if job.table is not None and method.needs_entities(options) else None
-    if table is not None and job.vocabulary is not None:
-        entities = count_rows(job.vocabulary)
-        if entities != len(table):
-            raise EaseError(
-                f"{job.vocabulary} has {entities} entities and {job.table} {len(table)} rows: row i of the "
-                "embeddings is entity i of the vocabulary, so make both in one run."
-            )
+    table, used = None, None
+    if method.needs_entities(options) and job.table is not None and job.vocabulary is not None:
+        used = used_entities(job.pairs, job.vocabulary)
+        table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
     return TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
         method.build(options, embedding_dimension(encoder), table),
+        None if used is None else torch.from_numpy(used.vocabulary_rows),
     )
 
 

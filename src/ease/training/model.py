@@ -13,18 +13,26 @@ from ease.training.batches import Batch
 class TrainingModel(nn.Module):
     """All that is trained."""
 
-    def __init__(self, encoder: SentenceTransformer, head: nn.Module, method: TrainingMethod) -> None:
+    def __init__(
+        self,
+        encoder: SentenceTransformer,
+        head: nn.Module,
+        method: TrainingMethod,
+        vocabulary_rows: Tensor | None = None,
+    ) -> None:
         """Join the parts.
 
         Args:
             encoder: Gives sentence embeddings.
             head: Layers between the embeddings and the losses, in training alone.
             method: Gives the losses.
+            vocabulary_rows: The entity vocabulary's row for each row of the method's table; not trained.
         """
         super().__init__()
         self.encoder = encoder
         self.head = head
         self.method = method
+        self.vocabulary_rows = vocabulary_rows
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Encode every view of the batch and compute its loss terms."""

@@ -80,6 +80,8 @@ def save_training_parts(model: TrainingModel, folder: Path) -> None:
     }
     if not parts:
         return
+    if model.vocabulary_rows is not None:
+        parts["vocabulary_rows"] = model.vocabulary_rows
     folder.mkdir(parents=True)
     save_file({name: value.contiguous() for name, value in parts.items()}, folder / "parts.safetensors")
     options = getattr(model.method, "options", None)

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 
 LINK_START, LINK_END, HOLE = "\x01", "\x02", "\x05"
+BREAK = "\x04"
+"""Stands beside a link for a tag or quotes that were there: letters beyond them do not join the link."""
 LITERAL = "\x03"
 """Stands around the number of a text that must not be read as markup."""
 
@@ -37,6 +39,7 @@ _CLOSING_TAGS = {
 }
 _BRACES = re.compile(r"\{\{+|\}\}+")
 _QUOTES = re.compile("''+")
+_BREAKS = re.compile(rf"(\]\])?{BREAK}++(?=(\[\[)?)")
 _VARIANT = re.compile(r"-\{([^{}]*)\}-")
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
 _SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*20|#x0*a0);", re.IGNORECASE)
@@ -200,7 +203,14 @@ def strip_tags(text: str) -> str:
     """Drop HTML tags and keep what they hold; those of blocks end a line. Other tags stay as text."""
     if "<" not in text:
         return text
-    return _INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", text))
+    return _drop_breaks(_INLINE_TAG.sub(BREAK, _BLOCK_TAG.sub("\n\n", text)))
+
+
+def _drop_breaks(text: str) -> str:
+    """Drop the breaks that are not beside a link."""
+    if BREAK not in text:
+        return text
+    return _BREAKS.sub(lambda found: f"{found[1] or ''}{BREAK if found[1] or found[2] else ''}", text)
 
 
 def strip_quotes(text: str) -> str:
@@ -208,12 +218,12 @@ def strip_quotes(text: str) -> str:
     if "''" not in text:
         return text
     if "'''" not in text:
-        return text.replace("''", "")
+        return _drop_breaks(text.replace("''", BREAK))
     lines = text.split("\n")
     for index, line in enumerate(lines):
         if "''" in line:
-            lines[index] = _strip_line_quotes(line) if "'''" in line else line.replace("''", "")
-    return "\n".join(lines)
+            lines[index] = _strip_line_quotes(line) if "'''" in line else line.replace("''", BREAK)
+    return _drop_breaks("\n".join(lines))
 
 
 def _strip_line_quotes(line: str) -> str:
@@ -228,7 +238,7 @@ def _strip_line_quotes(line: str) -> str:
         widths[_odd_bold(line, runs, widths)] = 2
     pieces, position = [], 0
     for run, width in zip(runs, widths, strict=True):
-        pieces += [line[position : run.start()], "'" * (len(run[0]) - width)]
+        pieces += [line[position : run.start()], "'" * (len(run[0]) - width), BREAK]
         position = run.end()
     pieces.append(line[position:])
     return "".join(pieces)

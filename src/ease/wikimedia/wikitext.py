@@ -10,8 +10,9 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from ease.wikimedia.linktrails import link_trail
+from ease.wikimedia.linktrails import link_prefix, link_trail
 from ease.wikimedia.markup import (
+    BREAK,
     HOLE,
     LINK_END,
     LINK_START,
@@ -28,7 +29,7 @@ from ease.wikimedia.markup import (
 from ease.wikimedia.prose import join_blocks, mend_holes
 from ease.wikimedia.titles import SiteInfo, TargetKind, normalize_title, read_target
 
-_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, HOLE)
+_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, HOLE)
 _MAGIC_WORD = re.compile(r"__([^\W\d_][^\W_\u200c]*+)__")
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
@@ -38,7 +39,7 @@ _EXTERNAL = re.compile(
 _REDIRECT = re.compile(r"\s*+#[^\s:\[\]|#*]++\s*+:?\s*+\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]")
 _LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
 _WORD = re.compile(r"\w")
-_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + HOLE
+_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + HOLE
 
 
 class Link(NamedTuple):
@@ -114,6 +115,12 @@ def _trail(language: str) -> re.Pattern[str]:
     return re.compile(link_trail(language))
 
 
+@cache
+def _prefix(language: str) -> re.Pattern[str] | None:
+    pattern = link_prefix(language)
+    return re.compile(pattern) if pattern else None
+
+
 class _LinkReader:
     """Replaces links by their surfaces between marks, and takes files, categories and other languages out.
 
@@ -153,7 +160,7 @@ class _LinkReader:
                     self._heading_end = position + len(heading)
         pieces.append(text[position:])
         self._give_up()
-        return "".join(pieces), self.targets
+        return "".join(pieces).replace(BREAK, ""), self.targets
 
     def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
         """Write a link whose label holds no brackets; one without a label that is known shows its target."""
@@ -171,6 +178,7 @@ class _LinkReader:
         if kind is not TargetKind.ARTICLE or in_heading:
             self.pieces.append(shown)
             return
+        shown = self._take_prefix() + shown
         surface = shown.strip(_EDGES)
         if len(surface) == len(shown):
             before = after = ""
@@ -180,6 +188,16 @@ class _LinkReader:
             surface = " ".join(surface.split())
         self.pieces.append(f"{before}{LINK_START}{surface}{LINK_END}{after}")
         self.targets.append(title)
+
+    def _take_prefix(self) -> str:
+        """Take away the letters at the end of the text so far that join a link behind them."""
+        letters = _prefix(self.site.language)
+        found = letters.match(self.pieces[-1][::-1]) if letters and self.pieces else None
+        if not found or not found[0]:
+            return ""
+        before = self.pieces[-1]
+        self.pieces[-1] = before[: len(before) - found.end()]
+        return before[len(before) - found.end() :]
 
     def _close(self, position: int) -> int:
         """End the last open link at a `]]`; returns where to read on."""

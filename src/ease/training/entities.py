@@ -1,0 +1,102 @@
+"""The entities that a training reads: their rows in its table, and the embeddings that these start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from ease.errors import EaseError
+from ease.training.tables import open_pair_table, read_vocabulary
+
+BLOCK_ROWS = 65_536
+"""Rows of embeddings read at a time."""
+
+
+class UsedEntities(NamedTuple):
+    """The entities of some training pairs, which are fewer than those of the vocabulary.
+
+    Row i of the training's table is row `vocabulary_rows[i]` of the vocabulary.
+    """
+
+    ids: NDArray[np.int64]
+    """Sorted"""
+    rows: NDArray[np.int64]
+    """Of the training's table, for each id"""
+    vocabulary_rows: NDArray[np.int64]
+    """Ascending"""
+
+    def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of the training's table for some of the ids."""
+        return self.rows[np.searchsorted(self.ids, ids)]
+
+
+def used_entities(pairs: Path, vocabulary: Path) -> UsedEntities:
+    """Find the entities, positive or hard negative, of training pairs.
+
+    Args:
+        pairs: Parquet with entity and hard_negative.
+        vocabulary: Parquet with row and entity.
+
+    Raises:
+        EaseError: If an entity is missing or is not in the vocabulary.
+    """
+    known, rows = read_vocabulary(vocabulary)
+    columns = open_pair_table(pairs, with_entities=True).to_table(columns=["entity", "hard_negative"])
+    if columns["entity"].null_count:
+        raise EaseError(f"Training pairs {pairs}: {columns['entity'].null_count} entities are missing.")
+    ids = []
+    for name in columns.column_names:
+        ids.append(np.unique(columns[name].drop_null().to_numpy()))
+        unknown = np.setdiff1d(ids[-1], known, assume_unique=True)
+        if unknown.size:
+            raise EaseError(
+                f"Training pairs {pairs}: {name.replace('_', ' ')} {unknown[0]} is not in the entity vocabulary; "
+                "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
+            )
+    used = np.union1d(*ids)
+    wanted = rows[np.searchsorted(known, used)]
+    vocabulary_rows = np.sort(wanted)
+    return UsedEntities(used, np.searchsorted(vocabulary_rows, wanted), vocabulary_rows)
+
+
+def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:
+    """Read entity embeddings: a safetensors file with one matrix, as single precision.
+
+    Args:
+        path: Of the file.
+        rows: The rows to read, ascending; all by default. The others are never held together.
+        total: How many rows the file has to have, those of the vocabulary.
+
+    Raises:
+        EaseError: If the file is missing, holds something else or is of another size.
+    """
+    try:
+        with safe_open(path, framework="pt") as tensors:
+            names = list(tensors.keys())
+            if len(names) != 1:
+                raise EaseError(f"Entity embeddings {path}: expected one tensor, found {len(names)}.")
+            stored = tensors.get_slice(names[0])
+            shape = stored.get_shape()
+            if len(shape) != 2:
+                raise EaseError(
+                    f"Entity embeddings {path}: expected a matrix, found the shape {tuple(shape)}."
+                )
+            if total not in (None, shape[0]):
+                raise EaseError(
+                    f"{path} has {shape[0]} rows, and the vocabulary {total} entities: row i of the embeddings is "
+                    "entity i of the vocabulary, so make both in one run."
+                )
+            wanted = np.arange(shape[0]) if rows is None else rows
+            table = torch.empty(len(wanted), shape[1])
+            for start in range(0, shape[0], BLOCK_ROWS):
+                first, last = np.searchsorted(wanted, [start, start + BLOCK_ROWS])
+                table[first:last] = stored[start : start + BLOCK_ROWS][wanted[first:last] - start]
+    except (OSError, SafetensorError) as error:
+        raise EaseError(f"Entity embeddings {path} are not a safetensors file: {error}") from error
+    return table

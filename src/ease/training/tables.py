@@ -1,0 +1,63 @@
+"""The Parquet tables that a training reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ease.errors import EaseError
+
+
+def open_pair_table(pairs: Path, with_entities: bool) -> pads.Dataset:
+    """Open training pairs, a Parquet file or a folder of them, to read in parts.
+
+    Raises:
+        EaseError: If there are none, a column is missing or the file is no Parquet.
+    """
+    if not pairs.exists():
+        raise EaseError(f"Training pairs {pairs}: there is no such file or folder.")
+    try:
+        source = pads.dataset(pairs, format="parquet")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise EaseError(f"Training pairs {pairs} are not Parquet: {str(error).splitlines()[0]}") from error
+    wanted = ["sentence"] + (["entity", "hard_negative"] if with_entities else [])
+    missing = [name for name in wanted if name not in source.schema.names]
+    if missing:
+        raise EaseError(
+            f"Training pairs {pairs} lack the column(s) {', '.join(missing)}; "
+            f"they have {', '.join(source.schema.names)}."
+        )
+    if not source.count_rows():
+        raise EaseError(f"Training pairs {pairs} hold no pair: loosen the filters that made them.")
+    return source
+
+
+def count_rows(table: Path) -> int:
+    """Rows of a Parquet file or folder."""
+    try:
+        rows: int = pads.dataset(table, format="parquet").count_rows()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise EaseError(f"{table} is not Parquet: {str(error).splitlines()[0]}") from error
+    return rows
+
+
+def read_vocabulary(vocabulary: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Read the vocabulary's entities, sorted, and the row of each.
+
+    Raises:
+        EaseError: If it holds none or is no Parquet.
+    """
+    try:
+        table = pq.read_table(vocabulary, columns=["row", "entity"])
+    except (pa.ArrowInvalid, OSError) as error:
+        raise EaseError(f"Entity vocabulary {vocabulary}: {str(error).splitlines()[0]}") from error
+    if not len(table):
+        raise EaseError(f"Entity vocabulary {vocabulary} holds no entity.")
+    entities, rows = table["entity"].to_numpy(), table["row"].to_numpy()
+    order = np.argsort(entities)
+    return entities[order], rows[order]
