@@ -16,6 +16,7 @@ from wikipedia2vec.mention_db import MentionDB
 from wikipedia2vec.utils.tokenizer import get_tokenizer
 from wikipedia2vec.utils.wiki_page import WikiPage
 
+from ease.disk import write_faults_named
 from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_job
 from ease.errors import EaseError
 from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
@@ -133,7 +134,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     job_file = Path(sys.argv[1])
     try:
-        train(*read_job(job_file))
+        with write_faults_named(job_file.parent):
+            train(*read_job(job_file))
     except EaseError as error:
         job_file.with_name(FAULT_FILE).write_text(str(error), encoding="utf-8")
         raise SystemExit(1) from error

@@ -9,7 +9,7 @@ from itertools import cycle
 from random import Random
 from typing import NamedTuple
 
-from ease.wikimedia.linktrails import link_trail
+from ease.wikimedia.linktrails import link_prefix, link_trail
 from ease.wikimedia.sample.facts import Entity
 from ease.wikimedia.sample.names import WikiNames, capitalize
 from ease.wikimedia.sample.phrases import Sentence
@@ -69,6 +69,7 @@ class Marker:
         self._link_styles = cycle(random.sample(_LINK_STYLES, len(_LINK_STYLES)))
         self._extras = cycle(random.sample(_EXTRAS, len(_EXTRAS)))
         self._trail = re.compile(link_trail(wiki.language))
+        self._prefix = re.compile(link_prefix(wiki.language) or "")
 
     def write(
         self, sentence: Sentence, subject: Entity | None = None, lead: bool = False
@@ -93,7 +94,9 @@ class Marker:
             else:
                 markup, target = self.link(surface, entity)
                 pieces.append(markup)
-                links.append(ExpectedLink(start, end, target))
+                # An Arabic "and" before the link joins it.
+                joined = self._prefix.match(sentence.text[position:start][::-1])
+                links.append(ExpectedLink(start - (joined.end() if joined else 0), end, target))
             position = end
         pieces.append(sentence.text[position:])
         text = sentence.text
