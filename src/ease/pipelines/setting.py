@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from ease.encoder import EncoderOptions
-from ease.languages import check_languages
+from ease.languages import check_codes
 
 
 def _words(value: Any) -> Any:
@@ -34,6 +34,6 @@ class Setting(BaseModel):
 
     @field_validator("languages")
     @classmethod
-    def _known(cls, languages: Sequence[str]) -> Sequence[str]:
-        check_languages(list(languages))
+    def _codes(cls, languages: Sequence[str]) -> Sequence[str]:
+        check_codes(list(languages))
         return languages

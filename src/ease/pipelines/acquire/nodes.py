@@ -44,8 +44,11 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     Raises:
         EaseError: If a source does not exist or lacks a language, or several languages have no Wikidata dump.
     """
-    wikipedia = str(make_sample(options).wikipedia) if options.wikipedia == SAMPLE else options.wikipedia
-    wikidata = str(make_sample(options).wikidata) if options.wikidata == SAMPLE else options.wikidata
+    wikipedia, wikidata = options.wikipedia, options.wikidata
+    if SAMPLE in (wikipedia, wikidata):
+        sample = make_sample(options)
+        wikipedia = str(sample.wikipedia) if wikipedia == SAMPLE else wikipedia
+        wikidata = str(sample.wikidata) if wikidata == SAMPLE else wikidata
     if not wikidata and len(setting.languages) > 1:
         raise EaseError(
             f"`acquire.wikidata` is null, but `{setting.name}` has {len(setting.languages)} languages: only Wikidata "

@@ -18,9 +18,10 @@ from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
 from ease.tables import format_table
-from ease.wikimedia.dumps import DumpFile, find_dumps
+from ease.wikimedia.dumps import DumpFile
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from ease.wikimedia.parts import whole_folder
+from ease.wikimedia.streams import compression_of
 from ease.wikimedia.wikidata import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
 from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
 
@@ -46,7 +47,8 @@ def parse_wikipedia(
 def listed_dumps(dumps: Dumps) -> list[DumpFile]:
     """Return the dump files that `acquire` listed."""
     return [
-        file for listed in dumps["wikipedia"] for file in find_dumps(listed["path"], [listed["language"]])
+        DumpFile(Path(file["path"]), file["language"], file["dump_date"], compression_of(Path(file["path"])))
+        for file in dumps["wikipedia"]
     ]
 
 
