@@ -70,7 +70,9 @@ def leaves(value: Any, name: str = "") -> Iterator[str]:
 
 
 def test_every_parameter_is_read_and_every_read_one_exists(context: KedroContext) -> None:
-    configured = set(leaves(context.config_loader["parameters"]))
+    # Names with an underscore are for interpolation alone.
+    parameters = context.config_loader["parameters"].items()
+    configured = set(leaves({name: value for name, value in parameters if not name.startswith("_")}))
     read = {
         name.removeprefix("params:")
         for pipeline in pipelines.values()
