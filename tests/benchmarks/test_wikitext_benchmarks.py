@@ -1,0 +1,42 @@
+"""The benchmarks of reading wikitext, on a few pages."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import wikitext_growth, wikitext_speed
+from tests.wikimedia.made_dumps import article, made, make_page
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def test_speed_is_told_of_the_articles_of_a_dump(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [article(1), make_page(2, "Long", "[[a]] é. " * 50_000), make_page(3, "Talk:A", "x", namespace=1)]
+    dump = made(tmp_path, *pages)
+    monkeypatch.setattr(sys, "argv", ["wikitext_speed", str(dump.path), "--repeats", "1"])
+    wikitext_speed.main()
+    head, _, row = map(cells, capsys.readouterr().out.splitlines())
+    name, articles, megabytes, ours, theirs, ratio = row
+    assert len(head) == len(row)
+    assert (name, articles, megabytes) == ("enwiki-made", "2", "0.50")
+    assert float(ours) / float(theirs) == pytest.approx(float(ratio), abs=0.1, rel=0.1)
+
+
+def test_growth_is_the_last_time_over_the_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(wikitext_growth, "seconds", lambda source, site: len(source) / 8)
+    wikitext_growth.main(["--times", "2", "8", "--repeats", "2"])
+    head, _, *rows = map(cells, capsys.readouterr().out.splitlines())
+    assert head == ["source", "2 times", "8 times", "growth"]
+    assert rows[0] == ["`'{{'`", "0.500", "2.000", "4.0"]
+    assert ["`'[[a|' … 'x' … ']]'`", "1.625", "6.125", "3.8"] in rows
+    assert len(rows) == len(wikitext_growth.hostile_sources())
