@@ -41,7 +41,7 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
                 # A loaded BERT has a pooler that sentence embeddings do not use.
                 kwargs_handlers=[
                     DistributedDataParallelKwargs(find_unused_parameters=True),
-                    InitProcessGroupKwargs(timeout=PATIENCE),
+                    InitProcessGroupKwargs(backend=None, timeout=PATIENCE),
                 ],
             )
         finally:
