@@ -65,6 +65,11 @@ def test_language_of_a_strange_name_from_inside(tmp_path: Path) -> None:
     assert [dump.language for dump in find_dumps(tmp_path, ["simple"])] == ["simple"]
 
 
+def test_a_language_that_nobody_listed_is_found_by_its_dump(tmp_path: Path) -> None:
+    place(tmp_path, "xqawiki-20240101-pages-articles.xml")
+    assert [dump.language for dump in find_dumps(tmp_path, ["xqa"])] == ["xqa"]
+
+
 def test_takes_one_form_of_a_dump(tmp_path: Path) -> None:
     place(
         tmp_path,
@@ -111,7 +116,7 @@ def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
         ("missing*", ["en"], r"No file fits the glob .*missing\*"),
         ("empty", ["en"], r"empty holds no dump: no file in it is named \*-pages-articles\*.xml"),
         ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
-        ("full", ["en", "xq"], "Unknown language 'xq'"),
+        ("full", ["en", "xq"], "Unknown language 'xq' .*did you mean"),
         ("full", ["en", "en"], "names en more than once"),
         ("full", [], "No language is given"),
     ],
