@@ -6,9 +6,10 @@ punctuation around it can be mended later and letters after it join no link befo
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
+
+from ease.wikimedia.entities import decode_entities
 
 LINK_START, LINK_END, HOLE = "\x01", "\x02", "\x05"
 BREAK = "\x04"
@@ -20,13 +21,15 @@ _REMOVED_EXTENSIONS = (
     "ref|references|gallery|math|ce|chem|pre|syntaxhighlight|source|timeline|score|hiero|imagemap|graph|mapframe|"
     "maplink|templatedata|templatestyles|inputbox|categorytree|charinsert|dynamicpagelist|indicator|includeonly|phonos"
 )
-_BLOCK_TAGS = (
-    "p|div|br|hr|blockquote|center|li|ul|ol|dl|dt|dd|h[1-6]|table|caption|tr|td|th|thead|tbody|poem|section|"
-    "gallery"
-)
+_BLOCK_TAGS = "p|div|br|hr|blockquote|center|li|ul|ol|dl|dt|dd|h[1-6]|table|caption|tr|td|th|thead|tbody|poem"
 _INLINE_TAGS = (
     "abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|langconvert|mark|noinclude|nowiki|onlyinclude|q|rb|"
     "rp|rt|rtc|ruby|s|samp|small|span|strike|strong|sub|sup|time|translate|tt|tvar|u|var|wbr"
+)
+_SECTION_MARK = r"</?(?:section|Abschnitt|sección|secção|seção|trecho|קטע)(?=[\s/>])[^<>]*+>"
+"""Labels a part of a page, `<section begin=a />`, and shows nothing; as wikis name it."""
+_SECTION_MARKS = re.compile(
+    rf"^[ \t]*+(?:{_SECTION_MARK}[ \t]*+)++\n|({_SECTION_MARK})", re.IGNORECASE | re.MULTILINE
 )
 _EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_REMOVED_EXTENSIONS})(?=[\s/>]))", re.IGNORECASE)
 _BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK_TAGS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
@@ -39,10 +42,16 @@ _CLOSING_TAGS = {
 }
 _BRACES = re.compile(r"\{\{+|\}\}+")
 _QUOTES = re.compile("''+")
+_MAGIC_WORD = re.compile(
+    r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
+)
+"""Letters of any script with their marks and joiners, and single underscores between them."""
+_GEORGIAN = frozenset(map(chr, range(0x10D0, 0x1100)))
+"""Letters without case on wikis, though Unicode knows capitals of them."""
+_ENGLISH_MAGIC_WORDS = frozenset(
+    "notoc toc forcetoc nogallery noeditsection notitleconvert notc nocontentconvert nocc".split()
+)
 _BREAKS = re.compile(rf"(\]\])?{BREAK}++(?=(\[\[)?)")
-_VARIANT = re.compile(r"-\{([^{}]*)\}-")
-_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
-_SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*20|#x0*a0);", re.IGNORECASE)
 
 
 class _Extensions:
@@ -133,6 +142,7 @@ def cut_templates(text: str) -> str:
     """Take out templates, parser functions and parameters; braces without a partner stay as text."""
     if "{{" not in text:
         return text
+    text = text.replace("{{!}}", "|")
     opened: list[tuple[int, int]] = []  # where a run of braces begins, and how many of them are unmatched
     cuts: list[tuple[int, int]] = []
     for run in _BRACES.finditer(text):
@@ -203,6 +213,7 @@ def strip_tags(text: str) -> str:
     """Drop HTML tags and keep what they hold; those of blocks end a line. Other tags stay as text."""
     if "<" not in text:
         return text
+    text = _SECTION_MARKS.sub(lambda mark: BREAK if mark[1] else "", text)
     return _drop_breaks(_INLINE_TAG.sub(BREAK, _BLOCK_TAG.sub("\n\n", text)))
 
 
@@ -255,33 +266,13 @@ def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -
     return next(candidates[place] for place in ("letter", "word", "space") if place in candidates)
 
 
-def choose_variants(text: str) -> str:
-    """Of `-{zh-hans:…;zh-hant:…}-` keep the first form, of `-{…}-` its content, of rules nothing."""
-    return _VARIANT.sub(_choose_variant, text) if "-{" in text else text
+def drop_magic_words(text: str) -> str:
+    """Drop switches such as `__NOTOC__`, whatever their language."""
+    return _MAGIC_WORD.sub(_drop_magic_word, text) if "__" in text else text
 
 
-def _choose_variant(variant: re.Match[str]) -> str:
-    flags, bar, body = variant[1].partition("|")
-    if not bar:
-        flags, body = "", variant[1]
-    if {"T", "H", "-"} & set(flags.strip()):
-        return HOLE
-    code, colon, form = body.partition(";")[0].partition(":")
-    return form.strip() if colon and code.strip().replace("-", "").isalpha() and len(code) < 12 else body
-
-
-def decode_spaces(text: str) -> str:
-    """Decode the entities of spaces, which matter at the ends of links."""
-    return _SPACE_ENTITY.sub(" ", text) if "&" in text else text
-
-
-def decode_entities(text: str) -> str:
-    """Decode HTML entities; those of soft hyphens and control characters vanish."""
-    return _ENTITY.sub(_decode_entity, text) if "&" in text else text
-
-
-def _decode_entity(entity: re.Match[str]) -> str:
-    character = html.unescape(entity[0])
-    if character.isspace():
-        return " "
-    return "" if character == "\xad" or character < " " else character
+def _drop_magic_word(word: re.Match[str]) -> str:
+    """Nothing for a switch: letters without case or capitals, Georgian ones, or English ones of any case."""
+    name = word[1]
+    in_capitals = all(letter == letter.upper() or letter in _GEORGIAN for letter in name)
+    return "" if in_capitals or name.lower() in _ENGLISH_MAGIC_WORDS else word[0]

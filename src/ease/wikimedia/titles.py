@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from ease.wikimedia.entities import decode_title_entities
 from ease.wikimedia.namespaces import CATEGORY, FILE, LANGUAGE_PREFIXES, WIKI_PREFIXES, known_namespaces
 
 _DOTTED_I = frozenset({"tr", "az", "kaa"})
@@ -18,7 +18,6 @@ _GEORGIAN = range(0x10D0, 0x1100)
 _MOST_BYTES = 255
 
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9A-Fa-f]+|[A-Za-z][A-Za-z0-9]*);")
 _BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _NEEDS_CARE = re.compile(
@@ -123,9 +122,7 @@ def _decode(raw: str) -> str:
     """Decode percent-encoding and entities, in the order in which MediaWiki does so for links."""
     if _PERCENT.search(raw):
         raw = unquote(raw)
-    if "&" in raw:
-        raw = _ENTITY.sub(lambda entity: html.unescape(entity[0]), raw)
-    return raw
+    return decode_title_entities(raw)
 
 
 def _squeeze(text: str) -> str:

@@ -10,6 +10,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from ease.wikimedia.entities import decode_entities, decode_spaces
 from ease.wikimedia.linktrails import link_prefix, link_trail
 from ease.wikimedia.markup import (
     BREAK,
@@ -17,20 +18,18 @@ from ease.wikimedia.markup import (
     LINK_END,
     LINK_START,
     LITERAL,
-    choose_variants,
     cut_tables,
     cut_templates,
-    decode_entities,
-    decode_spaces,
+    drop_magic_words,
     hide_extensions,
     strip_quotes,
     strip_tags,
 )
 from ease.wikimedia.prose import join_blocks, mend_holes
 from ease.wikimedia.titles import SiteInfo, TargetKind, normalize_title, read_target
+from ease.wikimedia.variants import choose_variants
 
 _RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, HOLE)
-_MAGIC_WORD = re.compile(r"__([^\W\d_][^\W_\u200c]*+)__")
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
     r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
@@ -80,9 +79,8 @@ def parse_wikitext(source: str, site: SiteInfo) -> Article:
         source = source.replace(mark, "")
     text, literals = hide_extensions(source)
     text = strip_tags(cut_tables(cut_templates(text)))
-    text = strip_quotes(decode_spaces(choose_variants(text)))
-    if "__" in text:
-        text = _MAGIC_WORD.sub(lambda word: "" if word[0] == word[0].upper() else word[0], text)
+    text = strip_quotes(decode_spaces(choose_variants(text, site.language)))
+    text = drop_magic_words(text)
     text, targets = _LinkReader(text, site).read()
     text = _EXTERNAL.sub(lambda link: link[1] or HOLE, text)
     text = join_blocks(decode_entities(mend_holes(text)))
