@@ -1,0 +1,150 @@
+"""The optimisers' arithmetic: which weights decay, what is clipped, and how the rates go."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD
+from transformers import get_linear_schedule_with_warmup
+
+from ease.encoder import load_encoder
+from ease.methods import get_method, method_options
+from ease.training import TrainingOptions
+from ease.training.loop import step_count
+from ease.training.model import TrainingModel
+from ease.training.optimizers import Optimizers, rate_share
+
+USED = [2, 5, 7]
+"""Rows of the entity table that a step reads."""
+
+
+@pytest.fixture
+def model(files: Path) -> TrainingModel:
+    torch.manual_seed(0)
+    method = get_method("ease").build(method_options("ease", {"projection": "tanh"}), 32, torch.randn(10, 24))
+    return TrainingModel(load_encoder(str(files / "encoder")), nn.Identity(), method)
+
+
+def weights(model: TrainingModel) -> dict[str, Tensor]:
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def set_gradients(model: TrainingModel, scale: float) -> dict[str, Tensor]:
+    """Give every weight, and of the entity table the rows in use, a gradient; returns them by name."""
+    generator = torch.Generator().manual_seed(1)
+    gradients = {}
+    for name, weight in model.named_parameters():
+        gradient = scale * torch.randn(weight.shape, generator=generator)
+        if name == "method.table.weight":
+            unused = torch.ones(len(gradient), dtype=torch.bool)
+            unused[USED] = False
+            gradient[unused] = 0
+            assert model.method.table is not None
+            (rows,) = model.method.table(torch.tensor(USED))
+            (rows * gradient[USED]).sum().backward()
+        else:
+            weight.grad = gradient.clone()
+        gradients[name] = gradient
+    return gradients
+
+
+def test_matrices_alone_decay(model: TrainingModel) -> None:
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.normal_()  # biases begin at 0, and norms at 1
+    optimizers = Optimizers(model, TrainingOptions(learning_rate=0.1, weight_decay=0.5))
+    before = weights(model)
+    set_gradients(model, 0.0)
+    optimizers.set_rates(1.0)
+    optimizers.step()
+    decayed = set()
+    for name, now in weights(model).items():
+        if not torch.equal(now, before[name]):
+            # Without a gradient Adam's own step is nothing: what is left is 1 - rate * decay.
+            assert torch.allclose(now, 0.95 * before[name]), name
+            decayed.add(name)
+    assert decayed == {
+        name
+        for name in before
+        if name.endswith("weight") and "LayerNorm" not in name and name != "method.table.weight"
+    }
+    assert {
+        "method.projection.bias",
+        "encoder.0.model.embeddings.LayerNorm.weight",
+    } <= before.keys() - decayed
+
+
+@pytest.mark.parametrize("limit", [None, 0.5, 1e6])
+def test_all_gradients_are_clipped_to_one_norm(model: TrainingModel, limit: float | None) -> None:
+    options = TrainingOptions(max_gradient_norm=limit)
+    optimizers = Optimizers(model, options)
+    gradients = set_gradients(model, 0.01)
+    expected = math.sqrt(sum(float((gradient.double() ** 2).sum()) for gradient in gradients.values()))
+    assert 0.5 < expected < 1e6
+    assert float(optimizers.step()) == pytest.approx(expected, rel=1e-5)
+    share = 0.5 / expected if limit == 0.5 else 1.0
+    seen = {
+        name: optimizers.by_name["entities" if "table" in name else "encoder"].state[weight]["exp_avg"]
+        for name, weight in model.named_parameters()
+    }
+    for name, gradient in gradients.items():
+        # After one step Adam's first moment is a tenth of the gradient that it was given.
+        assert torch.allclose(seen[name], 0.1 * share * gradient, rtol=1e-4, atol=1e-8), name
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+@pytest.mark.parametrize("steps", [1, 7, 40])
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.3, 0.9])
+def test_rates_are_those_of_transformers(model: TrainingModel, steps: int, warmup: float) -> None:
+    """Its rise begins with a step at rate 0, which is left out here: a rise of one step more, from its second."""
+    rise = round(warmup * steps)
+    peak = SGD([torch.zeros(1)], lr=2e-3)
+    skipped = 1 if rise else 0
+    schedule = get_linear_schedule_with_warmup(peak, rise + skipped, steps + skipped)
+    options = TrainingOptions(learning_rate=2e-3, entity_learning_rate=0.5)
+    optimizers = Optimizers(model, options)
+    for step in range(1, steps + 1):
+        if step <= skipped:
+            peak.step()
+            schedule.step()
+        rate = optimizers.set_rates(rate_share(step, steps, warmup))
+        assert rate == pytest.approx(schedule.get_last_lr()[0], rel=1e-9)
+        assert {group["lr"] for group in optimizers.by_name["encoder"].param_groups} == {rate}
+        assert [group["lr"] for group in optimizers.by_name["entities"].param_groups] == [
+            pytest.approx(250 * rate)
+        ]
+        peak.step()
+        schedule.step()
+    if rise < steps:
+        assert rate_share(rise + 1, steps, warmup) == 1
+
+
+def test_the_table_has_the_encoder_s_rate_unless_it_has_its_own(model: TrainingModel) -> None:
+    optimizers = Optimizers(model, TrainingOptions(learning_rate=2e-3))
+    optimizers.set_rates(0.5)
+    assert {group["lr"] for one in optimizers.by_name.values() for group in one.param_groups} == {1e-3}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "options", "steps"),
+    [
+        (160, {"batch_size": 16}, 10),
+        (175, {"batch_size": 16}, 10),
+        (176, {"batch_size": 16}, 11),
+        (16, {"batch_size": 16}, 1),
+        (160, {"batch_size": 48, "epochs": 3}, 9),
+        (160, {"batch_size": 16, "steps": 7}, 7),
+        (160, {"batch_size": 16, "steps": 70, "epochs": 2}, 70),
+    ],
+)
+def test_a_training_has_as_many_steps_as_its_epochs_have_whole_batches(
+    pairs: int, options: dict[str, int], steps: int
+) -> None:
+    assert step_count(pairs, TrainingOptions(**options)) == steps
+    shares = [rate_share(step, steps, 0.0) for step in range(1, steps + 1)]
+    assert np.allclose(shares, np.arange(steps, 0, -1) / steps)
