@@ -13,8 +13,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from ease.wikimedia.redirects import redirect_target
 from ease.wikimedia.titles import SiteInfo
-from ease.wikimedia.wikitext import parse_wikitext, redirect_target
+from ease.wikimedia.wikitext import parse_wikitext
 
 UNITS = (
     *("{{", "{{a|", "{{a}} ,", "({{a}}", ", {{a}})", "{{{a}}", "{{{{{", "{{|}"),

@@ -69,6 +69,13 @@ def test_every_reason_to_skip_is_counted(tmp_path: Path) -> None:
     assert any("'Large' is skipped: it has more than 4,000 bytes" in fault for fault in counts["faults"])
 
 
+def test_a_list_at_the_beginning_is_no_redirect(tmp_path: Path) -> None:
+    page = make_page(1, "List", "#one [[Foo]] is first\n#two [[Bar]]")
+    parts = ingest_wikipedia([made(tmp_path, page)], ONE, tmp_path / "parts")
+    assert [row["text"] for row in rows(parts.sentences)] == ["one Foo is first", "two Bar"]
+    assert rows(parts.redirects) == []
+
+
 def test_a_fault_of_the_code_names_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
 from ease.languages import PAPER_LANGUAGES
 from ease.wikimedia.namespaces import CATEGORY, FILE, known_namespaces
@@ -132,6 +133,7 @@ def test_links_to_articles(raw: str, title: str) -> None:
         ("sv", "Fil", "Kategori"),
         ("tr", "Dosya", "Kategori"),
         ("zh", "檔案", "分类"),
+        ("sat", "ᱨᱮᱫ", "ᱛᱷᱚᱠ"),
         ("vi", "Tập tin", "Thể loại"),
         ("zh-yue", "檔", "類"),
     ],
@@ -152,6 +154,13 @@ def test_names_of_many_languages_are_known() -> None:
     assert len(own) == len(PAPER_LANGUAGES) - 1
     assert {FILE, CATEGORY} <= set(known_namespaces("sah").values())
     assert known_namespaces("yue") == known_namespaces("zh-yue")
+
+
+def test_the_names_that_wikipedia2vec_knows_are_known() -> None:
+    for number, table in ((FILE, MEDIA_ALIASES), (CATEGORY, CATEGORY_ALIASES)):
+        for language, names in table.items():
+            known = known_namespaces(language.replace("_", "-"))
+            assert {known.get(name.replace("_", " ").lower()) for name in names} <= {number}, language
 
 
 def test_the_dump_s_own_namespaces_come_first() -> None:

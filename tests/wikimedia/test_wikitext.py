@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ease.wikimedia.redirects import redirect_target
 from ease.wikimedia.titles import SiteInfo
-from ease.wikimedia.wikitext import Article, parse_wikitext, redirect_target
+from ease.wikimedia.wikitext import Article, parse_wikitext
 
 ENGLISH = SiteInfo("en")
 
@@ -226,6 +227,12 @@ def test_characters_that_mark_links_inside_cannot_come_from_outside() -> None:
         ("#転送[[ベルリン]]", "ベルリン"),
         ("#पुनर्प्रेषित [[बर्लिन]]", "बर्लिन"),
         ("#تحويل [[برلين]]", "برلين"),
+        ("#yönlendirme [[Berlin]]", "Berlin"),
+        ("＃転送 [[Berlin]]", "Berlin"),
+        ("#REDIRECT\n[[Berlin|x]]", "Berlin"),
+        ("#one [[Foo]] is first\n#two [[Bar]]", None),
+        ("#[[Foo]]", None),
+        ("#redirects [[Foo]]", None),
         ("#REDIRECT [[#x]]", None),
         ("# [[Berlin]]", None),
         ("Text #REDIRECT [[Berlin]]", None),

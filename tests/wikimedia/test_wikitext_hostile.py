@@ -16,9 +16,10 @@ from benchmarks.links_against_wikipedia2vec import compare_all
 from benchmarks.wikitext_growth import deep_sources, hostile_sources
 from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.pages import iterate_pages
+from ease.wikimedia.redirects import redirect_target
 from ease.wikimedia.streams import compression_of
 from ease.wikimedia.titles import SiteInfo
-from ease.wikimedia.wikitext import Article, parse_wikitext, redirect_target
+from ease.wikimedia.wikitext import Article, parse_wikitext
 
 ENGLISH = SiteInfo("en")
 _INNER_MARKS = frozenset("\x01\x02\x03\x04\x05")

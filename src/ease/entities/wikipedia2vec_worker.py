@@ -21,8 +21,8 @@ from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_j
 from ease.errors import EaseError
 from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.pages import iterate_pages
+from ease.wikimedia.redirects import redirect_target
 from ease.wikimedia.titles import normalize_title
-from ease.wikimedia.wikitext import redirect_target
 
 _CHUNK_SIZE = 100
 

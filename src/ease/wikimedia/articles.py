@@ -18,9 +18,10 @@ from ease.errors import EaseError
 from ease.wikimedia.dumps import Shard
 from ease.wikimedia.pages import Page, PageTally, iterate_pages
 from ease.wikimedia.parts import TableWriter, whole_folder, write_counts
+from ease.wikimedia.redirects import redirect_target
 from ease.wikimedia.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.titles import SiteInfo, normalize_title, resolve_target
-from ease.wikimedia.wikitext import Article, Link, parse_wikitext, redirect_target
+from ease.wikimedia.wikitext import Article, Link, parse_wikitext
 
 SENTENCES_FILE = "sentences.parquet"
 REDIRECTS_FILE = "redirects.parquet"

@@ -103,7 +103,7 @@ haw: Kiʻi Waihona Pāpaho | Māhele
 he: תמונה קו מדיה קובץ | קטגוריה קט
 hi: मीडिया चित्र | श्र श्रेणी
 hif: saadhan | vibhag
-hr: Mediji DT Slika Datoteka | CT KT Kategorija
+hr: F Mediji DT Slika Datoteka | CT KT Kategorija
 hsb: Wobraz Dataja Bild | Kategorija
 ht: Imaj Fichye Medya | Kategori
 hu: Kép Fájl Média | Kategória
@@ -213,6 +213,7 @@ rue: Медіа Медиа Файл Изображение Зображення 
 rw: Dosiye Itangazamakuru | Ikiciro
 sa: चित्रम् माध्यमम् सञ्चिका माध्यम चित्रं | वर्गः
 sah: Миэдьийэ Ойуу Билэ Изображение | Категория
+sat: ᱨᱮᱫ ᱢᱤᱰᱤᱭᱟ | ᱛᱷᱚᱠ
 sc: Immàgini | Categoria
 scn: Immagine Mmàggini Mèdia | Catigurìa
 sd: عڪس ذريعات فائل | زمرو
@@ -265,7 +266,7 @@ yi: מעדיע תמונה טעקע בילד | קאטעגאריע קאַטעגא�
 yo: Fáìlì Amóhùnmáwòrán Àwòrán | Ẹ̀ka
 za: 媒体文件 文件 档案 图像 媒体 | 分类
 zea: Afbeelding Plaetje | Categorie
-zh: 媒体文件 文件 媒體 档案 图像 圖像 媒体 檔案 | 分类 分類 CAT
+zh: F 媒体文件 文件 媒體 档案 图像 圖像 媒体 檔案 | 分类 分類 CAT
 zh-classical: 文件 媒體 圖像 檔案 | 分類 CAT
 zh-min-nan: tóng-àn 文件 媒體 Mûi-thé 圖像 檔案 | 分類 Lūi-pia̍t
 zh-yue: 檔 档 文件 图 媒體 圖 档案 图像 圖像 媒体 檔案 | 分类 分類 类 類

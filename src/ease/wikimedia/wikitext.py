@@ -26,7 +26,7 @@ from ease.wikimedia.markup import (
     strip_tags,
 )
 from ease.wikimedia.prose import join_blocks, mend_holes
-from ease.wikimedia.titles import SiteInfo, TargetKind, normalize_title, read_target
+from ease.wikimedia.titles import SiteInfo, TargetKind, read_target
 from ease.wikimedia.variants import choose_variants
 
 _RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, HOLE)
@@ -35,7 +35,6 @@ _EXTERNAL = re.compile(
     r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
     re.IGNORECASE,
 )
-_REDIRECT = re.compile(r"\s*+#[^\s:\[\]|#*]++\s*+:?\s*+\[\[([^\[\]|\n]++)(?:\|[^\[\]\n]*+)?\]\]")
 _LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
 _WORD = re.compile(r"\w")
 _EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + HOLE
@@ -87,12 +86,6 @@ def parse_wikitext(source: str, site: SiteInfo) -> Article:
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
     return _place_links(text, targets)
-
-
-def redirect_target(source: str, site: SiteInfo) -> str | None:
-    """The title that a redirect page leads to, whatever the keyword's language; None if it is no redirect."""
-    redirect = _REDIRECT.match(source)
-    return normalize_title(redirect[1], site) or None if redirect else None
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 
 from ease.languages import PAPER_LANGUAGES
 from ease.wikimedia.linktrails import link_trail
+from ease.wikimedia.redirects import redirect_target
 from ease.wikimedia.sample.markup import RIGHT_TO_LEFT, RIGHT_TO_LEFT_MARK
 from ease.wikimedia.sample.names import capitalize
 from ease.wikimedia.sample.pages import WikiPage
@@ -20,7 +21,7 @@ from ease.wikimedia.sample.special_pages import EMPTY, LOOP
 from ease.wikimedia.sample.wiki import Sample
 from ease.wikimedia.sentences import SentenceSplitter
 from ease.wikimedia.titles import SiteInfo
-from ease.wikimedia.wikitext import parse_wikitext, redirect_target
+from ease.wikimedia.wikitext import parse_wikitext
 
 from .conftest import DumpedPage
 
