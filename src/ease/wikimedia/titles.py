@@ -22,9 +22,15 @@ _BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _NEEDS_CARE = re.compile(
     "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
-    "|  |^[ .]| $|~~~|/\\."
+    "|  |^[ ./]| $|~~~|/\\."
 )
 """What a plain title has not: prefixes, fragments, entities, marks, odd spaces, refused characters."""
+_PROTOCOL = re.compile(
+    r"(?:(?:ftps?|git|gopher|https?|ircs?|mms|nntp|redis|sftp|ssh|svn|telnet|wikipedia|worldwind)://|//"
+    r"|(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):)",
+    re.IGNORECASE,
+)
+"""How addresses begin that MediaWiki links to; a link in double brackets to one of them is none."""
 _ILLEGAL = re.compile(r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}")
 
 
@@ -85,6 +91,8 @@ def read_target(raw: str, site: SiteInfo) -> Target:
     """Tell where a link leads, from what stands before its `|`."""
     if raw and len(raw) * 4 <= _MOST_BYTES and _NEEDS_CARE.search(raw) is None:
         return Target(TargetKind.ARTICLE, _raise_first(raw, site))
+    if is_address(raw):
+        return Target(TargetKind.INVALID, "")
     text = _squeeze(_decode(raw))
     inline = text.startswith(":")
     kind, text = _follow_prefixes(text.removeprefix(":").lstrip(), site)
@@ -97,6 +105,11 @@ def read_target(raw: str, site: SiteInfo) -> Target:
     if title.startswith(":") or _ILLEGAL.search(title) or len(title.encode()) > _MOST_BYTES:
         return Target(TargetKind.INVALID, "")
     return Target(TargetKind.ARTICLE, _raise_first(title, site))
+
+
+def is_address(raw: str) -> bool:
+    """Whether what stands before a link's `|` is the address of a page in the web."""
+    return _PROTOCOL.match(raw) is not None
 
 
 _NAMESPACE_KINDS = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}

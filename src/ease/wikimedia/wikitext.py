@@ -26,7 +26,7 @@ from ease.wikimedia.markup import (
     strip_tags,
 )
 from ease.wikimedia.prose import join_blocks, mend_holes
-from ease.wikimedia.titles import SiteInfo, TargetKind, read_target
+from ease.wikimedia.titles import SiteInfo, TargetKind, is_address, read_target
 from ease.wikimedia.variants import choose_variants
 
 _RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, HOLE)
@@ -158,6 +158,9 @@ class _LinkReader:
         kind, title = read_target(head, self.site)
         if kind in _NOT_SHOWN:
             self.pieces.append(HOLE + trail)
+            return
+        if kind is TargetKind.INVALID and is_address(head):
+            self.pieces.append((label or head.partition(" ")[2] or HOLE) + trail)
             return
         if label is None:
             label = head.strip().removeprefix(":")
