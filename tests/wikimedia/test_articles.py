@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ease.wikimedia.articles import REDIRECTS, SENTENCES, split_article
+from ease.wikimedia.articles import REDIRECTS, SENTENCES, parser_version, split_article
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from ease.wikimedia.sentences import SentenceSplitter
 from ease.wikimedia.wikitext import Article, Link
@@ -67,6 +67,20 @@ def test_every_reason_to_skip_is_counted(tmp_path: Path) -> None:
         *(("Old", "New one"), ("Older", "Old"))
     ]
     assert any("'Large' is skipped: it has more than 4,000 bytes" in fault for fault in counts["faults"])
+
+
+def test_a_change_of_what_rows_depend_on_makes_new_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = [parser_version.__wrapped__()]
+    changed = tmp_path / "languages.py"
+    changed.write_text("other")
+    with monkeypatch.context() as patch:
+        patch.setattr("ease.languages.__file__", str(changed))
+        versions.append(parser_version.__wrapped__())
+    monkeypatch.setattr("importlib.metadata.version", lambda name: f"other {name}")
+    versions.append(parser_version.__wrapped__())
+    assert len(set(versions)) == 3
 
 
 def test_a_list_at_the_beginning_is_no_redirect(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import icu
 import pyarrow as pa
 
+from ease import languages
 from ease.errors import EaseError
 from ease.wikimedia.dumps import Shard
 from ease.wikimedia.pages import Page, PageTally, iterate_pages
@@ -65,11 +67,18 @@ class Sentence(NamedTuple):
 
 @cache
 def parser_version() -> str:
-    """A checksum of this package's modules and ICU's rules, so that no part of an older parser is taken."""
-    checksum = hashlib.blake2b(icu.ICU_VERSION.encode(), digest_size=8)
-    for module in sorted(Path(__file__).parent.glob("*.py")):
+    """A checksum of all code that rows depend on, ICU's rules and polyglot, so that no older part is taken."""
+    checksum = hashlib.blake2b(f"{icu.ICU_VERSION} {_polyglot_version()}".encode(), digest_size=8)
+    for module in (*sorted(Path(__file__).parent.glob("*.py")), Path(languages.__file__)):
         checksum.update(module.read_bytes())
     return checksum.hexdigest()
+
+
+def _polyglot_version() -> str:
+    try:
+        return metadata.version("polyglot")
+    except metadata.PackageNotFoundError:
+        return "none"
 
 
 def parse_shard(task: ShardTask) -> tuple[Path, str | None]:
