@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from joblib import Parallel, delayed
 
 from ease.errors import EaseError
 from ease.wikimedia import wikidata
@@ -130,6 +131,35 @@ def test_types_by_rank(tmp_path: Path, case: str) -> None:
     assert rows(parts.entity_types) == [(1, type_qid) for type_qid in types]
 
 
+def odd_value(**value: Any) -> dict[str, Any]:
+    return {
+        "mainsnak": {"snaktype": "value", "datavalue": {"value": value, "type": "wikibase-entityid"}},
+        "rank": "normal",
+    }
+
+
+ODD: dict[str, Any] = {
+    "a lexeme": odd_value(**{"entity-type": "lexeme", "id": "L7"}),
+    "a property": odd_value(**{"entity-type": "property", "numeric-id": 31, "id": "P31"}),
+    "a form, without its kind": odd_value(id="L7-F1"),
+    "no number": odd_value(**{"entity-type": "item"}),
+    "text for a value": {"mainsnak": {"snaktype": "value", "datavalue": {"value": "x"}}, "rank": "normal"},
+    "no value": {"mainsnak": {"snaktype": "value"}, "rank": "normal"},
+    "no snak": {"rank": "normal"},
+    "no rank": {"mainsnak": statement(9)["mainsnak"]},
+    "text": "x",
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_an_odd_statement_is_left_out_alone(tmp_path: Path, case: str) -> None:
+    statements = [statement(5), ODD[case], statement(6)]
+    parts = ingest(tmp_path, lines_of(make_item(1, statements, en="One")))
+    assert rows(parts.sitelinks) == [(1, "en", "One")]
+    assert rows(parts.entity_types) == [(1, 5), (1, 6)]
+
+
 @pytest.mark.parametrize("missing", ["id", "numeric-id"])
 def test_values_of_old_and_new_dumps(tmp_path: Path, missing: str) -> None:
     value = statement(5)
@@ -188,6 +218,7 @@ def test_packings_chunks_and_workers_give_the_same_rows(
     )
     assert rows(parts.sitelinks) == expected
     assert len(expected) == 2999
+    assert Parallel(n_jobs=2)(delayed(abs)(number) for number in (-1, -2)) == [1, 2]  # the Wikipedias' pool
 
 
 @pytest.mark.parametrize("packing", ["plain", "gz", "bz2"])

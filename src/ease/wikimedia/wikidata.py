@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from joblib import cpu_count
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 from tqdm import tqdm
 
 from ease.errors import EaseError
@@ -214,11 +214,15 @@ def _parse_chunks(chunks: _LineChunks, languages: Sequence[str], workers: int) -
     if workers == 1:
         yield from (parse_lines(chunk, first_line, languages) for first_line, chunk in chunks)
         return
-    pool = get_reusable_executor(max_workers=workers)
-    pending: deque[Any] = deque()
-    for first_line, chunk in chunks:
-        pending.append(pool.submit(parse_lines, chunk, first_line, languages))
-        if len(pending) > 3 * workers:
+    # A pool of its own: joblib takes over the shared one, and fails on one that it has not made.
+    pool = ProcessPoolExecutor(max_workers=workers)
+    try:
+        pending: deque[Any] = deque()
+        for first_line, chunk in chunks:
+            pending.append(pool.submit(parse_lines, chunk, first_line, languages))
+            if len(pending) > 3 * workers:
+                yield pending.popleft().result()
+        while pending:
             yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
+    finally:
+        pool.shutdown(kill_workers=True)

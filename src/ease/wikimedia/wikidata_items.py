@@ -15,6 +15,7 @@ ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
 
 _INSTANCE_OF = "P31"
 _ENTITY_ID = re.compile(r"[A-Z][1-9]\d{0,17}")
+_ITEM_ID = re.compile(r"Q[1-9]\d{0,17}")
 
 
 class Item(NamedTuple):
@@ -86,20 +87,33 @@ def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | Non
     titles = {language: sitelinks[site]["title"] for site, language in sites.items() if site in sitelinks}
     if not all(isinstance(title, str) and title for title in titles.values()):
         raise TypeError("a sitelink's title is no text")
-    return Item(int(identifier[1:]), titles, _types(claims.get(_INSTANCE_OF) or []))
+    statements = claims.get(_INSTANCE_OF)
+    return Item(int(identifier[1:]), titles, _types(statements if isinstance(statements, list) else []))
 
 
-def _types(statements: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The values of the preferred statements, or of the normal ones where none is preferred; each once."""
-    preferred = [statement for statement in statements if statement["rank"] == "preferred"]
-    best = preferred or [statement for statement in statements if statement["rank"] == "normal"]
-    # Another kind of snak says that the value is unknown, or that there is none.
-    values = [
-        snak["datavalue"]["value"] for snak in (s["mainsnak"] for s in best) if snak["snaktype"] == "value"
-    ]
-    return list(
-        dict.fromkeys(int(value.get("numeric-id") or value["id"].removeprefix("Q")) for value in values)
-    )
+def _types(statements: Sequence[Any]) -> list[int]:
+    """The values of the preferred statements, or of the normal ones where none is preferred; each once.
+
+    A statement that has not the form of one is left out, and so is a value that is no item.
+    """
+    ranked = [(statement.get("rank"), statement) for statement in statements if isinstance(statement, dict)]
+    preferred = [statement for rank, statement in ranked if rank == "preferred"]
+    best = preferred or [statement for rank, statement in ranked if rank == "normal"]
+    values = (_item_value(statement.get("mainsnak")) for statement in best)
+    return list(dict.fromkeys(value for value in values if value is not None))
+
+
+def _item_value(snak: Any) -> int | None:
+    """The number of the item that a snak names; another kind of snak says unknown, or none."""
+    if not isinstance(snak, dict) or snak.get("snaktype") != "value":
+        return None
+    data = snak.get("datavalue")
+    value = data.get("value") if isinstance(data, dict) else None
+    if not isinstance(value, dict) or value.get("entity-type", "item") != "item":
+        return None
+    identifier = value.get("id", f"Q{value.get('numeric-id')}")
+    found = isinstance(identifier, str) and _ITEM_ID.fullmatch(identifier)
+    return int(identifier[1:]) if found else None
 
 
 def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
