@@ -40,7 +40,6 @@ class Page(NamedTuple):
     title: str
     namespace: int
     revision_id: int
-    timestamp: str
     redirect: str | None
     text: str
     model: str
@@ -206,7 +205,6 @@ def _parse_page(content: bytes) -> Page:
         title=_text_of(parts, "title"),
         namespace=int(_text_of(parts, "ns") or 0),
         revision_id=int(_text_of(revision, "id") or 0),
-        timestamp=_text_of(revision, "timestamp"),
         redirect=None if redirect is None else redirect.get("title"),
         text=_text_of(revision, "text"),
         model=_text_of(revision, "model") or "wikitext",
