@@ -103,6 +103,18 @@ def test_takes_the_newest_date(tmp_path: Path) -> None:
     assert names(tmp_path, "eo") == ["eowiki-20240101-pages-articles.xml.gz"]
 
 
+def test_does_not_mix_dumps_with_and_without_a_date(tmp_path: Path) -> None:
+    dated, undated = "eowiki-20240101-pages-articles.xml.gz", "eowiki-latest-pages-articles.xml.gz"
+    place(tmp_path, dated, undated, "enwiki-latest-pages-articles.xml", "enwiki-mini-pages-articles.xml")
+    with pytest.raises(EaseError, match=rf"Of eo .*{dated}.*{undated}.* glob"):
+        find_dumps(tmp_path, ["en", "eo"])
+    assert len(names(tmp_path, "en")) == 2
+    assert names(f"{tmp_path}/*latest*", "eo") == [undated]
+    place(tmp_path, f"20240301/{undated}")
+    (tmp_path / undated).unlink()
+    assert [dump.dump_date for dump in find_dumps(tmp_path, ["eo"])] == ["20240301"]
+
+
 def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
     place(tmp_path, "a/eowiki-1-pages-articles.xml.gz", "b/eowiki-2-pages-articles.xml.gz")
     assert names(f"{tmp_path}/*/eowiki-2*", "eo") == ["eowiki-2-pages-articles.xml.gz"]

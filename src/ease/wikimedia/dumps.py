@@ -55,10 +55,11 @@ def find_dumps(source: str | Path, languages: Sequence[str]) -> list[DumpFile]:
 
     Of the same dump as one file and in parts, as multistream and plain, packed and unpacked, one form is
     taken: one file before parts, multistream before plain. Of several dated dumps of a language the newest is
-    taken, and the log says so.
+    taken, and the log says so; dumps without a date (`latest`, slices) are taken together.
 
     Raises:
-        EaseError: Nothing is there, a language has no dump there, or a file is no MediaWiki export.
+        EaseError: Nothing is there, a language has no dump there, or some with a date and some without, or a
+            file is no MediaWiki export.
     """
     found: dict[str, list[DumpFile]] = defaultdict(list)
     for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
@@ -179,13 +180,23 @@ def _recognise(path: Path) -> DumpFile:
 
 
 def _choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
-    """The dumps of the newest date, and those without a date."""
-    dates = sorted({dump.dump_date for dump in dumps if dump.dump_date})
-    if len(dates) > 1:
-        logger.info(
-            "%s: the dump of %s is taken, not %s", dumps[0].language, dates[-1], ", ".join(dates[:-1])
+    """The dumps of the newest date; all of them where none has a date."""
+    undated = next((dump for dump in dumps if dump.dump_date is None), None)
+    newest = max(dumps, key=lambda dump: dump.dump_date or "")
+    if newest.dump_date is None:
+        return list(dumps)
+    if undated:
+        raise EaseError(
+            f"Of {newest.language} there is a dump with a date, {newest.path}, and one without, "
+            f"{undated.path}, which may be newer or older: take one of them away, put the undated one into a "
+            "folder named by its date (YYYYMMDD), or name the dumps to take by a glob."
         )
-    return [dump for dump in dumps if dump.dump_date is None or dump.dump_date == dates[-1]]
+    others = sorted({str(dump.dump_date) for dump in dumps} - {newest.dump_date})
+    if others:
+        logger.info(
+            "%s: the dump of %s is taken, not %s", newest.language, newest.dump_date, ", ".join(others)
+        )
+    return [dump for dump in dumps if dump.dump_date == newest.dump_date]
 
 
 def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:

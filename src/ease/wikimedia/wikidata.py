@@ -66,15 +66,17 @@ def find_wikidata(source: str | Path) -> Path:
     """The Wikidata dump in a folder (searched through), a glob, one file: the newest and fastest to unpack.
 
     Raises:
-        EaseError: There is none, or several that neither date nor form tells apart.
+        EaseError: There is none, or several that neither date nor form tells apart, as one without a date.
     """
     files = list_files(
         source,
         lambda name: _NAME.fullmatch(name) and "lexemes" not in name,
         "*wikidata*.json or *-all.json (.bz2, .gz)",
     )
-    newest = max(dump_date(file) or "" for file in files)
-    files = [file for file in files if (dump_date(file) or "") == newest]
+    dates = {file: dump_date(file) for file in files}
+    newest = max((date for date in dates.values() if date), default=None)
+    # What has no date may be newer than any that has one.
+    files = [file for file, date in dates.items() if date in (None, newest)]
     stems = {re.sub(r"\.(bz2|gz)$", "", str(file)) for file in files}
     if len(stems) > 1:
         names = ", ".join(str(file) for file in files)
