@@ -27,6 +27,7 @@ from wikipedia2vec.dump_db import DumpDB
 from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
 from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.namespaces import CATEGORY, FILE, MEDIA
 from ease.wikimedia.pages import Page, iterate_pages
 from ease.wikimedia.streams import DecompressedStream, compression_of
 from ease.wikimedia.titles import SiteInfo, normalize_title
@@ -97,7 +98,7 @@ def compare(path: Path) -> Agreement:
                 for link in paragraph.wiki_links
             )
             ours = Counter(resolve(link.target) for link in parse_wikitext(page.text, site).links)
-            kept, excluded = _links_of_tree(page.text, dump.language, resolve)
+            kept, excluded = _links_of_tree(page.text, site, resolve)
             agreement.excluded += excluded.total()
             agreement.add(page.title, _leave(ours, kept, excluded), _leave(theirs, kept, excluded))
         database.close()
@@ -140,15 +141,16 @@ def _redirects(database: DumpDB, site: SiteInfo) -> Callable[[str], str]:
 
 
 def _links_of_tree(
-    source: str, language: str, resolve: Callable[[str], str]
+    source: str, site: SiteInfo, resolve: Callable[[str], str]
 ) -> tuple[Counter[str], Counter[str]]:
     """Targets of the links of mwparserfromhell's tree, and of those that leave both sides.
 
     The tree is that of the text as DumpDB parses it: without marks of bold and italics.
     """
-    names = ["File", "Image", "Media", "Category", *MEDIA_ALIASES.get(language, ())]
-    names += CATEGORY_ALIASES.get(language, ())
-    unseen = re.compile(f"(?:{'|'.join(names)}):", re.IGNORECASE)
+    names = {*MEDIA_ALIASES.get(site.language, ()), *CATEGORY_ALIASES.get(site.language, ())}
+    names |= {name for name, number in site.namespaces.items() if number in (MEDIA, FILE, CATEGORY)}
+    alternatives = "|".join(re.escape(name).replace("\\ ", "[ _]") for name in sorted(names))
+    unseen = re.compile(rf"(?:{alternatives})\s*:", re.IGNORECASE)
     kept: Counter[str] = Counter()
     excluded: Counter[str] = Counter()
     pending = [(mwparserfromhell.parse(re.sub("'''*", "", source)), False)]

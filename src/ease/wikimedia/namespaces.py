@@ -7,7 +7,7 @@ from functools import cache
 from ease.languages import WIKIPEDIA_LANGUAGES
 from ease.wikimedia.namespace_names import LOCAL_NAMES
 
-FILE, CATEGORY = 6, 14
+MEDIA, FILE, CATEGORY = -2, 6, 14
 
 _OTHER_NAMES = """
 en: -2 Media, -1 Special, 1 Talk, 2 User, 3 User_talk, 4 Wikipedia, 4 Project, 4 WP, 5 Wikipedia_talk
