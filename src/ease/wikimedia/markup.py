@@ -28,6 +28,7 @@ _INLINE_TAGS = (
 )
 _SECTION_MARK = r"</?(?:section|Abschnitt|sección|secção|seção|trecho|קטע)(?=[\s/>])[^<>]*+>"
 """Labels a part of a page, `<section begin=a />`, and shows nothing; as wikis name it."""
+_FIRST_SECTION_MARK = re.compile(_SECTION_MARK, re.IGNORECASE)
 _SECTION_MARKS = re.compile(
     rf"^[ \t]*+(?:{_SECTION_MARK}[ \t]*+)++\n|({_SECTION_MARK})", re.IGNORECASE | re.MULTILINE
 )
@@ -51,7 +52,8 @@ _GEORGIAN = frozenset(map(chr, range(0x10D0, 0x1100)))
 _ENGLISH_MAGIC_WORDS = frozenset(
     "notoc toc forcetoc nogallery noeditsection notitleconvert notc nocontentconvert nocc".split()
 )
-_BREAKS = re.compile(rf"(\]\])?{BREAK}++(?=(\[\[)?)")
+_BREAKS = re.compile(f"{BREAK}{BREAK}++")
+_LOOSE_BREAK = re.compile(rf"{BREAK}(?<!\]\]{BREAK})(?!\[\[)")
 
 
 class _Extensions:
@@ -213,15 +215,14 @@ def strip_tags(text: str) -> str:
     """Drop HTML tags and keep what they hold; those of blocks end a line. Other tags stay as text."""
     if "<" not in text:
         return text
-    text = _SECTION_MARKS.sub(lambda mark: BREAK if mark[1] else "", text)
+    if _FIRST_SECTION_MARK.search(text):
+        text = _SECTION_MARKS.sub(lambda mark: BREAK if mark[1] else "", text)
     return _drop_breaks(_INLINE_TAG.sub(BREAK, _BLOCK_TAG.sub("\n\n", text)))
 
 
 def _drop_breaks(text: str) -> str:
     """Drop the breaks that are not beside a link."""
-    if BREAK not in text:
-        return text
-    return _BREAKS.sub(lambda found: f"{found[1] or ''}{BREAK if found[1] or found[2] else ''}", text)
+    return _LOOSE_BREAK.sub("", _BREAKS.sub(BREAK, text)) if BREAK in text else text
 
 
 def strip_quotes(text: str) -> str:
