@@ -1,4 +1,4 @@
-"""The files of a tiny real training, and jobs on them."""
+"""The files of a tiny real training, jobs on them, and one that is finished."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ease.training import TrainingJob, TrainingOptions
-from tests.training.tiny_training import MakeJob, write_files
+from ease.model_card import DataSource, ModelCardData
+from ease.training import TrainingJob, run_job
+from tests.training.tiny_training import MakeJob, Trained, tiny_job, write_files
 
 
 @pytest.fixture(scope="session")
@@ -21,31 +22,22 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_job(files: Path, tmp_path: Path) -> MakeJob:
-    """Make a job of 12 steps of 16 pairs, with what a test changes."""
+    """Make a tiny job in a folder of this test, with what it changes."""
 
     def make(name: str = "job", encoder: str = "encoder", **changes: Any) -> TrainingJob:
-        training = {
-            "batch_size": 16,
-            "learning_rate": 1e-3,
-            "steps": 12,
-            "report_every": 1,
-            "evaluate_every": 4,
-            "checkpoint_every": 4,
-            "max_tokens": 16,
-            "length_chunks": 2,
-            "device": "cpu",
-            **changes.pop("training", {}),
-        }
-        values: dict[str, Any] = {
-            "folder": tmp_path / name,
-            "pairs": files / "pairs.parquet",
-            "encoder": str(files / encoder),
-            "method": "ease",
-            "vocabulary": files / "vocabulary.parquet",
-            "table": files / "table.safetensors",
-            "development": {"sample_graded": {"path": str(files / "graded.parquet")}},
-            **changes,
-        }
-        return TrainingJob(training=TrainingOptions(**training), **values)
+        folder = changes.pop("folder", tmp_path / name)
+        return tiny_job(files, folder, encoder, **changes)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """The tiny job as it is, done once for all tests, which leave it as it is."""
+    card = ModelCardData(
+        languages=("en", "ru"), sources=(DataSource(name="Wikipedia (en)", date="20260101"),)
+    )
+    job = tiny_job(files, tmp_path_factory.mktemp("trained") / "job", card=card)
+    reports: list[tuple[int, dict[str, float]]] = []
+    result = run_job(job, lambda step, values: reports.append((step, values)))
+    return Trained(job, result, reports)

@@ -17,8 +17,12 @@ from pathlib import Path
 import pytest
 
 from ease.training import TrainingJob
+from ease.training.progress import read_metrics
 
 SOURCE = str(Path(__file__).parents[2] / "src")
+PATIENCE = 600.0
+"""Seconds to wait for what comes soon, unless the machine is very busy."""
+
 context = multiprocessing.get_context("forkserver")
 
 
@@ -27,6 +31,8 @@ def start_server() -> None:
     context.set_forkserver_preload(["ease.training.__main__", "ease.tasks.sample_graded"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", SOURCE)
+        # As torchrun starts its processes; with another number of threads sums are rounded otherwise.
+        patch.setenv("OMP_NUM_THREADS", "1")
         forkserver.ensure_running()
 
 
@@ -53,7 +59,9 @@ def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     ranks: list[BaseProcess] = [
-        context.Process(target=run_rank, args=(job.folder, rank, processes, port, file_limit))
+        context.Process(
+            target=run_rank, args=(job.folder, rank, processes, port, file_limit), daemon=True
+        )  # a daemon, which does not outlive a test that fails
         for rank in range(processes)
     ]
     for rank in ranks:
@@ -63,20 +71,35 @@ def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -
 
 def finish(ranks: list[BaseProcess]) -> list[int | None]:
     """Wait for processes to end; returns their exit statuses."""
+    deadline = time.monotonic() + PATIENCE
     for rank in ranks:
-        rank.join(timeout=90)
+        rank.join(timeout=max(0.0, deadline - time.monotonic()))
+    staying = [rank.name for rank in ranks if rank.is_alive()]
+    for rank in ranks:
+        rank.kill()
+    if staying:
+        raise TimeoutError(f"{', '.join(staying)} of the training did not end in {PATIENCE:.0f} seconds.")
     return [rank.exitcode for rank in ranks]
 
 
 def messages(job: TrainingJob) -> str:
     """What the first process has written to standard error."""
-    return (job.folder / "messages-0.txt").read_text(encoding="utf-8")
+    path = job.folder / "messages-0.txt"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait until something has come true."""
-    deadline = time.monotonic() + seconds
+def last_step(job: TrainingJob) -> int:
+    """The last step that the training has reported, 0 before the first."""
+    return max((int(line["step"]) for line in read_metrics(job.folder / "metrics.jsonl")), default=0)
+
+
+def wait_for(condition: Callable[[], bool], what: str, process: BaseProcess) -> None:
+    """Wait until something has come true, which a process that lives is to bring about."""
+    deadline = time.monotonic() + PATIENCE
     while not condition():
+        if not process.is_alive() and not condition():
+            raise RuntimeError(f"The training ended with status {process.exitcode} before {what}.")
         if time.monotonic() > deadline:
-            raise TimeoutError("the training has not come so far")
+            process.kill()
+            raise TimeoutError(f"In {PATIENCE:.0f} seconds of waiting for {what}, nothing of it was seen.")
         time.sleep(0.01)

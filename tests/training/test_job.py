@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +15,12 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 from ease.errors import EaseError
-from ease.model_card import DataSource, ModelCardData
 from ease.training import TrainingResult, run_job
-from tests.training.tiny_training import MakeJob
+from tests.training.tiny_training import MakeJob, Trained, losses, same, weights
 
 
-def weights(result: TrainingResult) -> dict[str, np.ndarray]:
-    return {
-        **load_file(result.model / "model.safetensors"),
-        **load_file(result.model / "training" / "parts.safetensors"),
-    }
-
-
-def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
-    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
-
-
-def losses(result: TrainingResult) -> dict[int, float]:
-    return {int(line["step"]): line["loss"] for line in result.history if "loss" in line}
-
-
-def test_a_training_leaves_the_best_model_and_its_parts(make_job: MakeJob, files: Path) -> None:
-    card = ModelCardData(
-        languages=("en", "ru"), sources=(DataSource(name="Wikipedia (en)", date="20260101"),)
-    )
-    reported: list[tuple[int, dict[str, float]]] = []
-    result = run_job(make_job(card=card), lambda step, values: reported.append((step, values)))
+def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files: Path) -> None:
+    result, reported = trained.result, trained.reports
     assert result.steps == 12
     scores = {
         step: values["development"] for step, values in reported if "development/sample_graded/en" in values
@@ -75,27 +56,33 @@ def test_the_loss_falls(make_job: MakeJob) -> None:
     )
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(make_job: MakeJob) -> None:
-    first, second = run_job(make_job("first")), run_job(make_job("second"))
-    other = run_job(make_job("other", training={"seed": 1}))
-    assert losses(first) == losses(second)
-    assert same(weights(first), weights(second))
-    assert not same(weights(first), weights(other))
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(
+    make_job: MakeJob, trained: Trained
+) -> None:
+    second, other = run_job(make_job("second")), run_job(make_job("other", training={"seed": 1}))
+    assert losses(trained.result) == losses(second)
+    assert same(weights(trained.result), weights(second))
+    assert not same(weights(trained.result), weights(other))
 
 
-def test_a_finished_training_is_not_repeated(make_job: MakeJob) -> None:
-    first = run_job(make_job())
+def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    shutil.copytree(trained.job.folder, folder)
+    job = trained.job.model_copy(update={"folder": folder})
     reported: list[int] = []
-    assert run_job(make_job(), lambda step, _: reported.append(step)) == first
+    again = run_job(job, lambda step, _: reported.append(step))
+    assert again == trained.result.model_copy(update={"model": folder / "model"})
     assert not reported
-    run_job(make_job(training={"learning_rate": 2e-3}), lambda step, _: reported.append(step))
-    assert reported
+    faster = job.training.model_copy(update={"learning_rate": 2e-3})
+    run_job(job.model_copy(update={"training": faster}), lambda step, _: reported.append(step))
+    assert reported[0] == 1
 
 
 def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
-    run_job(make_job(training={"threads": 1}))
-    run_job(make_job("half", training={"precision": "bf16"}))
+    few = {"steps": 2, "evaluate_every": 2}
+    run_job(make_job(training={"threads": threads + 1, **few}))
+    run_job(make_job("half", training={"precision": "bf16", **few}))
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
     assert not torch.are_deterministic_algorithms_enabled()
@@ -115,7 +102,9 @@ def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
 )
 def test_every_term_can_be_off(make_job: MakeJob, options: dict[str, Any], terms: set[str]) -> None:
     result = run_job(make_job(method_options=options, development={}, training={"steps": 2}))
-    assert terms == result.history[0].keys() - {"step", "learning_rate", "pairs_per_second"}
+    for line in result.history:
+        assert terms == line.keys() - {"step", "learning_rate", "pairs_per_second"}
+        assert line["loss"] == pytest.approx(sum(line[name] for name in terms - {"loss"}), rel=1e-6)
     assert result.best_step == 2
     assert result.best_score is None
 
@@ -124,9 +113,7 @@ def test_simcse_equals_ease_without_its_entity_loss(make_job: MakeJob) -> None:
     ease = run_job(make_job("ease", method_options={"entity_weight": 0}))
     simcse = run_job(make_job("simcse", method="simcse", vocabulary=None, table=None))
     assert losses(ease) == losses(simcse)
-    names = ["embeddings.word_embeddings.weight", "encoder.layer.1.output.dense.weight"]
-    found = [load_file(result.model / "model.safetensors") for result in (ease, simcse)]
-    assert all(np.array_equal(found[0][name], found[1][name]) for name in names)
+    assert same(weights(ease), weights(simcse))
 
 
 def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
@@ -182,7 +169,6 @@ def test_one_training_a_folder(make_job: MakeJob) -> None:
     run_job(job, intrude)
 
 
-def test_the_result_is_json(make_job: MakeJob) -> None:
-    result = run_job(make_job())
-    written = json.loads((result.model.parent / "result.json").read_text(encoding="utf-8"))
-    assert TrainingResult.model_validate(written["result"]) == result
+def test_the_result_is_json(trained: Trained) -> None:
+    written = json.loads((trained.job.folder / "result.json").read_text(encoding="utf-8"))
+    assert TrainingResult.model_validate(written["result"]) == trained.result

@@ -6,25 +6,22 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+import torch
 
 from ease.errors import EaseError
 from ease.training import TrainingInterrupted, TrainingResult, run_job
-from tests.training.processes import finish, messages, start
-from tests.training.tiny_training import MakeJob
+from tests.training.processes import PATIENCE, SOURCE, finish, messages, start
+from tests.training.tiny_training import MakeJob, same, weights
 
-SOURCE = str(Path(__file__).parents[2] / "src")
 TOGETHER = {"method_options": {"gather_negatives": True}, "encoder": "encoder_without_dropout"}
-
-
-def weights(result: TrainingResult) -> dict[str, np.ndarray]:
-    parts = load_file(result.model / "training" / "parts.safetensors")
-    return {**load_file(result.model / "model.safetensors"), **parts}
+WITHOUT_GPU = [
+    pytest.mark.skipif(torch.cuda.is_available(), reason="the processes would take the CUDA device"),
+    pytest.mark.xfail(reason="accelerate joins processes without a GPU only when told that they have none"),
+]
 
 
 def terms(result: TrainingResult) -> list[list[float]]:
@@ -33,8 +30,12 @@ def terms(result: TrainingResult) -> list[list[float]]:
     ]
 
 
-def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(make_job: MakeJob) -> None:
-    one, job = run_job(make_job("one", **TOGETHER)), make_job("two", training={"processes": 2}, **TOGETHER)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("auto", marks=WITHOUT_GPU)])
+def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(
+    make_job: MakeJob, device: str
+) -> None:
+    one = run_job(make_job("one", **TOGETHER))
+    job = make_job("two", training={"processes": 2, "device": device}, **TOGETHER)
     assert finish(start(job, 2)) == [0, 0], messages(job)
     two = run_job(job)
     assert np.allclose(terms(one), terms(two), rtol=1e-5)
@@ -60,25 +61,31 @@ def test_launched_processes_stop_and_torchrun_goes_on(
 ) -> None:
     # torchrun starts each process with one thread; with another number sums are rounded otherwise.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    training = {"processes": 2, "steps": 40, "threads": 1}
+    # Many steps: however late the signal comes on a busy machine, there are some left.
+    training = {"processes": 2, "steps": 300, "evaluate_every": 300, "checkpoint_every": 300}
     whole, job = make_job("whole", training=training), make_job("stopped", training=training)
+    ranks = start(whole, 2)
 
     def stop(step: int, values: dict[str, float]) -> None:
         if step == 1:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(TrainingInterrupted, match="stopped after step [123]0 of 40"):
+    with pytest.raises(TrainingInterrupted, match=r"stopped after step [1-9]\d*0 of 300") as stopped:
         run_job(job, stop)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     environment = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"}
     command += ["-m", "ease.training", str(job.folder)]
-    subprocess.run(command, env=environment, timeout=240, check=True)
+    gone_on = subprocess.run(
+        command, env=environment, timeout=PATIENCE, check=True, stderr=subprocess.PIPE, text=True
+    )
+    assert f"Going on after step {stopped.value.step}" in gone_on.stderr
+    assert finish(ranks) == [0, 0], messages(whole)
     result, expected = run_job(job), run_job(whole)
     assert terms(result) == terms(expected)
-    assert all(np.array_equal(value, weights(expected)[name]) for name, value in weights(result).items())
+    assert same(weights(result), weights(expected))
 
 
-def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob, tmp_path: Path) -> None:
+def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:
     reported: list[int] = []
     training = {"processes": 2, "learning_rate": 1e30, "max_gradient_norm": None}
     with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):

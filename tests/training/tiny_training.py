@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, save_encoder
-from ease.training import TrainingJob
+from ease.training import TrainingJob, TrainingOptions, TrainingResult
 
 PLACES = ["Berlin", "Париж", "東京", "Roma", "Lisboa", "Москва", "大阪", "Ankara", "Kraków", "Oslo"]
 PHRASES = ["{} is a large city", "{} — большой город на реке", "{}は大きな都市で、川がある", "people like {}"]
@@ -20,6 +21,58 @@ SMALL = RandomBertOptions(
 )
 
 MakeJob = Callable[..., TrainingJob]
+
+
+class Trained(NamedTuple):
+    """A finished training, and what it reported."""
+
+    job: TrainingJob
+    result: TrainingResult
+    reports: list[tuple[int, dict[str, float]]]
+
+
+def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any) -> TrainingJob:
+    """A job of 12 steps of 16 pairs on the CPU, with what a test changes."""
+    training = {
+        "batch_size": 16,
+        "learning_rate": 1e-3,
+        "steps": 12,
+        "report_every": 1,
+        "evaluate_every": 4,
+        "checkpoint_every": 4,
+        "max_tokens": 16,
+        "length_chunks": 2,
+        "device": "cpu",
+        "threads": 1,  # several would wait for each other on a busy machine, with nothing to share
+        **changes.pop("training", {}),
+    }
+    values: dict[str, Any] = {
+        "folder": folder,
+        "pairs": files / "pairs.parquet",
+        "encoder": str(files / encoder),
+        "method": "ease",
+        "vocabulary": files / "vocabulary.parquet",
+        "table": files / "table.safetensors",
+        "development": {"sample_graded": {"path": str(files / "graded.parquet")}},
+        **changes,
+    }
+    return TrainingJob(training=TrainingOptions(**training), **values)
+
+
+def weights(result: TrainingResult) -> dict[str, np.ndarray]:
+    """All that was trained, by name."""
+    parts = result.model / "training" / "parts.safetensors"
+    return {**load_file(result.model / "model.safetensors"), **(load_file(parts) if parts.exists() else {})}
+
+
+def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
+    """Whether weights are the same to the last bit."""
+    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def losses(result: TrainingResult) -> dict[int, float]:
+    """The reported losses by their steps."""
+    return {int(line["step"]): line["loss"] for line in result.history if "loss" in line}
 
 
 def sentences() -> list[str]:

@@ -1,0 +1,95 @@
+"""Trainings on CUDA devices: in half precision, repeatable, resumed, and shared by two of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ease.training import run_job
+from tests.training.tiny_training import MakeJob, losses, same, weights
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+GPU: dict[str, Any] = {"device": "auto"}
+TOGETHER: dict[str, Any] = {
+    "method_options": {"gather_negatives": True},
+    "encoder": "encoder_without_dropout",
+    "development": {},
+}
+
+
+class Stop(Exception):
+    """Breaks a training off in the middle of a step."""
+
+
+@pytest.fixture(autouse=True)
+def gpu_in_use() -> Any:
+    """Whatever a test trains in this process, it trains on the device."""
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    yield
+    assert torch.cuda.max_memory_allocated() > before + 100_000
+
+
+@pytest.mark.skipif(
+    torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False),
+    reason="the device has no bf16",
+)
+def test_bf16_lowers_the_loss_and_is_no_single_precision(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
+    half = losses(run_job(make_job("half", training={**GPU, "steps": 60}, **changes)))
+    single = losses(run_job(make_job("single", training={**GPU, "steps": 1, "precision": "fp32"}, **changes)))
+    assert half[1] != single[1]
+    assert half[1] == pytest.approx(single[1], rel=0.02)
+    first, last = ([half[step] for step in steps] for steps in (range(1, 6), range(56, 61)))
+    assert np.mean(last) < 0.8 * np.mean(first)
+
+
+def test_single_precision_computes_what_a_cpu_computes(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
+    there = run_job(make_job("there", training={**GPU, "precision": "fp32"}, **changes))
+    here = run_job(make_job("here", **changes))
+    assert list(losses(there).values()) == pytest.approx(list(losses(here).values()), rel=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["auto", "fp32"])
+def test_the_same_seed_gives_the_same_bits(make_job: MakeJob, precision: str) -> None:
+    training = {**GPU, "precision": precision}
+    first, second = (run_job(make_job(name, training=training)) for name in ("first", "second"))
+    other = run_job(make_job("other", training={**training, "seed": 1}))
+    assert losses(first) == losses(second)
+    assert same(weights(first), weights(second))
+    assert not same(weights(first), weights(other))
+
+
+@pytest.mark.parametrize("precision", ["auto", "fp32"])
+def test_a_broken_training_resumes_exactly(make_job: MakeJob, precision: str) -> None:
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 6:
+            raise Stop
+
+    training = {**GPU, "precision": precision}
+    whole, broken = run_job(make_job("whole", training=training)), make_job("broken", training=training)
+    with pytest.raises(Stop):
+        run_job(broken, stop)
+    reported: list[int] = []
+    resumed = run_job(broken, lambda step, _: reported.append(step))
+    assert reported[0] == 5
+    assert losses(resumed) == losses(whole)
+    assert same(weights(resumed), weights(whole))
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are not two CUDA devices")
+def test_two_devices_compute_what_one_computes(make_job: MakeJob) -> None:
+    training = {**GPU, "precision": "fp32"}
+    one = run_job(make_job("one", training=training, **TOGETHER))
+    two = run_job(make_job("two", training={**training, "processes": 2}, **TOGETHER))
+    assert list(losses(two).values()) == pytest.approx(list(losses(one).values()), rel=1e-3)
+    assert weights(two).keys() == weights(one).keys()
+    for name, value in weights(one).items():
+        assert np.allclose(weights(two)[name], value, atol=1e-3), name
