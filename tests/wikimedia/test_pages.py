@@ -161,17 +161,24 @@ def test_an_export_cut_between_pages_is_truncated(tmp_path: Path) -> None:
     assert tally.truncated
 
 
-@pytest.mark.parametrize("packing", ["bz2", "gz"])
-@pytest.mark.parametrize("share", [0.3, 0.7, 0.999])
-def test_a_cut_download_gives_the_pages_before_the_cut(
-    test_data: Path, tmp_path: Path, packing: str, share: float
-) -> None:
-    source = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2"))
-    content = source.read_bytes()
-    if packing == "gz":
+@pytest.fixture(scope="module", params=["bz2", "gz"])
+def download(
+    request: pytest.FixtureRequest, test_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, bytes, list[Page]]:
+    """How a real dump is packed, its bytes and its pages."""
+    content = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2")).read_bytes()
+    if request.param == "gz":
         export = bz2.decompress(content)
         content = gzip.compress(export[: export.index(b"  <page>", 3_000_000)] + TAIL.encode(), 1)
-    whole_pages, _ = read_all(as_dump(tmp_path / f"whole.xml.{packing}", content))
+    dump = as_dump(tmp_path_factory.mktemp("whole") / f"whole.xml.{request.param}", content)
+    return request.param, content, read_all(dump)[0]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.999])
+def test_a_cut_download_gives_the_pages_before_the_cut(
+    download: tuple[str, bytes, list[Page]], tmp_path: Path, share: float
+) -> None:
+    packing, content, whole_pages = download
     pages, (tally,) = read_all(as_dump(tmp_path / f"cut.xml.{packing}", content[: int(len(content) * share)]))
     assert tally.truncated
     assert 0 < len(pages) < len(whole_pages)
