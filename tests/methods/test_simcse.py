@@ -1,0 +1,27 @@
+"""SimCSE's loss, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ease.losses import NO_ENTITY
+from ease.methods import TOTAL, Entities
+from tests.methods.made import ENTITIES, build, floats, self_loss
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.7])
+def test_the_loss_is_equation_3(temperature: float) -> None:
+    sentences = floats(1, 2, 4, 6)
+    terms = build("simcse", self_temperature=temperature)(sentences, None)
+    assert terms[TOTAL].item() == pytest.approx(self_loss(sentences, temperature), rel=1e-5)
+
+
+def test_entities_make_no_difference() -> None:
+    sentences, method = floats(1, 2, 4, 6), build("simcse")
+    others = Entities(ENTITIES.positives, ENTITIES.hard_negatives.clone().fill_(NO_ENTITY))
+    assert (
+        method(sentences, ENTITIES)[TOTAL]
+        == method(sentences, others)[TOTAL]
+        == method(sentences, None)[TOTAL]
+    )
+    assert not list(method.parameters())
