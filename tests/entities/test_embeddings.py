@@ -85,7 +85,7 @@ def test_rows_not_found_are_random_on_the_same_scale(tmp_path: Path) -> None:
     assert len(np.unique(missing)) > 0.99 * missing.size
     np.testing.assert_array_equal(tables[0], tables[1])
     np.testing.assert_array_equal(tables[0][::2], tables[2][::2])
-    assert not np.isclose(tables[0][1::2], tables[2][1::2]).any(axis=1).all()
+    assert np.isclose(tables[0][1::2], tables[2][1::2]).mean() < 0.01
 
 
 def test_a_title_of_its_own_goes_before_a_redirect(tmp_path: Path) -> None:

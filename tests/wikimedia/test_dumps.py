@@ -160,7 +160,7 @@ BOMB = b"""<?xml version="1.0"?>
         (
             ".xml.gz",
             bz2.compress(EXPORT),
-            "is bz2-compressed: rename it so that it ends in .bz2|is not a gz file",
+            r"gz is bz2-compressed: rename it so that it ends in .bz2",
         ),
         (".xml", bz2.compress(EXPORT), "is bz2-compressed: rename it so that it ends in .bz2"),
         (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data, .* begins at byte 0"),
