@@ -65,6 +65,10 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(
     assert not same(weights(trained.result), weights(other))
 
 
+def test_evaluations_leave_the_course_of_a_training_alone(make_job: MakeJob, trained: Trained) -> None:
+    assert losses(run_job(make_job(development={}))) == losses(trained.result)
+
+
 def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -> None:
     folder = tmp_path / "job"
     shutil.copytree(trained.job.folder, folder)

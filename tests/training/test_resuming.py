@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
@@ -115,7 +117,7 @@ def test_a_half_written_checkpoint_is_not_taken_for_whole(make_job: MakeJob, tra
     assert_same(run_job(job), trained.result)
 
 
-def test_a_checkpoint_of_other_options_or_data_is_not_resumed(make_job: MakeJob) -> None:
+def test_a_checkpoint_of_other_options_is_not_resumed(make_job: MakeJob) -> None:
     with pytest.raises(Stop):
         run_job(make_job(), stop_at(6))
     changed = {"training": {"learning_rate": 2e-3}}
@@ -123,6 +125,28 @@ def test_a_checkpoint_of_other_options_or_data_is_not_resumed(make_job: MakeJob)
     again = run_job(make_job(**changed), lambda step, _: reported.append(step))
     assert reported[0] == 1
     assert_same(again, run_job(make_job("fresh", **changed)))
+
+
+def test_a_checkpoint_goes_by_what_the_files_hold(
+    make_job: MakeJob, files: Path, trained: Trained, tmp_path: Path
+) -> None:
+    copies = [tmp_path / "first.parquet", tmp_path / "second.parquet"]
+    for copy in copies:
+        shutil.copy(files / "pairs.parquet", copy)
+    first, second = (make_job(pairs=copy) for copy in copies)
+    reported: list[int] = []
+    with pytest.raises(Stop):
+        run_job(first, stop_at(6))
+    assert_same(run_job(second, lambda step, _: reported.append(step)), trained.result)
+    assert reported[0] == 5, "the same pairs at another place"
+
+    other = first.model_copy(update={"folder": tmp_path / "other"})
+    with pytest.raises(Stop):
+        run_job(other, stop_at(6))
+    pq.write_table(pq.read_table(copies[0]).slice(1), copies[0])
+    reported.clear()
+    run_job(other, lambda step, _: reported.append(step))
+    assert reported[0] == 1, "other pairs at the same place"
 
 
 def test_a_full_disk_is_named_and_leaves_the_last_checkpoint(make_job: MakeJob) -> None:
