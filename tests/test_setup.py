@@ -246,6 +246,7 @@ def test_gpu(): pytest.skip("no GPU")
     [
         ({}, "2 skipped"),
         ({"CI": "true"}, "2 skipped"),
+        ({"EASE_TEST_DATA": "."}, "1 passed, 1 skipped"),
         ({"CI": "true", "EASE_TEST_DATA": "."}, "1 passed, 1 skipped"),
     ],
 )
@@ -253,11 +254,19 @@ def test_data_decides_what_may_be_skipped(tmp_path: Path, variables: dict[str, s
     assert counts in run_pytest(tmp_path, SKIPPING, variables)
 
 
-def test_a_skip_is_a_failure_in_continuous_integration(tmp_path: Path) -> None:
-    skipping = "import pytest\n\ndef test_skips(): pytest.skip('no Java runtime')\n"
-    output = run_pytest(tmp_path, skipping, {"CI": "true", "EASE_TEST_DATA": "."})
-    assert "1 failed" in output
-    assert "no Java runtime" in output
+@pytest.mark.parametrize(
+    ("test", "counts", "reason"),
+    [
+        ("def test_skips(): pytest.skip('no Java runtime')", "1 failed", "no Java runtime"),
+        ("pytest.importorskip('absent_library')\n\ndef test_it(): pass", "1 error", "absent_library"),
+    ],
+)
+def test_a_skip_is_a_failure_where_the_data_is_there(
+    tmp_path: Path, test: str, counts: str, reason: str
+) -> None:
+    output = run_pytest(tmp_path, f"import pytest\n\n{test}\n", {"EASE_TEST_DATA": "."})
+    assert counts in output
+    assert reason in output
 
 
 def run_pytest(folder: Path, test: str, variables: dict[str, str]) -> str:
@@ -265,20 +274,9 @@ def run_pytest(folder: Path, test: str, variables: dict[str, str]) -> str:
     (folder / "test_it.py").write_text(test, encoding="utf-8")
     unset = {"CI", "EASE_TEST_DATA", "PYTEST_ADDOPTS"}
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "tests.conftest",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        "--rootdir",
-        str(folder),
-    ]
+    options = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-q", "--rootdir", str(folder))
     return subprocess.run(
-        [*command, str(folder)],
+        [sys.executable, "-m", "pytest", *options, str(folder)],
         cwd=folder,
         env={**environment, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True,
