@@ -7,12 +7,14 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
-import pytest
-
-from tests.project import Project, make_project
-
+# Libraries read these when they are first imported: no test may ask the network for anything, or tell it.
+os.environ.update(HF_HUB_OFFLINE="1", DO_NOT_TRACK="true", MLFLOW_DISABLE_TELEMETRY="true")
 # Spark's workers would otherwise take the first Python on the path, which lacks this project's packages.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+import pytest
+
+from tests.project import Project, make_project, params
 
 
 @pytest.fixture(scope="session")
@@ -29,10 +31,20 @@ def test_data() -> Path:
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which `train_multilingual` has run on a small sample, by the real command line."""
+    """A project in which `train_multilingual` has run on a small sample, by the real command line.
+
+    Tests look at it; one that changes something takes a `copy`.
+    """
     made = make_project(tmp_path_factory.mktemp("project"))
-    made.run("train_multilingual")
+    done = made.kedro("run", "--pipeline=train_multilingual", "--params", params())
+    made.log.write_text(done.stderr, encoding="utf-8")
     return made
+
+
+@pytest.fixture
+def copy(project: Project, tmp_path: Path) -> Project:
+    """That project, to be changed."""
+    return project.copy(tmp_path / "copy")
 
 
 def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,10 +37,15 @@ SMALL = {
         f"{setting}.{method}.training.{name}": value
         for setting in ("multilingual", "monolingual")
         for method in ("ease", "simcse")
-        for name, value in {"steps": 6, "batch_size": 16, "evaluate_every": 3}.items()
+        for name, value in {"steps": 6, "batch_size": 16, "evaluate_every": 3, "report_every": 2}.items()
     },
 }
 """Parameters that make a run of the real pipelines small."""
+
+LIMIT = 600
+"""Seconds that a command may take before it is taken for hanging."""
+
+Done = subprocess.CompletedProcess[str]
 
 
 @dataclass(frozen=True)
@@ -43,26 +54,28 @@ class Project:
 
     folder: Path
 
-    def kedro(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run `kedro` as a user would."""
-        done = subprocess.run(
-            [sys.executable, "-m", "kedro", *arguments],
-            cwd=self.folder,
-            env={**os.environ, "DO_NOT_TRACK": "true", "COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def kedro(self, *arguments: str, check: bool = True, start: bool = True) -> Done:
+        """Run `kedro` as a user would, in a Python of its own or, sparing its start, in a fork of one."""
+        environment = {**os.environ, "DO_NOT_TRACK": "true", "COLUMNS": "200"}
+        if start:
+            command = [sys.executable, "-m", "kedro", *arguments]
+            done = subprocess.run(
+                command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+            )
+        else:
+            done = run_forked(arguments, self.folder, environment)
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
     def run(
-        self, pipeline: str, *arguments: str, check: bool = True, **parameters: Any
-    ) -> subprocess.CompletedProcess[str]:
-        """`kedro run` of one pipeline with the small parameters and others, `__` in a name standing for a dot."""
-        given = {**SMALL, **{name.replace("__", "."): value for name, value in parameters.items()}}
-        text = ",".join(f"{name}={value}" for name, value in given.items())
-        return self.kedro("run", f"--pipelines={pipeline}", "--params", text, *arguments, check=check)
+        self, pipeline: str, *arguments: str, check: bool = True, start: bool = False, **parameters: Any
+    ) -> Done:
+        """`kedro run` of pipelines with the small parameters and others, `__` in a name standing for a dot."""
+        return self.kedro(
+            *("run", f"--pipelines={pipeline}", "--params", params(**parameters), *arguments),
+            check=check,
+            start=start,
+        )
 
     def versions(self, path: str) -> list[Path]:
         """The versions of a dataset below `data`, oldest first."""
@@ -76,6 +89,27 @@ class Project:
         """The newest version of a JSON dataset."""
         return json.loads(self.latest(path).read_text(encoding="utf-8"))
 
+    @property
+    def store(self) -> str:
+        """The address of its MLflow runs."""
+        return f"sqlite:///{self.folder}/data/08_reporting/mlflow.db"
+
+    @property
+    def log(self) -> Path:
+        """What the command that made it has written to the screen."""
+        return self.folder / "run.log"
+
+    def copy(self, folder: Path) -> Project:
+        """Copy it whole, so that a test may change it."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Project(folder)
+
+
+def params(**parameters: Any) -> str:
+    """Write the small parameters and others as `--params` takes them, `__` in a name standing for a dot."""
+    given = {**SMALL, **{name.replace("__", "."): value for name, value in parameters.items()}}
+    return ",".join(f"{name}={value}" for name, value in given.items())
+
 
 def make_project(folder: Path) -> Project:
     """Copy configuration and project file; the code is the installed one."""
@@ -85,3 +119,28 @@ def make_project(folder: Path) -> Project:
     (folder / "conf" / "local").mkdir()
     (folder / "data" / "08_reporting").mkdir(parents=True)
     return Project(folder)
+
+
+@cache
+def kedro_server() -> subprocess.Popen[str]:
+    """Start the process that commands are forked from; it ends with this one, which holds its input open."""
+    command = [sys.executable, "-m", "tests.kedro_server"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+
+
+def run_forked(arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> Done:
+    """Run a `kedro` command in a fork."""
+    server = kedro_server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with tempfile.TemporaryDirectory() as streams:
+        stdout, stderr = Path(streams, "stdout"), Path(streams, "stderr")
+        request = {"folder": str(folder), "environment": environment, "arguments": arguments}
+        server.stdin.write(json.dumps({**request, "stdout": str(stdout), "stderr": str(stderr)}) + "\n")
+        server.stdin.flush()
+        if not select.select([server.stdout], [], [], LIMIT)[0]:
+            os.killpg(server.pid, signal.SIGKILL)
+            pytest.fail(f"kedro {' '.join(arguments)} did not end in {LIMIT} s:\n{stderr.read_text('utf-8')}")
+        status = int(server.stdout.readline())
+        return Done(arguments, status, stdout.read_text("utf-8"), stderr.read_text("utf-8"))

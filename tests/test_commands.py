@@ -1,0 +1,133 @@
+"""What users do besides and after the main job, by the command line, each time on a copy of what it left."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from kedro.config import OmegaConfigLoader
+from mlflow.tracking import MlflowClient
+
+from ease.pipeline_registry import SETTINGS, SWEEPS, register_pipelines
+from ease.pipelines.sweep.nodes import Sweep
+from ease.settings import CONFIG_LOADER_ARGS
+from tests.project import Project
+
+PIPELINES = register_pipelines()
+SUMS = {"__default__", *(f"train_{setting}" for setting in SETTINGS), *SWEEPS}
+"""Pipelines that tests of their own run; `__default__` is one of them."""
+
+
+def versions_in(project: Project) -> set[Path]:
+    """The versions of all datasets."""
+    return {path for path in (project.folder / "data").glob("**/????-??-??T*Z") if any(path.iterdir())}
+
+
+@pytest.mark.parametrize("name", sorted(set(PIPELINES) - SUMS))
+def test_every_piece_runs_by_its_own_name(copy: Project, name: str) -> None:
+    before = versions_in(copy)
+    copy.run(f"{name}")
+    new = versions_in(copy) - before
+    assert len(new) == len(PIPELINES[name].all_outputs())
+    assert len({version.name for version in new}) == 1
+
+
+def test_the_default_pipeline_is_the_main_job() -> None:
+    assert PIPELINES["__default__"] == PIPELINES["train_multilingual"]
+
+
+@pytest.mark.slow
+def test_the_monolingual_job_runs_as_configured(copy: Project) -> None:
+    done = copy.run("train_monolingual", start=True)
+    pairs = pd.read_parquet(copy.latest("05_model_input/monolingual/training_pairs.parquet"))
+    assert set(pairs["language"]) == {"en"}
+    assert (pairs["entity"] > 0).all()
+    assert pairs["hard_negative"].notna().any()
+    table = pd.read_parquet(copy.latest("08_reporting/monolingual/comparison.parquet"))
+    assert table[["untrained", "ease", "simcse"]].notna().all(axis=None)
+    assert "| sample_graded |" in done.stderr
+
+
+def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:
+    done = copy.run("train_monolingual", acquire__wikidata="null")
+    assert "No Wikidata dump: titles are the entities" in done.stderr
+    pairs = pd.read_parquet(copy.latest("05_model_input/monolingual/training_pairs.parquet"))
+    assert (pairs["entity"] < 0).all()
+    assert pairs["hard_negative"].isna().all()
+
+
+@pytest.mark.slow
+def test_every_sweep_trains_all_its_variants(copy: Project) -> None:
+    shortened: dict[str, Any] = {
+        f"multilingual__{method}__training__{name}": 2
+        for method in ("ease", "simcse")
+        for name in ("steps", "evaluate_every")
+    }
+    copy.run(",".join(SWEEPS), **shortened)
+    variants = {}
+    for sweep in SWEEPS:
+        table = pd.read_parquet(copy.latest(f"08_reporting/multilingual/sweeps/{sweep}.parquet"))
+        variants[sweep] = table.groupby("variant")["seed"].unique().map(sorted).to_dict()
+        assert table["value"].between(-100, 100).all()
+    parameters = OmegaConfigLoader(str(copy.folder / "conf"), **CONFIG_LOADER_ARGS)["parameters"]
+    for sweep in SWEEPS:
+        configured = Sweep.model_validate(parameters[sweep]).variants
+        assert variants[sweep] == {variant.label: sorted(variant.seeds) for variant in configured}
+    assert variants["seeds"] == {"ease": [1, 2, 3, 4, 5], "simcse": [1, 2, 3, 4, 5]}
+    assert len(variants["grid"]) == 3
+    assert "ease permuted" in variants["control"]
+
+
+@pytest.mark.slow
+def test_an_older_models_scores_are_reproduced(copy: Project) -> None:
+    older = copy.latest("06_models/multilingual/ease/encoder").parent.name
+    scores = copy.json("07_model_output/multilingual/ease/scores.json")
+    only = "--namespaces=multilingual.ease"
+    copy.run("train,evaluate", only, multilingual__ease__training__seed=7)
+    assert copy.latest("06_models/multilingual/ease/encoder").parent.name > older
+    assert copy.json("07_model_output/multilingual/ease/scores.json") != scores
+    copy.run("evaluate", only, f"--load-versions=multilingual.ease.encoder:{older}", start=True)
+    assert copy.json("07_model_output/multilingual/ease/scores.json") == scores
+
+
+def test_a_training_on_older_data_logs_the_versions_that_it_loaded(copy: Project) -> None:
+    older = copy.latest("05_model_input/multilingual/training_pairs.parquet").parent.name
+    copy.run("entity_pairs,hard_negatives", multilingual__pairs__seed=7)
+    newer = copy.latest("05_model_input/multilingual/training_pairs.parquet").parent.name
+    versions = f"--load-versions=multilingual.training_pairs:{older}"
+    copy.run("train", "--namespaces=multilingual.simcse", versions)
+    client = MlflowClient(copy.store)
+    (run, _) = client.search_runs(["1"], "run_name = 'multilingual.simcse'", order_by=["start_time DESC"])
+    assert run.data.params["data.multilingual.training_pairs"] == older
+    assert run.data.params["data.multilingual.entity_vocabulary"] == newer > older
+
+
+def test_only_missing_outputs_goes_on_and_refuses_stale_ones(copy: Project) -> None:
+    shutil.rmtree(copy.latest("03_primary/multilingual/pairs.parquet").parent)
+    stale = {"multilingual__vocabulary__min_link_count": 3}
+    refused = copy.run("entity_pairs", "--only-missing-outputs", check=False, **stale)
+    assert refused.returncode == 1
+    assert "`multilingual.entity_vocabulary` was made from other" in refused.stderr
+    assert "min_link_count" in refused.stderr
+    assert "run without --only-missing-outputs" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    gone_on = copy.run("entity_pairs", "--only-missing-outputs")
+    assert "Running 1 out of 3 nodes" in gone_on.stderr
+    assert copy.latest("03_primary/multilingual/pairs.parquet").is_file()
+
+
+def test_an_unwritable_folder_is_named_and_leaves_nothing(copy: Project) -> None:
+    folder = copy.folder / "data" / "03_primary"
+    shutil.rmtree(folder)
+    folder.write_text("a file in the folder's place")
+    before = versions_in(copy)
+    done = copy.run("entity_pairs", check=False)
+    assert done.returncode == 1
+    assert "Cannot write to" in done.stderr
+    assert "03_primary" in done.stderr
+    assert "choose a folder that you may write to" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert versions_in(copy) == before
