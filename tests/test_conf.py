@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+import mlflow
 import pytest
 from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
-from kedro.framework.session import KedroSession
-from kedro.framework.startup import bootstrap_project
 from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline, node
+from kedro.pipeline.node import Node
+from pydantic import BaseModel
 
 from ease.datasets.tables import TableDataset
 from ease.datasets.whole import JSONDataset
-from ease.methods import method_names
+from ease.languages import PAPER_LANGUAGES
+from ease.methods import method_names, method_options
 from ease.pipeline_registry import SETTINGS, SWEEPS
 from ease.tasks import task_names
+from tests.contexts import load_context, undisturbed
+from tests.project import ROOT, Project, make_project
 
-ROOT = Path(__file__).parents[1]
 ENVIRONMENTS = ("base", "paper")
 
 
-def load_context(env: str, **runtime_params: Any) -> KedroContext:
-    bootstrap_project(ROOT)
-    with KedroSession.create(project_path=ROOT, env=env, runtime_params=runtime_params) as session:
-        context: KedroContext = session.load_context()  # type: ignore[attr-defined]
-        return context
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which nothing has run."""
+    return make_project(tmp_path_factory.mktemp("bare"))
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
-def context(request: pytest.FixtureRequest) -> KedroContext:
-    return load_context(request.param)
+def context(request: pytest.FixtureRequest, bare: Project) -> KedroContext:
+    return load_context(bare, request.param)
+
+
+def traces() -> list[Any]:
+    """What a Kedro session changes of its process."""
+    return [dict(os.environ), sys.path[:], Path.cwd(), sys.excepthook, mlflow.get_tracking_uri()]
+
+
+def test_a_session_leaves_no_trace(bare: Project) -> None:
+    before = traces()
+    with undisturbed():
+        load_context(bare)
+        assert traces() == before
+        assert Path(bare.store.removeprefix("sqlite:///")).is_file(), "MLflow's store is the project's own"
+        sys.excepthook = sys.__excepthook__
+        os.environ["EASE_TRACE"] = "left"
+        os.chdir(bare.folder)
+        mlflow.set_tracking_uri(bare.store)
+    assert traces() == before
+    assert "EASE_TRACE" not in os.environ
 
 
 def unkept_datasets(pipeline: Pipeline, catalog: CatalogProtocol[Any, Any]) -> list[str]:
@@ -53,8 +77,8 @@ def test_every_dataset_is_in_the_catalog_and_versioned(context: KedroContext) ->
         assert unkept_datasets(pipeline, catalog) == []
 
 
-def test_a_misspelt_or_unversioned_intermediate_is_found(tmp_path: Path) -> None:
-    catalog = load_context("base").catalog
+def test_a_misspelt_or_unversioned_intermediate_is_found(bare: Project, tmp_path: Path) -> None:
+    catalog = load_context(bare).catalog
     misspelt = Pipeline([node(lambda pairs: pairs, "multilingual.pairs", "multilingual.piars", name="n")])
     assert unkept_datasets(misspelt, catalog) == ["multilingual.piars"]
     catalog["multilingual.pairs"] = JSONDataset(filepath=str(tmp_path / "unversioned.json"))
@@ -86,17 +110,37 @@ def test_every_parameter_is_read_and_every_read_one_exists(context: KedroContext
     assert (unread, missing) == ([], [])
 
 
-def test_every_option_class_accepts_the_configuration(context: KedroContext) -> None:
-    # Kedro builds the options classes from the parameters when it first gives them out.
+def models_given(given: Node) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The parameters of a node whose function asks for an options model, and that model."""
+    names = list(inspect.signature(given.func).parameters)
+    inputs = given._inputs
+    by_argument = inputs if isinstance(inputs, dict) else dict(zip(names, given.inputs, strict=True))
+    for argument, hint in get_type_hints(given.func).items():
+        name = by_argument.get(argument, "")
+        if is_parameter(name) and inspect.isclass(hint) and issubclass(hint, BaseModel):
+            yield name, hint
+
+
+def test_kedro_hands_every_node_the_models_that_it_asks_for(context: KedroContext) -> None:
+    asked = {
+        (name, model)
+        for pipeline in pipelines.values()
+        for given in pipeline.nodes
+        for name, model in models_given(given)
+    }
+    handed = {name: context.catalog.load(name) for name, _ in asked}
+    assert [(name, model) for name, model in asked if not isinstance(handed[name], model)] == []
+    expected = {f"params:{name}" for name in ("acquire", "ingest", "hard_negatives", *SWEEPS)}
     for setting in SETTINGS:
-        assert context.params[setting]["setting"].name == setting
-        for method in method_names():
-            assert context.params[setting][method].method == method
+        parts = ("setting", "vocabulary", "pairs", *method_names())
+        expected |= {f"params:{setting}.{part}" for part in parts}
+        assert handed[f"params:{setting}.setting"].name == setting
+    assert expected <= set(handed)
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_all_tables_share_one_connection(env: str) -> None:
-    catalog = load_context(env).catalog
+def test_all_tables_share_one_connection(bare: Project, env: str) -> None:
+    catalog = load_context(bare, env).catalog
     names = {
         name for pipeline in pipelines.values() for name in pipeline.datasets() if not is_parameter(name)
     }
@@ -109,8 +153,8 @@ def test_all_tables_share_one_connection(env: str) -> None:
     assert "duckdb" in connections.pop()
 
 
-def test_the_engine_is_chosen_by_a_parameter() -> None:
-    catalog = load_context("base", engine="spark").catalog
+def test_the_engine_is_chosen_by_a_parameter(bare: Project) -> None:
+    catalog = load_context(bare, engine="spark").catalog
     dataset = catalog.get("multilingual.pairs")
     assert isinstance(dataset, TableDataset)
     assert dataset._connection_config == {"backend": "pyspark"}
@@ -121,3 +165,78 @@ def test_every_method_task_and_sweep_has_its_file_and_its_configuration() -> Non
     assert sorted(path.stem for path in (folder / "methods").iterdir()) == method_names()
     assert sorted(path.stem for path in (folder / "tasks").iterdir()) == task_names()
     assert sorted(path.stem for path in (folder / "sweeps").iterdir()) == sorted(SWEEPS)
+
+
+TABLE_9 = {
+    ("multilingual", "simcse", "bert-base-multilingual-cased"): (128, 3e-5),
+    ("multilingual", "simcse", "xlm-roberta-base"): (128, 3e-5),
+    ("monolingual", "ease", "bert-base-uncased"): (64, 3e-5),
+    ("monolingual", "ease", "roberta-base"): (128, 5e-5),
+    ("multilingual", "ease", "bert-base-multilingual-cased"): (256, 5e-5),
+    ("multilingual", "ease", "xlm-roberta-base"): (64, 3e-5),
+}
+"""The paper's batch sizes and learning rates."""
+
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "monolingual": {
+        "languages": ("en",),
+        "pooling": "cls_mlp_train",
+        "dev_tasks": ("stsb:dev",),
+        "max_pairs_per_language": 1_000_000,
+        "temperature": 100,
+    },
+    "multilingual": {
+        "languages": PAPER_LANGUAGES,
+        "pooling": "mean",
+        "dev_tasks": ("stsb:dev", "sickr:trial"),
+        "max_pairs_per_language": 50_000,
+        "temperature": 10,
+    },
+}
+"""What else the paper says of its settings (sections 3 to 5, appendices A and B)."""
+
+LOOP = {"epochs": 1, "steps": None, "max_tokens": 32, "evaluate_every": 250, "warmup": 0, "weight_decay": 0}
+EQUATIONS = {
+    "entity_weight": 0.01,
+    "self_temperature": 0.05,
+    "self_supervised": True,
+    "hard_negatives": True,
+    "projection": "linear",
+    "hard_negative_bonus": 0,
+    "mask_same_entity": False,
+    "gather_negatives": False,
+}
+"""Equations 1 to 4 with nothing beyond the paper."""
+
+
+@pytest.mark.parametrize(("setting", "method", "encoder"), TABLE_9)
+def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
+    bare: Project, setting: str, method: str, encoder: str
+) -> None:
+    given = {f"{setting}__setting__encoder__name": encoder}
+    recipe = load_context(bare, "paper", **given).catalog.load(f"params:{setting}.{method}")
+    found = (recipe.training.batch_size, recipe.training.learning_rate)
+    assert found == TABLE_9[setting, method, encoder]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_paper_environment_holds_what_the_paper_says(bare: Project, setting: str) -> None:
+    load = load_context(bare, "paper").catalog.load
+    published = PUBLISHED[setting]
+    shared, pairs = load(f"params:{setting}.setting"), load(f"params:{setting}.pairs")
+    assert (setting, "ease", shared.encoder.name) in TABLE_9
+    assert tuple(shared.languages) == tuple(published["languages"])
+    assert shared.encoder.pooling == published["pooling"]
+    assert shared.dev_tasks == published["dev_tasks"]
+    assert load(f"params:{setting}.vocabulary").min_link_count == 10
+    assert pairs.max_pairs_per_language == published["max_pairs_per_language"]
+    assert pairs.max_pairs_per_entity is None
+    recipes = {method: load(f"params:{setting}.{method}") for method in ("ease", "simcse")}
+    for method, recipe in recipes.items():
+        loop = recipe.training.model_dump()
+        assert {name: loop[name] for name in LOOP} == LOOP, method
+    options = method_options("ease", recipes["ease"].options).model_dump()
+    assert options == {**EQUATIONS, "temperature": published["temperature"]}
+    assert method_options("simcse", recipes["simcse"].options).model_dump() == {
+        name: EQUATIONS[name] for name in ("self_temperature", "gather_negatives")
+    }

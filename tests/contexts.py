@@ -1,0 +1,53 @@
+"""What Kedro makes of a project's configuration, found out in this process and without a trace in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import mlflow
+from kedro.framework.context import KedroContext
+from kedro.framework.session import KedroSession
+from kedro.framework.startup import bootstrap_project
+from mlflow.tracking import fluent
+from omegaconf import OmegaConf
+
+from tests.project import Project
+
+
+def load_context(project: Project, env: str | None = None, **parameters: Any) -> KedroContext:
+    """Return catalog and parameters of an environment, `__` in the name of one given standing for a dot.
+
+    MLflow keeps the store that it has opened at a relative address: take one project for all contexts of a process.
+    """
+    dotted = [f"{name.replace('__', '.')}={value}" for name, value in parameters.items()]
+    nested: Any = OmegaConf.to_container(OmegaConf.from_dotlist(dotted))
+    with undisturbed():
+        os.chdir(project.folder)
+        bootstrap_project(project.folder)
+        with KedroSession.create(project_path=project.folder, env=env, runtime_params=nested) as session:
+            context: KedroContext = session.load_context()  # type: ignore[attr-defined]
+            assert context.catalog  # made when first asked for
+    return context
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put back what a Kedro session changes of this process."""
+    environment, search, folder, hook = dict(os.environ), sys.path[:], Path.cwd(), sys.excepthook
+    store = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
+    experiment = fluent._active_experiment_id
+    try:
+        yield
+    finally:
+        # MLflow has no other way to forget an experiment, whose number means another one in another store.
+        fluent._active_experiment_id = experiment
+        mlflow.set_tracking_uri(store)  # type: ignore[arg-type]
+        os.chdir(folder)
+        sys.excepthook, sys.path[:] = hook, search
+        os.environ.clear()
+        os.environ.update(environment)
