@@ -1,0 +1,100 @@
+"""A training that is stopped or killed in the middle goes on from there by the same command."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.project import Project, params
+
+pytestmark = pytest.mark.slow
+
+STEPS = 300
+LOOP = {"steps": STEPS, "evaluate_every": 100, "checkpoint_every": 10, "report_every": 5}
+GIVEN: dict[str, Any] = {f"multilingual__ease__training__{name}": value for name, value in LOOP.items()}
+PATIENCE = 180
+"""Seconds until a training has come some steps further on a busy machine."""
+
+
+class Started:
+    """A `kedro run --pipeline=train` that is under way."""
+
+    def __init__(self, project: Project, log: Path) -> None:
+        self._log = log
+        self._metrics = project.folder / "data" / "06_models" / "work" / "multilingual.ease" / "metrics.jsonl"
+        command = [sys.executable, "-m", "kedro", "run", "--pipeline=train", "--params", params(**GIVEN)]
+        with log.open("w") as output:
+            self._process = subprocess.Popen(command, cwd=project.folder, stdout=output, stderr=output)
+
+    def wait_for_step(self, step: int) -> None:
+        """Wait until the training has reported a step."""
+        deadline = time.monotonic() + PATIENCE
+        while self._reported() < step:
+            assert self._process.poll() is None, self._log.read_text()
+            assert time.monotonic() < deadline, self._log.read_text()
+            time.sleep(0.02)
+
+    def _reported(self) -> int:
+        lines = self._metrics.read_text().splitlines(keepends=True) if self._metrics.exists() else []
+        return max((json.loads(line)["step"] for line in lines if line.endswith("\n")), default=0)
+
+    def end(self, number: signal.Signals | None = None) -> tuple[int, str]:
+        """Send a signal, if one is given, and wait for the end; returns the exit status and what was said."""
+        if number is not None:
+            self._process.send_signal(number)
+        return self._process.wait(PATIENCE), self._log.read_text()
+
+
+def resumed_at(said: str) -> int:
+    """The step after which a training went on."""
+    found = re.search(r"Going on after step (\d+)", said)
+    assert found, said
+    return int(found[1])
+
+
+def losses(project: Project) -> dict[int, float]:
+    """The reported losses of EASE by their steps."""
+    history = project.json("06_models/multilingual/ease/history.json")
+    rows = [(row["step"], row["value"]) for row in history if row["name"] == "loss"]
+    assert len({step for step, _ in rows}) == len(rows)
+    return dict(rows)
+
+
+def test_a_stopped_and_then_killed_training_ends_as_an_unbroken_one(
+    project: Project, copy: Project, tmp_path: Path
+) -> None:
+    models = copy.versions("06_models/multilingual/ease/encoder")
+
+    stopped = Started(copy, tmp_path / "stopped.log")
+    stopped.wait_for_step(30)
+    status, said = stopped.end(signal.SIGINT)
+    found = re.search(rf"Error: Training stopped after step (\d+) of {STEPS}: the same command goes on", said)
+    assert status == 1, said
+    assert found, said
+    assert "Traceback" not in said
+
+    killed = Started(copy, tmp_path / "killed.log")
+    killed.wait_for_step(int(found[1]) + 30)
+    status, said = killed.end(signal.SIGKILL)
+    assert status == -signal.SIGKILL, said
+    assert resumed_at(said) == int(found[1])
+    assert copy.versions("06_models/multilingual/ease/encoder") == models
+
+    status, said = Started(copy, tmp_path / "whole.log").end()
+    assert status == 0, said
+    assert resumed_at(said) > int(found[1])
+    assert len(copy.versions("06_models/multilingual/ease/encoder")) == len(models) + 1
+
+    unbroken = project.copy(tmp_path / "unbroken")
+    unbroken.run("train", **GIVEN)
+    assert losses(copy) == losses(unbroken)
+    assert list(losses(copy)) == list(range(5, STEPS + 1, 5))
+    assert not list((copy.folder / "data" / "06_models" / "work").rglob("step-*")), "no checkpoint is left"
