@@ -1,0 +1,93 @@
+"""The documented run on real slices of dumps: Berlin in six languages with 49 items of Wikidata."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.dataset as pads
+import pytest
+from huggingface_hub import ModelCard
+
+from ease.tables import format_table
+from tests.project import ROOT, SMALL, Project, make_project
+
+pytestmark = pytest.mark.slow
+
+SECTION = (ROOT / "docs" / "real_input.md").read_text(encoding="utf-8").split("\n## (")[2]
+"""What the docs say of this run: the command and what it printed."""
+
+
+@pytest.fixture(scope="module")
+def done(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which the command of the docs has run, on a smaller encoder."""
+    made = make_project(tmp_path_factory.mktemp("real"))
+    command = re.search(r"```sh\nkedro (run .*)\n```", SECTION)
+    assert command
+    arguments = shlex.split(command[1].replace("DUMPS", str(test_data / "dumps")))
+    small = [f"{name}={value}" for name, value in SMALL.items() if "encoder" in name or "sample" in name]
+    arguments[-1] = ",".join([arguments[-1], *small])
+    made.log.write_text(made.kedro(*arguments).stderr, encoding="utf-8")
+    return made
+
+
+def table(project: Project, path: str) -> pd.DataFrame:
+    """The newest version of a table."""
+    found = project.latest(path)
+    files = [str(found)] if found.is_file() else sorted(map(str, found.glob("*.parquet")))
+    return pads.dataset(files).to_table().to_pandas()
+
+
+def test_the_resolved_links_are_those_found_by_hand(done: Project) -> None:
+    with (ROOT / "tests" / "entities" / "data" / "mini_links.tsv").open(encoding="utf-8", newline="") as file:
+        expected = [tuple(row) for row in list(csv.reader(file, delimiter="\t"))[1:]]
+    links = table(done, "02_intermediate/multilingual/links.parquet")
+    sentences = table(done, "02_intermediate/multilingual/sentences")
+    found = []
+    for row in links.merge(sentences, on=["language", "page_id", "sentence_index"]).itertuples():
+        # No link to the 49 items goes by a redirect here, so the resolved title is the target.
+        surfaces = {
+            row.text[link["start"] : link["end"]] for link in row.links if link["target"] == row.title
+        }
+        assert len(surfaces) == 1
+        found.append((row.language, row.page_title, row.title, surfaces.pop(), str(row.entity)))
+    assert sorted(found) == sorted(expected)
+
+
+def test_the_pairs_are_those_links(done: Project) -> None:
+    pairs = table(done, "03_primary/multilingual/pairs.parquet")
+    links = table(done, "02_intermediate/multilingual/links.parquet")
+    columns = ["language", "page_id", "entity"]
+    assert sorted(pairs[columns].itertuples(index=False)) == sorted(links[columns].itertuples(index=False))
+
+
+def test_the_docs_show_what_the_run_prints(done: Project) -> None:
+    said = done.log.read_text(encoding="utf-8")
+    shown = [line for line in SECTION.splitlines() if line.startswith("|")]
+    assert len(shown) == 2 + 6
+    assert [line for line in shown if line not in said] == []
+    summary = pd.DataFrame(done.json("08_reporting/multilingual/hard_negative_summary.json"))
+    coverage = done.json("08_reporting/multilingual/embedding_coverage.json")
+    told = " ".join(SECTION.split())
+    assert f"The {summary['pairs'].sum()} pairs equal a list made by hand" in told
+    assert f"{summary['with_negative'].sum()} of them have a hard negative" in told
+    assert f"{coverage['found']} of the {coverage['total']} entities have a vector" in told
+    assert format_table(summary) in said
+
+
+def test_the_cut_file_is_named(done: Project) -> None:
+    warnings = [line for line in done.log.read_text(encoding="utf-8").splitlines() if "WARNING" in line]
+    assert any("wikidata-49-items.json" in line and "truncated" in line for line in warnings), warnings
+
+
+def test_the_model_card_names_the_real_dumps_and_their_licences(done: Project) -> None:
+    for method in ("ease", "simcse"):
+        folder = done.latest(f"06_models/multilingual/{method}/encoder")
+        card = ModelCard.load(folder / "README.md")
+        assert sorted(card.data.language) == ["en", "es", "ko", "pl", "pt", "tr"]
+        for language in card.data.language:
+            assert re.search(rf"^\| Wikipedia \({language}\) \|.*CC BY-SA 4\.0", card.text, re.MULTILINE)
+        assert re.search(r"^\| Wikidata \|.*CC0 1\.0", card.text, re.MULTILINE)
