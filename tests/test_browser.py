@@ -4,40 +4,46 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import pandas as pd
 import pytest
+from mlflow.tracking import MlflowClient
 
+from ease.pipeline_registry import register_pipelines
+from tests.browser import Browser, browser
 from tests.project import Project
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--window-size=1600,1200"),
-)
 ATTEMPTS = 3
 PATIENCE = 180
 """Seconds that a server may take to start on a busy machine."""
 
+LAYERS = ["raw", "intermediate", "primary", "model_input", "models", "model_output", "reporting"]
+
 
 @pytest.fixture(scope="module")
-def chromium() -> str:
-    """The browser's command."""
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A page of a browser."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
-            return path
+            with browser(path, tmp_path_factory.mktemp("profile")) as opened:
+                yield opened
+            return
     pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
 
 
@@ -51,73 +57,106 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(command: list[str], folder: Path, port: int) -> Iterator[str]:
+def served(folder: Path, log: Path, *command: str) -> Iterator[str]:
     """A server of a page, until the block ends; Kedro-Viz gives up on a busy machine and is started again."""
-    address = f"http://127.0.0.1:{port}"
     for _ in range(ATTEMPTS):
-        with subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as server:
-            if answers(address, server):
-                try:
-                    yield address
-                finally:
-                    server.terminate()
+        port = free_port()
+        with log.open("a") as output:
+            server = subprocess.Popen(
+                [sys.executable, "-m", *command, "--port", str(port)],
+                cwd=folder,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        try:
+            if answers(f"http://127.0.0.1:{port}", server):
+                yield f"http://127.0.0.1:{port}"
                 return
-            server.terminate()
-    pytest.fail(f"{address} did not answer in {ATTEMPTS} attempts")
+        finally:
+            # With the processes that it has started: Kedro-Viz's outlives it otherwise.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+    pytest.fail(f"{' '.join(command)} did not answer in {ATTEMPTS} attempts:\n{log.read_text()}")
 
 
 def answers(address: str, server: subprocess.Popen[bytes]) -> bool:
     """Wait until a server answers, or has ended."""
-    for _ in range(PATIENCE):
-        try:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and server.poll() is None:
+        with contextlib.suppress(urllib.error.URLError, TimeoutError, ConnectionError):
             urllib.request.urlopen(address, timeout=10).close()
             return True
-        except (urllib.error.URLError, TimeoutError):
-            if server.poll() is not None:
-                return False
-            time.sleep(1)
+        time.sleep(1)
     return False
 
 
-def page(chromium: str, address: str, profile: Path) -> str:
-    """The page as a browser holds it after its scripts have run."""
-    options = [f"--user-data-dir={profile}", "--virtual-time-budget=30000", "--dump-dom"]
-    done = subprocess.run(
-        [chromium, *FLAGS, *options, address], capture_output=True, text=True, check=True, timeout=PATIENCE
-    )
-    return done.stdout
+def test_a_server_that_ends_is_started_again_and_its_log_shown(tmp_path: Path) -> None:
+    with (
+        pytest.raises(pytest.fail.Exception, match="did not answer in 3 attempts") as failure,
+        served(tmp_path, tmp_path / "log", "http.server", "--no-such-option"),
+    ):
+        pass
+    assert str(failure.value).count("unrecognized arguments: --no-such-option") == 3
 
 
-def fetch(address: str) -> Any:
-    with urllib.request.urlopen(address, timeout=60) as answer:
-        return json.load(answer)
+def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, page: Browser, tmp_path: Path) -> None:
+    pipeline = register_pipelines()["train_multilingual"]
+    with served(project.folder, tmp_path / "log", "kedro", "viz", "run", "--no-browser") as address:
+        with urllib.request.urlopen(f"{address}/api/pipelines/train_multilingual", timeout=60) as answer:
+            identifiers = {node["name"]: node["id"] for node in json.load(answer)["nodes"]}
+        shown = f"{address}/?pid=train_multilingual&expandAllPipelines=true"
+        page.open(shown)
+        page.wait_for("Datasets", *LAYERS)
+        assert page.texts(".pipeline-layer-name") == LAYERS
+        names = [node.name.rpartition(".")[2] for node in pipeline.nodes]
+        datasets = [name for name in pipeline.datasets() if not name.startswith("params:")]
+        assert sorted(page.texts(".pipeline-node")) == sorted([*names, *datasets])
+
+        page.open(f"{shown}&sid={identifiers['multilingual.comparison']}")
+        page.wait_for("Expand preview")
+        table = pd.read_parquet(project.latest("08_reporting/multilingual/comparison.parquet"))
+        assert page.texts(".pipeline-metadata th") == list(table.columns)
+        header, *rows = page.texts(".pipeline-metadata tr")
+        assert header == "".join(table.columns)
+        assert all(row.startswith(task) for row, task in zip(rows, table["task"], strict=True))
+
+        page.open(f"{shown}&sid={identifiers['multilingual.comparison_plot']}")
+        page.wait_for("Scores by method", "sample_parallel: each language with en")
+        assert page.texts(".pipeline-metadata .js-plotly-plot, .pipeline-metadata .plotly")
 
 
-def test_kedro_viz_shows_layers_previews_and_plots(project: Project, chromium: str, tmp_path: Path) -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "kedro", "viz", "run", "--no-browser", "--port", str(port)]
-    with served(command, project.folder, port) as address:
-        shown = page(chromium, f"{address}/?pid=train_multilingual&expandAllPipelines=true", tmp_path)
-        graph = fetch(f"{address}/api/pipelines/train_multilingual")
-        identifiers = {node["name"]: node["id"] for node in graph["nodes"]}
-        table = fetch(f"{address}/api/nodes/{identifiers['multilingual.comparison']}")
-        plot = fetch(f"{address}/api/nodes/{identifiers['multilingual.comparison_plot']}")
-    assert "mine_hard_negatives" in shown
-    assert "multilingual.training_pairs" in shown
-    assert graph["layers"] == [
-        *("raw", "intermediate", "primary", "model_input", "models", "model_output", "reporting")
-    ]
-    assert "untrained" in table["preview"]["columns"]
-    assert plot["preview"]["data"]
+def test_mlflow_compares_ease_with_simcse_side_by_side(
+    project: Project, page: Browser, tmp_path: Path
+) -> None:
+    client = MlflowClient(project.store)
+    experiment = client.get_experiment_by_name("ease")
+    assert experiment is not None
+    runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    compared = [runs["multilingual.ease"], runs["multilingual.simcse"]]
+    query = {
+        "runs": json.dumps([run.info.run_id for run in compared]),
+        "experiments": json.dumps([experiment.experiment_id]),
+    }
+    ui = ("mlflow", "ui", "--backend-store-uri", project.store, "--workers", "1")
+    with served(project.folder, tmp_path / "log", *ui) as address:
+        page.open(f"{address}/#/compare-runs?{urllib.parse.urlencode(query)}")
+        page.wait_for("Comparing 2 Runs from 1 Experiment", "multilingual.ease", "multilingual.simcse")
+        shown = rows_of(page.wait_for("training.learning_rate"))
+        page.evaluate("document.querySelectorAll('[role=switch]').forEach(found => found.click())")
+        time.sleep(1)
+        differing = rows_of(page.text())
+    assert shown["Run ID:"] == [run.info.run_id for run in compared]
+    for name in ("method", "training.learning_rate", "training.batch_size"):
+        assert shown[name] == [run.data.params[name] for run in compared]
+    assert shown["training.batch_size"] == ["16", "16"]
+    assert "training.batch_size" not in differing
+    assert differing["method"] == ["ease", "simcse"]
+    assert differing["options.entity_weight"] == ["1.0", ""]
 
 
-def test_mlflow_lists_both_methods_side_by_side(project: Project, chromium: str, tmp_path: Path) -> None:
-    port = free_port()
-    store = f"sqlite:///{project.folder}/data/08_reporting/mlflow.db"
-    command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", store, "--port", str(port)]
-    with served(command, project.folder, port) as address:
-        shown = page(chromium, f"{address}/#/experiments/1/runs", tmp_path)
-    assert "train_multilingual" in shown
-    assert "ease" in shown
+def rows_of(text: str) -> dict[str, list[str]]:
+    """The rows of tables with a name and two values, by their names."""
+    rows = [row.split("\t") for row in text.splitlines()]
+    return {row[0]: row[1:] for row in rows if len(row) == 3}

@@ -1,0 +1,105 @@
+"""A headless Chromium, told by its debugging protocol what to open and asked what it shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--window-size=1600,1200"),
+)
+PATIENCE = 120
+"""Seconds that a page may take to show something on a busy machine."""
+
+
+class Browser:
+    """One page of a browser; commands and answers are JSON, each ended by a zero byte."""
+
+    def __init__(self, commands: int, answers: int) -> None:
+        self._commands = os.fdopen(commands, "wb", buffering=0)
+        self._answers = os.fdopen(answers, "rb")
+        self._session: str | None = None
+        self._count = 0
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+
+    def call(self, method: str, **given: Any) -> dict[str, Any]:
+        """Send one command and return its result; what the browser tells unasked is passed over."""
+        self._count += 1
+        about = {"sessionId": self._session} if self._session else {}
+        request = {"id": self._count, "method": method, "params": given, **about}
+        self._commands.write(json.dumps(request).encode() + b"\0")
+        while (message := self._read()).get("id") != self._count:
+            pass
+        assert "error" not in message, f"{method}: {message['error']}"
+        result: dict[str, Any] = message["result"]
+        return result
+
+    def _read(self) -> dict[str, Any]:
+        text = bytearray()
+        while (byte := self._answers.read(1)) != b"\0":
+            assert byte, "the browser has ended"
+            text += byte
+        message: dict[str, Any] = json.loads(text)
+        return message
+
+    def open(self, address: str) -> None:
+        """Go to an address."""
+        self.call("Page.navigate", url=address)
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of a JavaScript expression in the page."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def text(self) -> str:
+        """Return the text that the page shows."""
+        shown: str = self.evaluate("document.body ? document.body.innerText : ''")
+        return shown
+
+    def texts(self, selector: str) -> list[str]:
+        """Return the text of each element that a CSS selector finds."""
+        found = f"[...document.querySelectorAll({json.dumps(selector)})].map(element => element.textContent)"
+        texts: list[str] = self.evaluate(found)
+        return texts
+
+    def wait_for(self, *expected: str) -> str:
+        """Wait until the page shows all of some texts, and return what it shows."""
+        deadline = time.monotonic() + PATIENCE
+        while missing := [words for words in expected if words not in (shown := self.text())]:
+            assert time.monotonic() < deadline, f"{missing} not in what the page shows:\n{shown}"
+            time.sleep(0.5)
+        return shown
+
+
+@contextmanager
+def browser(chromium: str, profile: Path) -> Iterator[Browser]:
+    """Start a browser, and end it with all its processes."""
+    command_out, command_in = os.pipe()
+    answer_out, answer_in = os.pipe()
+    # Chromium reads commands from its file number 3 and answers on 4; not every sh knows numbers above 9.
+    redirected = f'exec "$0" "$@" 3<&{command_out} 4>&{answer_in}'
+    options = [*FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe", "about:blank"]
+    started = subprocess.Popen(
+        ["bash", "-c", redirected, chromium, *options],
+        pass_fds=(command_out, answer_in),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    os.close(command_out)
+    os.close(answer_in)
+    try:
+        yield Browser(command_in, answer_out)
+    finally:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
