@@ -1,66 +1,50 @@
-"""The notebook runs against a tracking store with real runs, and is kept without outputs."""
+"""The notebook compares runs that real trainings left, and is kept without outputs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import nbformat
 import pytest
 from mlflow import MlflowClient
-from mlflow.tracking import fluent
+from mlflow.entities import Run
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from ease.pipelines.mlflow_runs import log_values, reporter, score_name, training_run
-from ease.tasks import Score
+from tests.project import Project
+
+pytestmark = pytest.mark.slow
 
 Execute = Callable[..., nbformat.NotebookNode]
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "compare_runs.ipynb"
-
-
-def train(method: str, parameters: dict[str, Any], level: float) -> None:
-    """Leave what one training leaves: parameters, curves, and scores added afterwards."""
-    with training_run(f"multilingual.{method}", {"training.batch_size": 128, **parameters}) as run_id:
-        report = reporter(run_id)
-        for step in (0, 50, 100):
-            report(step, {"loss": 5 - step / 50, "learning_rate": 1e-3 * (1 - step / 100)})
-            report(step, {"development": level + step / 10})
-    parallel = [Score("sample_parallel", f"{language}-en", "", level) for language in ("it", "ja")]
-    scores = [
-        *parallel,
-        Score("sample_parallel", "average", "", level),
-        Score("sample_graded", "en", "", 60.0),
-    ]
-    log_values(mlflow.get_tracking_uri(), run_id, 0, {score_name(score): score.value for score in scores})
+LATER = {"multilingual__simcse__training__learning_rate": 3e-4, "multilingual__simcse__training__seed": 7}
+"""The parameters of a second training of SimCSE, made after that of EASE."""
 
 
 @pytest.fixture(scope="module")
-def tracking_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A store with one run of the pipeline, and in it an older SimCSE, a SimCSE and an EASE training."""
-    folder = tmp_path_factory.mktemp("tracking")
-    uri, before = f"sqlite:///{folder}/mlflow.db", mlflow.get_tracking_uri()
-    with pytest.MonkeyPatch.context() as patch:
-        # MLflow keeps the current experiment in the process and its environment: other tests get theirs back.
-        patch.setattr(fluent, "_active_experiment_id", None)
-        patch.setenv("MLFLOW_EXPERIMENT_ID", "")
-        patch.setenv("MLFLOW_TRACKING_URI", uri)
-        mlflow.set_tracking_uri(uri)
-        mlflow.create_experiment("ease", artifact_location=str(folder / "artifacts"))
-        mlflow.set_experiment("ease")
-        with mlflow.start_run(run_name="train_multilingual"):
-            train("simcse", {"training.learning_rate": 3e-4}, 11.0)
-            train("simcse", {"training.learning_rate": 1e-3}, 24.0)
-            train("ease", {"training.learning_rate": 1e-3, "method.entity_weight": 1.0}, 72.0)
-        yield uri
-        mlflow.set_tracking_uri(before)
+def tracked(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose MLflow holds a training of EASE and two of SimCSE, scored."""
+    copy = project.copy(tmp_path_factory.mktemp("tracked") / "copy")
+    copy.run("train,evaluate", "--namespaces=multilingual.simcse", **LATER)
+    return copy
 
 
 @pytest.fixture(scope="module")
-def execute(tracking_uri: str) -> Iterator[Execute]:
+def runs(tracked: Project) -> dict[str, list[Run]]:
+    """The trainings of each method, the latest first."""
+    client = MlflowClient(tracked.store)
+    return {
+        method: client.search_runs(["1"], f"run_name = 'multilingual.{method}'", order_by=["start_time DESC"])
+        for method in ("ease", "simcse")
+    }
+
+
+@pytest.fixture(scope="module")
+def execute(tracked: Project) -> Iterator[Execute]:
     """Run all cells as a reader would, from the notebook's own folder, in one kernel."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
@@ -73,7 +57,7 @@ def execute(tracking_uri: str) -> Iterator[Execute]:
             client.execute_cell(cell, index)
         return notebook
 
-    with client.setup_kernel():
+    with client.setup_kernel(env={**os.environ, "MLFLOW_TRACKING_URI": tracked.store}):
         yield run
 
 
@@ -83,29 +67,36 @@ def shown(notebook: nbformat.NotebookNode, kind: str) -> list[Any]:
     return [output.data[kind] for output in outputs if kind in output.get("data", {})]
 
 
-def test_the_latest_runs_of_two_methods_are_compared(execute: Execute) -> None:
+def average(run: Run) -> float:
+    """The main score of a training."""
+    score: float = run.data.metrics["scores/sample_parallel/average"]
+    return score
+
+
+def test_the_latest_runs_of_two_methods_are_compared(execute: Execute, runs: dict[str, list[Run]]) -> None:
+    simcse, ease = runs["simcse"][0], runs["ease"][0]
     notebook = execute()
     text = "\n".join(shown(notebook, "text/plain"))
-    assert "method.entity_weight" in text
+    assert "options.entity_weight" in text
     assert "training.batch_size" not in text, "equal parameters are left out"
-    assert "training.learning_rate" not in text, "the older SimCSE is not the latest"
-    average = next(line for line in text.splitlines() if "average" in line)
-    assert average.split()[-3:] == ["24.0", "72.0", "48.0"]
-    curves, scores = shown(notebook, "application/vnd.plotly.v1+json")
+    rates = next(line for line in text.splitlines() if "training.learning_rate" in line)
+    assert rates.split()[1:] == ["0.0003", ease.data.params["training.learning_rate"]]
+    row = next(line for line in text.splitlines() if "average" in line)
+    scores = [average(simcse), average(ease), average(ease) - average(simcse)]
+    assert [float(cell) for cell in row.split()[-3:]] == pytest.approx(scores, abs=0.051)
+    curves, bars = shown(notebook, "application/vnd.plotly.v1+json")
     assert {trace["name"] for trace in curves["data"] if "name" in trace} == {"SimCSE", "EASE"}
-    assert [sorted(trace["x"]) for trace in scores["data"] if not trace["showlegend"]] == [["it", "ja"]] * 2
+    languages = [sorted(trace["x"]) for trace in bars["data"] if not trace["showlegend"]]
+    assert [len(each) for each in languages] == [17, 17]
+    assert {"de", "ja"} < set(languages[0])
 
 
-def test_two_runs_of_one_method_are_told_apart(execute: Execute, tracking_uri: str) -> None:
-    client = MlflowClient(tracking_uri)
-    experiment = client.get_experiment_by_name("ease")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], "attributes.run_name = 'multilingual.simcse'")
-    assert len(runs) == 2
-    notebook = execute([run.info.run_id for run in runs])
-    text = "\n".join(shown(notebook, "text/plain"))
+def test_two_runs_of_one_method_are_told_apart(execute: Execute, runs: dict[str, list[Run]]) -> None:
+    identifiers = [run.info.run_id for run in runs["simcse"]]
+    assert len(identifiers) == 2
+    text = "\n".join(shown(execute(identifiers), "text/plain"))
     assert "training.learning_rate" in text
-    assert all(f"multilingual.simcse {run.info.run_id[:6]}" in text for run in runs)
+    assert all(f"multilingual.simcse {identifier[:6]}" in text for identifier in identifiers)
 
 
 def test_a_run_that_is_not_there_is_named(execute: Execute) -> None:
