@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import ibis
 import plotly.graph_objects as go
@@ -37,32 +38,112 @@ def test_a_failed_save_leaves_no_version(tmp_path: Path) -> None:
     assert not table_dataset(tmp_path / "t.parquet").exists()
 
 
-KILLED_IN_THE_MIDDLE = """
-    import os, signal, sys
+BEGIN = """
+    import os, shutil, signal, sys
+    from pathlib import Path
+    import ibis
     from kedro.io import Version
-    from ease.datasets.whole import JSONDataset
+    from ease.datasets.tables import PartsDataset, TableDataset
+    from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset
 
-    import json
-    def dump(data, file, **options):
-        file.write("[" + ",".join(map(str, range(100_000))))
-        file.flush()
+    def kill(*arguments, **options):
         os.kill(os.getpid(), signal.SIGKILL)
-    json.dump = dump
-    JSONDataset(filepath=sys.argv[1], version=Version(None, None)).save([1])
+
+    def at_call(number, function):
+        calls = iter(range(number))
+        def called(*arguments, **options):
+            return function(*arguments, **options) if next(calls, None) is not None else kill()
+        return called
+
+    path, source = Path(sys.argv[1]), Path(sys.argv[2])
+    duckdb = {"backend": "duckdb", "database": ":memory:"}
+    unversioned, version = {"filepath": str(path)}, Version(None, None)
 """
 
+KILLED = {
+    "JSON": """
+        import json
+        def dump(data, file, **options):
+            file.write("[" + ",".join(map(str, range(100_000))))
+            file.flush()
+            kill()
+        json.dump = dump
+        JSONDataset(**unversioned, version=version).save([1])
+    """,
+    "table": """
+        @ibis.udf.scalar.python
+        def killing(n: int) -> int:
+            return kill() if n == 900_000 else n
 
-def test_a_kill_during_a_save_leaves_nothing_that_is_taken_for_whole(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
+        rows = ibis.range(0, 1_000_000).unnest().name("n").as_table()
+        table = rows.mutate(n=killing(rows.n))
+        TableDataset(**unversioned, connection={**duckdb, "threads": 1}, version=version).save(table)
+    """,
+    "parts": """
+        os.link = at_call(1, os.link)
+        dataset = PartsDataset(**unversioned, connection=duckdb, version=version)
+        dataset.save([source / "a.parquet", source / "b.parquet"])
+    """,
+    "folder of another disk": """
+        def rename(*names):
+            raise OSError(18, "Invalid cross-device link")
+        os.rename = rename
+        shutil.copyfile = at_call(1, shutil.copyfile)
+        PathDataset(**unversioned, version=version).save(source)
+    """,
+    "whole, but not yet named": """
+        os.replace = kill
+        PathDataset(**unversioned, version=version).save(source)
+    """,
+}
+"""How a save of each dataset is killed after it has begun to write."""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder of two tables, to be saved."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for name in "ab":
+        ibis.duckdb.connect().to_parquet(ibis.memtable({"n": [name]}), folder / f"{name}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("case", KILLED)
+def test_a_kill_during_a_save_leaves_nothing_that_is_taken_for_whole(
+    tmp_path: Path, source: Path, case: str
+) -> None:
+    path = tmp_path / "t"
+    script = textwrap.dedent(BEGIN) + textwrap.dedent(KILLED[case])
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLED_IN_THE_MIDDLE), str(path)], check=False
+        [sys.executable, "-c", script, str(path), str(source)], check=False, capture_output=True, text=True
     )
-    assert done.returncode == -signal.SIGKILL
-    assert list(path.rglob(".t.json.part")), "the save had begun"
-    dataset = JSONDataset(filepath=str(path), version=Version(None, None))
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert list(path.rglob(".t.part")), "the save had begun"
+    latest = Version(None, None)
+    if case == "JSON":
+        assert saved_again(JSONDataset(filepath=str(path), version=latest), {"n": 1}) == {"n": 1}
+    elif case == "table":
+        table = saved_again(table_dataset(path), ibis.memtable({"n": [1]}))
+        assert table.to_pandas()["n"].tolist() == [1]
+    elif case == "parts":
+        dataset = PartsDataset(filepath=str(path), connection=DUCKDB, version=latest)
+        parts = saved_again(dataset, [source / "a.parquet", source / "b.parquet"])
+        assert parts.to_pandas()["n"].tolist() == ["a", "b"]
+    elif case == "folder of another disk":
+        folder = saved_again(PathDataset(filepath=str(path), version=latest), source)
+        assert sorted(file.name for file in folder.iterdir()) == ["a.parquet", "b.parquet"]
+    else:
+        assert not PathDataset(filepath=str(path), version=latest).exists()
+
+
+def saved_again(dataset: Any, data: Any) -> Any:
+    """Look for a version in vain, save one and load it."""
     assert not dataset.exists()
-    dataset.save({"whole": True})
-    assert dataset.load() == {"whole": True}
+    with pytest.raises(DatasetError, match="Did not find any versions"):
+        dataset.load()
+    dataset.save(data)
+    return dataset.load()
 
 
 def test_a_run_loads_what_it_saved_and_not_a_newer_version(tmp_path: Path) -> None:
