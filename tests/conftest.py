@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 # Libraries read these when they are first imported: no test may ask the network for anything, or tell it.
@@ -14,7 +14,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 import pytest
 
-from tests.project import Project, make_project, params
+from tests.project import Project, end_server, make_project, params
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +39,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     done = made.kedro("run", "--pipeline=train_multilingual", "--params", params())
     made.log.write_text(done.stderr, encoding="utf-8")
     return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_server_left() -> Iterator[None]:
+    """End the process that commands were forked from, while its coverage still counts."""
+    yield
+    end_server()
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ class Project:
     def kedro(self, *arguments: str, check: bool = True, start: bool = True) -> Done:
         """Run `kedro` as a user would, in a Python of its own or, sparing its start, in a fork of one."""
         environment = {**os.environ, "DO_NOT_TRACK": "true", "COLUMNS": "200"}
-        if start:
+        if start or sys.platform == "darwin":  # macOS forbids a fork after such imports
             command = [sys.executable, "-m", "kedro", *arguments]
             done = subprocess.run(
                 command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
@@ -70,12 +70,10 @@ class Project:
     def run(
         self, pipeline: str, *arguments: str, check: bool = True, start: bool = False, **parameters: Any
     ) -> Done:
-        """`kedro run` of pipelines with the small parameters and others, `__` in a name standing for a dot."""
-        return self.kedro(
-            *("run", f"--pipelines={pipeline}", "--params", params(**parameters), *arguments),
-            check=check,
-            start=start,
-        )
+        """`kedro run` of a pipeline, or several, with the small parameters and others, as `params` takes them."""
+        flag = "--pipelines" if "," in pipeline else "--pipeline"
+        given = ("run", f"{flag}={pipeline}", "--params", params(**parameters), *arguments)
+        return self.kedro(*given, check=check, start=start)
 
     def versions(self, path: str) -> list[Path]:
         """The versions of a dataset below `data`, oldest first."""
@@ -127,6 +125,13 @@ def kedro_server() -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.kedro_server"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+
+
+def end_server() -> None:
+    """End that process, if it was started."""
+    if kedro_server.cache_info().currsize:
+        kedro_server().communicate()
+        kedro_server.cache_clear()
 
 
 def run_forked(arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> Done:

@@ -29,7 +29,7 @@ def versions_in(project: Project) -> set[Path]:
 @pytest.mark.parametrize("name", sorted(set(PIPELINES) - SUMS))
 def test_every_piece_runs_by_its_own_name(copy: Project, name: str) -> None:
     before = versions_in(copy)
-    copy.run(f"{name}")
+    copy.run(name)
     new = versions_in(copy) - before
     assert len(new) == len(PIPELINES[name].all_outputs())
     assert len({version.name for version in new}) == 1
