@@ -126,6 +126,19 @@ def test_a_pair_gets_an_admissible_negative_if_there_is_one(
     assert 0 < without < len(mined)
 
 
+def test_a_type_of_two_gives_the_other_one_and_a_type_of_one_none(
+    duckdb_engine: SQLBackend, tables: Any
+) -> None:
+    links = tables.links(
+        [("en", 1, 0, "T", 1), ("en", 2, 0, "T", 3), ("ja", 3, 0, "T", 1), ("ja", 3, 1, "T", 2)]
+    )
+    pairs = make_pairs([("en", 1, 0, 1), ("en", 2, 0, 3), ("ja", 3, 0, 1)])
+    case = (pairs, links, tables.entity_types([(1, 100), (2, 100), (3, 101)]), make_vocabulary([1, 2, 3]))
+    for limit in (0, 256):
+        mined = mine(duckdb_engine, case, without="keep", exhaustive_limit=limit, draws=50)
+        assert [row["hard_negative"] for row in mined] == [2, None, None]
+
+
 def test_broad_types_are_drawn_from(duckdb_engine: SQLBackend, tables: Any) -> None:
     case = make_case(tables, 0)
     admissible = find_admissible(case)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from wikipedia2vec.cli import cli
 
 from ease.entities.embeddings import EmbeddingOptions, embed_entities
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
@@ -78,6 +79,14 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     assert len(again) == 20, "redirects are resolved"
     np.testing.assert_array_equal(table[0], np.array(again["ENTITY/Place_3"], dtype=np.float32))
     np.testing.assert_array_equal(table[1], np.array(again["ENTITY/Place_17"], dtype=np.float32))
+
+
+def test_the_defaults_are_those_of_the_package_s_command() -> None:
+    theirs = {option.name: option.default for option in cli.commands["train"].params}
+    ours = Wikipedia2VecOptions().model_dump()
+    shared = ours.keys() & theirs.keys() - {"tokenizer", "pool_size"}  # theirs follow language and machine
+    assert len(shared) > 15
+    assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
 
 
 def test_too_small_a_dump_is_refused(tmp_path: Path) -> None:

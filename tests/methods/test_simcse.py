@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ease.errors import EaseError
 from ease.losses import NO_ENTITY
-from ease.methods import TOTAL, Entities
+from ease.methods import TOTAL, Entities, get_method, method_options
 from tests.methods.made import ENTITIES, build, floats, self_loss
 
 
@@ -25,3 +26,11 @@ def test_entities_make_no_difference() -> None:
         == method(sentences, None)[TOTAL]
     )
     assert not list(method.parameters())
+    assert not get_method("simcse").needs_entities(method_options("simcse", {}))
+
+
+def test_options_of_another_method_are_refused() -> None:
+    with pytest.raises(EaseError, match="SimCSE takes SimcseOptions, not EaseOptions"):
+        get_method("simcse").build(method_options("ease", {}), 6, None)
+    with pytest.raises(EaseError, match="EASE takes EaseOptions, not SimcseOptions"):
+        get_method("ease").build(method_options("simcse", {}), 6, None)

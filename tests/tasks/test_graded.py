@@ -122,6 +122,15 @@ def test_a_missing_column_of_sick_is_named(tmp_path: Path, encode: Encode) -> No
         sickr.evaluate(encode, sickr.Options(path=tmp_path))
 
 
+@pytest.mark.parametrize("score", [0.99, 5.01])
+def test_grades_of_sick_are_from_1_to_5(tmp_path: Path, encode: Encode, score: float) -> None:
+    header = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\n"
+    lines = [f"{number}\ta\tb\tNEUTRAL\t{grade}\n" for number, grade in enumerate([1, 5, score])]
+    (tmp_path / "SICK_trial.txt").write_text(header + "".join(lines), encoding="utf-8")
+    with pytest.raises(EaseError, match=rf"line 4: the score {score} is outside 1 to 5"):
+        sickr.evaluate(encode, sickr.Options(path=tmp_path))
+
+
 def write_graded(path: Path, scores: list[object]) -> sample_graded.Options:
     """A file of pairs with these scores, ever more alike."""
     left = ["a b c d e f"] * len(scores)

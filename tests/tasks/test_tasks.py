@@ -49,8 +49,11 @@ def test_a_main_score_averages_subsets_and_not_their_average() -> None:
 
 
 def test_several_tasks_weigh_the_same_whatever_their_subsets() -> None:
-    scores = [Score("x", "a", "m", 10), Score("y", "b", "m", 80), Score("x", "c", "m", 30)]
-    assert average_main_scores(scores) == (20 + 80) / 2
+    scores = [
+        *(Score("x", "a", "m", 10), Score("y", "b", "m", 80), Score("x", "c", "m", 30)),
+        *(Score("z", "a", "m", 50), Score("z", "average", "m", 7)),
+    ]
+    assert average_main_scores(scores) == (20 + 80 + 50) / 3
 
 
 def test_averages_of_nothing_or_of_mixed_tasks_are_refused() -> None:

@@ -19,6 +19,7 @@ from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.training.batches import make_batch, open_pairs, pair_indices, prepare_pairs
 from ease.training.model import TrainingModel
+from ease.training.tables import read_vocabulary
 
 
 def prepare(files: Path, pairs: Path, target: Path, vocabulary: bool = True) -> np.ndarray:
@@ -93,6 +94,18 @@ def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
     empty = write(tmp_path, pair_id=None, sentence=pa.array([], pa.string()), entity=[], hard_negative=[])
     with pytest.raises(EaseError, match="hold no pair"):
         prepare(files, empty, tmp_path / "pairs.bin")
+    with pytest.raises(EaseError, match="nowhere: there is no such file or folder"):
+        prepare(files, tmp_path / "nowhere", tmp_path / "pairs.bin")
+
+
+def test_a_faulty_vocabulary_is_named(tmp_path: Path) -> None:
+    for vocabulary, message in (
+        (pa.table({"row": pa.array([], pa.int64()), "entity": pa.array([], pa.int64())}), "holds no entity"),
+        (pa.table({"row": [0]}), "entity"),
+    ):
+        pq.write_table(vocabulary, tmp_path / "vocabulary.parquet")
+        with pytest.raises(EaseError, match=rf"Entity vocabulary \S+vocabulary\.parquet.*{message}"):
+            read_vocabulary(tmp_path / "vocabulary.parquet")
 
 
 def test_an_epoch_visits_every_pair_at_most_once_and_resumes_anywhere() -> None:

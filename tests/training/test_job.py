@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,31 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     assert "| development/sample_graded/en |" in readme
     left = {path.name for path in result.model.parent.iterdir()}
     assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
+
+
+def test_reports_are_means_over_their_steps(make_job: MakeJob, trained: Trained) -> None:
+    result = run_job(make_job(training={"report_every": 5}))
+    single = {line["step"]: line for line in trained.result.history if "loss" in line}
+    windows = {5: range(1, 6), 10: range(6, 11), 12: range(11, 13)}
+    found = {int(line["step"]): line for line in result.history if "loss" in line}
+    assert found.keys() == windows.keys()
+    for step, steps in windows.items():
+        for name in ("loss", "entity_loss", "self_loss"):
+            assert found[step][name] == pytest.approx(np.mean([single[one][name] for one in steps]), rel=1e-6)
+        assert found[step]["learning_rate"] == single[step]["learning_rate"]
+
+
+def test_rates_are_of_training_steps_alone(make_job: MakeJob) -> None:
+    """Five reports, three of them of evaluations, take a second in all, which is not counted."""
+    begun = time.perf_counter()
+    result = run_job(make_job(training={"report_every": 6}), lambda step, values: time.sleep(0.2))
+    elapsed = time.perf_counter() - begun
+    assert len(result.history) == 5
+    assert 0 < result.seconds < elapsed - 5 * 0.2
+    assert result.pairs_per_second == pytest.approx(12 * 16 / result.seconds)
+    windows = [6 * 16 / line["pairs_per_second"] for line in result.history if "loss" in line]
+    assert len(windows) == 2
+    assert 0 < sum(windows) <= result.seconds * 1.000001
 
 
 def test_the_loss_falls(make_job: MakeJob) -> None:
