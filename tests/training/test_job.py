@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -109,13 +110,21 @@ def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -
 
 
 def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
-    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    threads, state, environment = torch.get_num_threads(), torch.get_rng_state(), dict(os.environ)
     few = {"steps": 2, "evaluate_every": 2}
     run_job(make_job(training={"threads": threads + 1, **few}))
     run_job(make_job("half", training={"precision": "bf16", **few}))
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
     assert not torch.are_deterministic_algorithms_enabled()
+    assert dict(os.environ) == environment
+
+
+def test_bf16_computes_about_the_same(make_job: MakeJob, trained: Trained) -> None:
+    half = run_job(make_job(development={}, training={"precision": "bf16", "steps": 1}))
+    single = losses(trained.result)[1]
+    assert losses(half)[1] != single
+    assert losses(half)[1] == pytest.approx(single, rel=0.02)
 
 
 @pytest.mark.parametrize(
