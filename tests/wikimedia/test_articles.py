@@ -39,7 +39,7 @@ def test_the_rows_of_an_article(tmp_path: Path) -> None:
     }
 
 
-def test_every_reason_to_skip_is_counted(tmp_path: Path) -> None:
+def test_every_reason_to_skip_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pages = [
         article(1),
         make_page(2, "Old", "#REDIRECT [[new one]]", redirect="New one"),
@@ -66,7 +66,9 @@ def test_every_reason_to_skip_is_counted(tmp_path: Path) -> None:
     assert [(row["source_title"], row["target_title"]) for row in rows(parts.redirects)] == [
         *(("Old", "New one"), ("Older", "Old"))
     ]
-    assert any("'Large' is skipped: it has more than 4,000 bytes" in fault for fault in counts["faults"])
+    large = "'Large' is skipped: it has more than 4,000 bytes"
+    assert any(large in fault for fault in counts["faults"])
+    assert large in caplog.text
 
 
 def test_a_change_of_what_rows_depend_on_makes_new_parts(

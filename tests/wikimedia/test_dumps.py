@@ -46,6 +46,21 @@ def test_reads_the_siteinfo_of_schema_0_8(test_data: Path) -> None:
     assert site.namespaces["categoria"] == 14
 
 
+def test_the_dump_s_own_namespaces_are_read(tmp_path: Path) -> None:
+    export = make_export([article(1)], language="simple")
+    for line in (
+        '<namespace key="-1" case="first-letter">Istimewa</namespace>',
+        '<namespace key="102">P A</namespace>',
+    ):
+        export = export.replace("    </namespaces>", f"      {line}\n    </namespaces>")
+    (tmp_path / "simplewiki-pages-articles.xml").write_text(export)
+    (dump,) = find_dumps(tmp_path, ["simple"])
+    namespaces = read_siteinfo(dump).namespaces
+    assert {name: namespaces.get(name) for name in ("istimewa", "berkas", "p a")} == {
+        **{"istimewa": -1, "berkas": 6, "p a": 102}
+    }
+
+
 def test_language_and_date_from_names(tmp_path: Path) -> None:
     place(
         tmp_path,
@@ -60,9 +75,27 @@ def test_language_and_date_from_names(tmp_path: Path) -> None:
 
 
 def test_language_of_a_strange_name_from_inside(tmp_path: Path) -> None:
-    content = make_export([], language="simple")
-    (tmp_path / "my-copy-pages-articles.xml").write_text(content)
+    content = make_export([], language="en").replace("<dbname>enwiki<", "<dbname>simplewiki<")
+    path = tmp_path / "my-copy-pages-articles.xml"
+    path.write_text(content)
     assert [dump.language for dump in find_dumps(tmp_path, ["simple"])] == ["simple"]
+    path.write_text(content.replace("<dbname>simplewiki</dbname>", ""))
+    assert [dump.language for dump in find_dumps(tmp_path, ["en"])] == ["en"]
+
+
+@pytest.mark.parametrize(
+    ("faster", "slower"),
+    [
+        ("-multistream.xml.bz2", ".xml"),
+        (".xml", ".xml.gz"),
+        (".xml.gz", ".xml.bz2"),
+        ("-multistream.xml", "-multistream.xml.gz"),
+        ("-multistream.xml.bz2", "-multistream.xml"),
+    ],
+)
+def test_takes_the_packing_that_is_read_faster(tmp_path: Path, faster: str, slower: str) -> None:
+    place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in (slower, faster)))
+    assert names(tmp_path, "en") == [f"enwiki-20240101-pages-articles{faster}"]
 
 
 def test_a_language_that_nobody_listed_is_found_by_its_dump(tmp_path: Path) -> None:

@@ -10,9 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
+from ease.wikimedia import parts
 from ease.wikimedia.dumps import DumpFile, find_dumps
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from tests.wikimedia.made_dumps import (
@@ -40,6 +43,26 @@ def test_an_unchanged_shard_is_parsed_once(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("limits", "groups"),
+    [({}, [7]), ({"_ROWS_PER_GROUP": 3}, [3, 3, 1]), ({"_CHARACTERS_PER_GROUP": 20}, [2, 2, 2, 1])],
+)
+def test_rows_are_written_in_groups_of_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], groups: list[int]
+) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(parts, name, limit)
+    written = [(number, "x" * 10) for number in range(7)]
+    with parts.TableWriter(
+        tmp_path / "table.parquet", pa.schema({"id": pa.int64(), "text": pa.string()})
+    ) as writer:
+        for row in written:
+            writer.append(row, characters=len(row[1]))
+    stored = pq.ParquetFile(tmp_path / "table.parquet")
+    assert [stored.metadata.row_group(group).num_rows for group in range(stored.num_row_groups)] == groups
+    assert [tuple(row.values()) for row in stored.read().to_pylist()] == written
+
+
 KILLED = """
 import resource, signal, sys
 from pathlib import Path
@@ -59,9 +82,9 @@ def test_after_a_kill_in_the_middle_of_writing_the_next_run_goes_on(test_data: P
     (half_written,) = (tmp_path / "en").iterdir()
     assert half_written.name.startswith(".")
     assert 50_000 in {path.stat().st_size for path in half_written.iterdir()}
-    parts = ingest_wikipedia(find_dumps(source, ["en"]), ONE, tmp_path)
-    assert parts.counts["en"]["articles"] == 106
-    assert [path.parent for path in parts.sentences] == list((tmp_path / "en").iterdir())
+    ingested = ingest_wikipedia(find_dumps(source, ["en"]), ONE, tmp_path)
+    assert ingested.counts["en"]["articles"] == 106
+    assert [path.parent for path in ingested.sentences] == list((tmp_path / "en").iterdir())
 
 
 def test_parts_that_another_run_is_writing_are_left_alone(tmp_path: Path) -> None:
