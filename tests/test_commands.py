@@ -41,7 +41,7 @@ def test_the_default_pipeline_is_the_main_job() -> None:
 
 @pytest.mark.slow
 def test_the_monolingual_job_runs_as_configured(copy: Project) -> None:
-    done = copy.run("train_monolingual", start=True)
+    done = copy.run("train_monolingual")
     pairs = pd.read_parquet(copy.latest("05_model_input/monolingual/training_pairs.parquet"))
     assert set(pairs["language"]) == {"en"}
     assert (pairs["entity"] > 0).all()

@@ -20,13 +20,27 @@ TABLES = {
     "08_reporting": ("pair_funnel.parquet",),
 }
 
+SPARK = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    # Tables of a few rows: compiling a query costs more than running it.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
 
 @pytest.fixture(scope="module")
 def on_spark(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A copy of the project in which the pipelines of tables have run again, on Spark."""
     copy = project.copy(tmp_path_factory.mktemp("spark") / "copy")
     shutil.rmtree(copy.folder / "data" / "02_intermediate" / "parts")
-    copy.run("ingest,entity_pairs,hard_negatives", start=True, engine="spark")
+    options = " ".join(f"--conf {name}={value}" for name, value in SPARK.items())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--master local[1] {options} pyspark-shell")
+        copy.run("ingest,entity_pairs,hard_negatives", start=True, engine="spark")
     return copy
 
 
