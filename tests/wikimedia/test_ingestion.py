@@ -77,6 +77,8 @@ def test_an_article_of_two_files_is_taken_from_the_first(test_data: Path, tmp_pa
     assert counts["articles"] == len({row["page_id"] for row in found}) == 24 + 106 - 2
     assert counts["sentences"] == len(found)
     assert counts["links"] == sum(len(row["links"]) for row in found)
+    # Of the 102 pages that redirect one is outside the articles.
+    assert counts["redirects"] == len(rows(parts.redirects)) == 101
 
 
 def test_the_same_file_under_two_names_is_taken_once(
