@@ -52,8 +52,8 @@ format: $(DEV)  ## Put the code into the project's style
 	$(BIN)/ruff format .
 
 unit: $(DEV)  ## The tests alone, with coverage
-	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' are skipped."
-	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' are skipped."
+	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' cannot run."
+	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' cannot run."
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
 
 viz: $(RUN)  ## Show the pipelines in a browser

@@ -82,6 +82,7 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Path]):
     def save(self, data: Path) -> None:
         """Move `data` aside and rename it."""
         with self._saving() as aside:
+            flush(data)  # first, so that the move and the renaming are one moment
             shutil.move(data, aside)
 
     def _exists(self) -> bool:

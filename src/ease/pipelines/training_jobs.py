@@ -99,8 +99,9 @@ def describe_data(data: TrainingData, method: str) -> ModelCardData:
         for dump in dumps["wikipedia"]
     ]
     if dumps["wikidata"]:
-        licence = SAMPLE_LICENCE if dumps["wikidata_source"] == SAMPLE else WIKIDATA_LICENCE
-        sources.append(DataSource(name="Wikidata", date=dumps["wikidata_date"], licence=licence))
+        made = dumps["wikidata_source"] == SAMPLE
+        name, licence = ("Sample Wikidata", SAMPLE_LICENCE) if made else ("Wikidata", WIKIDATA_LICENCE)
+        sources.append(DataSource(name=name, date=dumps["wikidata_date"], licence=licence))
     start = data.setting.encoder.name
     return ModelCardData(
         name=f"{method} ({data.setting.name})",
