@@ -42,6 +42,12 @@ ODD: dict[str, Any] = {
     "no number": odd_value(**{"entity-type": "item"}),
     "text for a value": {"mainsnak": {"snaktype": "value", "datavalue": {"value": "x"}}, "rank": "normal"},
     "no value": {"mainsnak": {"snaktype": "value"}, "rank": "normal"},
+    "an item's number under another kind": odd_value(**{"entity-type": "property", "id": "Q9"}),
+    "a value that is said to be unknown": {
+        "mainsnak": {**statement(9)["mainsnak"], "snaktype": "somevalue"},
+        "rank": "normal",
+    },
+    "text for a snak": {"mainsnak": "x", "rank": "normal"},
     "no snak": {"rank": "normal"},
     "no rank": {"mainsnak": statement(9)["mainsnak"]},
     "text": "x",
@@ -62,3 +68,10 @@ def test_values_of_old_and_new_dumps(tmp_path: Path, missing: str) -> None:
     value = statement(5)
     del value["mainsnak"]["datavalue"]["value"][missing]
     assert rows(ingest(tmp_path, lines_of(make_item(1, [value], en="One"))).entity_types) == [(1, 5)]
+
+
+@pytest.mark.parametrize("title", [7, "", None, ["One"]])
+def test_a_title_that_is_no_text_breaks_its_line_alone(tmp_path: Path, title: Any) -> None:
+    parts = ingest(tmp_path, lines_of(make_item(1, en=title), make_item(2, en="Two")))
+    assert rows(parts.sitelinks) == [(2, "en", "Two")]
+    assert parts.counts["broken_lines"] == 1
