@@ -75,7 +75,7 @@ LONG: dict[str, Callable[[int], str]] = {
     "dashes before a link": lambda times: f"{'-' * (4 * times)}[[a]]",
     "a word between underscores": lambda times: "__" + "a" * (4 * times),
     "a heading without words": lambda times: "=" * (4 * times) + "\n" + "'" * times,
-    "the wiki's own prefix": lambda times: f"[[{'en:' * times}a]]",
+    "the wiki's own prefix": lambda times: f"[[{'en:' * (10 * times)}a]]",
 }
 """Long stretches of one thing."""
 

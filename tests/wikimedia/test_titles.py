@@ -168,3 +168,9 @@ def test_the_dump_s_own_namespaces_come_first() -> None:
     assert read_target("wikiproject x:A", site).kind is TargetKind.OTHER
     assert read_target("draft:A", site).kind is TargetKind.FILE
     assert read_target("User:A", site).kind is TargetKind.OTHER
+
+
+def test_the_wikis_own_prefix_is_followed_a_few_times() -> None:
+    assert read_target("en:en: Berlin", ENGLISH) == (TargetKind.ARTICLE, "Berlin")
+    assert read_target("en:de:Berlin", ENGLISH).kind is TargetKind.LANGUAGE
+    assert read_target("en:" * 100 + "Berlin", ENGLISH).kind is TargetKind.INVALID

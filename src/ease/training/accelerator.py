@@ -36,7 +36,8 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     with _deterministic(), _threads(options.threads), torch.random.fork_rng(devices=devices):
         try:
             yield Accelerator(
-                cpu=options.device == "cpu",
+                # accelerate joins processes without a GPU only where it is told to use the CPU.
+                cpu=options.device == "cpu" or ("LOCAL_RANK" in os.environ and not on_gpu),
                 mixed_precision="bf16" if half else "no",
                 # A loaded BERT has a pooler that sentence embeddings do not use.
                 kwargs_handlers=[

@@ -16,6 +16,8 @@ from ease.wikimedia.namespaces import CATEGORY, FILE, LANGUAGE_PREFIXES, WIKI_PR
 _DOTTED_I = frozenset({"tr", "az", "kaa"})
 _GEORGIAN = range(0x10D0, 0x1100)
 _MOST_BYTES = 255
+_MOST_PREFIXES = 8
+"""Prefixes of the wiki's own language (`[[en:en:Title]]`) that are followed; a link with more leads nowhere."""
 
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
@@ -117,8 +119,10 @@ _NAMESPACE_KINDS = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}
 
 def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
     """Tell namespaces, languages and other wikis by the words before colons; also the rest without them."""
-    while ":" in text:
-        prefix, _, rest = text.partition(":")
+    for _ in range(_MOST_PREFIXES):
+        prefix, colon, rest = text.partition(":")
+        if not colon:
+            return TargetKind.ARTICLE, text
         name = prefix.strip().lower()
         number = site.namespaces.get(name)
         if number is not None:
@@ -128,7 +132,7 @@ def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
                 return TargetKind.LANGUAGE, ""
             return (TargetKind.OTHER if name in WIKI_PREFIXES else TargetKind.ARTICLE), text
         text = rest.strip().removeprefix(":").lstrip()
-    return TargetKind.ARTICLE, text
+    return TargetKind.INVALID, ""
 
 
 def _decode(raw: str) -> str:
