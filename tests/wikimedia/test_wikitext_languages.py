@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ease.wikimedia.entities import decode_entities, decode_title_entities
+from ease.wikimedia.html_entities import decode_entities, decode_title_entities
 from ease.wikimedia.titles import normalize_title
 from tests.wikimedia.test_wikitext import ENGLISH, read
 

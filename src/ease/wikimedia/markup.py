@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ease.wikimedia.entities import decode_entities
+from ease.wikimedia.html_entities import decode_entities
 
 LINK_START, LINK_END, HOLE = "\x01", "\x02", "\x05"
 BREAK = "\x04"

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ease.wikimedia.entities import decode_title_entities
+from ease.wikimedia.html_entities import decode_title_entities
 from ease.wikimedia.namespaces import CATEGORY, FILE, LANGUAGE_PREFIXES, WIKI_PREFIXES, known_namespaces
 
 _DOTTED_I = frozenset({"tr", "az", "kaa"})

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from ease.wikimedia.entities import decode_entities, decode_spaces
+from ease.wikimedia.html_entities import decode_entities, decode_spaces
 from ease.wikimedia.linktrails import link_prefix, link_trail
 from ease.wikimedia.markup import (
     BREAK,

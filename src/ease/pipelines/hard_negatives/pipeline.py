@@ -4,6 +4,8 @@ from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.hard_negatives.nodes import count_hard_negatives, mine_hard_negatives
 
+TABLES = ("pairs", "links", "sentences", "sitelinks", "entity_types", "entity_vocabulary")
+
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `hard_negatives` for one setting."""
@@ -11,18 +13,7 @@ def create_pipeline(setting: str) -> Pipeline:
         [
             node(
                 mine_hard_negatives,
-                [
-                    *(
-                        "pairs",
-                        "links",
-                        "sentences",
-                        "sitelinks",
-                        "entity_types",
-                        "entity_vocabulary",
-                        "dumps",
-                    ),
-                    "params:hard_negatives",
-                ],
+                [*TABLES, "dumps", "params:hard_negatives"],
                 "training_pairs",
                 name="mine_hard_negatives",
             ),
