@@ -90,3 +90,12 @@ def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:
     assert reported[0] == 1
     with pytest.raises(ValueError, match="cannot be shared by 3 `processes`"):
         make_job(training={"processes": 3})
+
+
+def test_a_batch_that_torchruns_processes_cannot_share_is_refused(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"LOCAL_RANK": "0", "RANK": "0", "WORLD_SIZE": "3"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(EaseError, match=r"`batch_size` \d+ cannot be shared by 3 `processes`"):
+        run_job(make_job())

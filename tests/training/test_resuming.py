@@ -76,6 +76,39 @@ def test_a_signal_leaves_a_checkpoint_to_go_on_from(
     assert min(reported) == 7
 
 
+def test_a_signal_in_the_last_step_stops_and_leaves_nothing_to_train(
+    make_job: MakeJob, trained: Trained
+) -> None:
+    def interrupt(step: int, values: dict[str, float]) -> None:
+        if step == 12 and "development" in values:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    job = make_job("interrupted")
+    with pytest.raises(TrainingInterrupted, match="after step 12 of 12"):
+        run_job(job, interrupt)
+    reported: list[int] = []
+    assert_same(run_job(job, lambda step, _: reported.append(step)), trained.result)
+    assert reported == []
+
+
+def test_another_trainings_later_checkpoint_hides_none_and_is_not_taken(
+    make_job: MakeJob, trained: Trained
+) -> None:
+    job = make_job("shared")
+    with pytest.raises(Stop):
+        run_job(job, stop_at(6))
+    (own,) = (job.folder / "checkpoints").iterdir()
+    other = own.with_name("step-00000011")
+    shutil.copytree(own, other)
+    state = json.loads((other / "state.json").read_text(encoding="utf-8"))
+    (other / "state.json").write_text(json.dumps({**state, "step": 11, "fingerprint": "another"}))
+    # What a kill leaves of a checkpoint that was being removed.
+    own.with_name(".step-00000009.removed").mkdir()
+    reported: list[int] = []
+    assert_same(run_job(job, lambda step, _: reported.append(step)), trained.result)
+    assert min(reported) == int(state["step"]) + 1
+
+
 def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
     # Many steps: however late a kill comes on a busy machine, there are some left.
     training = {"steps": 300, "evaluate_every": 150, "checkpoint_every": 20}
