@@ -34,8 +34,10 @@ def task_options(name: str, options: TaskOptions) -> BaseModel:
     if not options.get(name):
         raise EaseError(f"No options for the task {name!r}: write them into parameters/tasks/{name}.yml.")
     try:
-        return task.Options.model_validate(options[name])
-    except ValidationError as error:
+        validated = task.Options.model_validate(options[name])
+        task.files(validated)  # refuses unknown subsets
+        return validated
+    except (ValidationError, EaseError) as error:
         raise EaseError(f"Options of the task {name!r}: {error}") from error
 
 
@@ -59,12 +61,12 @@ def at_paths(options: TaskOptions, located: Mapping[str, Mapping[str, str]]) -> 
 
 
 def task_name(reference: str) -> str:
-    """Return the task that a setting names, `stsb`, or names with one of its splits, `stsb:test`."""
+    """Return the task that a setting names, `stsb`, or names with one of its subsets, `stsb:test`."""
     return reference.partition(":")[0]
 
 
 def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, dict[str, Any]]:
-    """Return the options of the tasks that a setting names; the splits named replace the configured ones.
+    """Return the options of the tasks that a setting names; the subsets named replace the configured ones.
 
     Args:
         references: Such as `stsb` or `stsb:test`.
@@ -72,10 +74,10 @@ def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, d
     """
     chosen: dict[str, dict[str, Any]] = {}
     for reference in references:
-        name, _, split = reference.partition(":")
+        name, _, subset = reference.partition(":")
         own = dict(options.get(name, {}))
-        if split:
-            own["splits"] = (*chosen.get(name, {}).get("splits", ()), split)
+        if subset:
+            own["subsets"] = (*chosen.get(name, {}).get("subsets", ()), subset)
         chosen[name] = own
     return chosen
 

@@ -27,7 +27,7 @@ def test_stsb_dev_agrees_with_scipy_on_the_split_lines(test_data: Path, encode: 
     expected = spearmanr(
         [cosine(encode, line[5], line[6]) for line in lines], [float(line[4]) for line in lines]
     )
-    (score,) = stsb.evaluate(encode, stsb.Options(path=file.parent))
+    (score,) = stsb.evaluate(encode, stsb.Options(path=file.parent, subsets=("dev",)))
     assert len(lines) == 1500
     assert (score.task, score.subset, score.metric) == ("stsb", "dev", "spearman")
     assert score.value == pytest.approx(100 * expected.statistic, abs=0.01)
@@ -50,14 +50,14 @@ def test_sickr_trial_agrees_with_scipy(test_data: Path, encode: Encode) -> None:
     expected = spearmanr(
         [cosine(encode, line[1], line[2]) for line in lines], [float(line[3]) for line in lines]
     )
-    scores = sickr.evaluate(encode, sickr.Options(path=file.parent, splits=("trial", "train")))
+    scores = sickr.evaluate(encode, sickr.Options(path=file.parent, subsets=("trial", "train")))
     assert [score.subset for score in scores] == ["trial", "train"]
     assert scores[0].value == pytest.approx(100 * expected.statistic, abs=0.01)
 
 
 def test_the_development_score_of_the_multilingual_setting(test_data: Path, encode: Encode) -> None:
-    dev = stsb.evaluate(encode, stsb.Options(path=test_data / "eval" / "stsb"))
-    trial = sickr.evaluate(encode, sickr.Options(path=test_data / "eval" / "sick"))
+    dev = stsb.evaluate(encode, stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",)))
+    trial = sickr.evaluate(encode, sickr.Options(path=test_data / "eval" / "sick", subsets=("trial",)))
     assert average_main_scores(dev + trial) == pytest.approx((dev[0].value + trial[0].value) / 2)
 
 
@@ -93,7 +93,7 @@ def test_columns_of_sick_are_found_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "cannot be read .*No such file.*`path`"),
+        (None, "no such file; set the task's `path`"),
         ("", "holds no sentence pair"),
         (sts_line("1") + "\n" + sts_line("good"), "line 2: the score 'good' is not a number"),
         (sts_line("2004"), "line 1: the score 2004 is outside 0 to 5"),
@@ -110,7 +110,7 @@ def test_a_bad_benchmark_file_is_named_with_its_line(
     if content is not None:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(EaseError, match=said) as caught:
-        stsb.evaluate(encode, stsb.Options(path=tmp_path))
+        stsb.evaluate(encode, stsb.Options(path=tmp_path, subsets=("dev",)))
     assert str(caught.value).startswith((str(file), "stsb dev: "))
 
 
@@ -119,7 +119,7 @@ def test_a_missing_column_of_sick_is_named(tmp_path: Path, encode: Encode) -> No
     with pytest.raises(
         EaseError, match=r"SICK_trial\.txt, line 1: no column relatedness_score among pair_ID"
     ):
-        sickr.evaluate(encode, sickr.Options(path=tmp_path))
+        sickr.evaluate(encode, sickr.Options(path=tmp_path, subsets=("trial",)))
 
 
 @pytest.mark.parametrize("score", [0.99, 5.01])
@@ -128,7 +128,7 @@ def test_grades_of_sick_are_from_1_to_5(tmp_path: Path, encode: Encode, score: f
     lines = [f"{number}\ta\tb\tNEUTRAL\t{grade}\n" for number, grade in enumerate([1, 5, score])]
     (tmp_path / "SICK_trial.txt").write_text(header + "".join(lines), encoding="utf-8")
     with pytest.raises(EaseError, match=rf"line 4: the score {score} is outside 1 to 5"):
-        sickr.evaluate(encode, sickr.Options(path=tmp_path))
+        sickr.evaluate(encode, sickr.Options(path=tmp_path, subsets=("trial",)))
 
 
 def write_graded(path: Path, scores: list[object]) -> sample_graded.Options:

@@ -44,14 +44,18 @@ def test_an_unknown_task_is_named_with_its_neighbours() -> None:
 
 
 def test_a_main_score_averages_subsets_and_not_their_average() -> None:
-    scores = [Score("t", subset, "m", value) for subset, value in [("a", 10), ("b", 40), ("average", 99)]]
+    scores = [
+        Score("stsb", subset, "spearman", value) for subset, value in [("a", 10), ("b", 40), ("average", 99)]
+    ]
+    scores.append(Score("stsb", "a", "another", 77))
     assert main_score(scores) == 25
 
 
 def test_several_tasks_weigh_the_same_whatever_their_subsets() -> None:
     scores = [
-        *(Score("x", "a", "m", 10), Score("y", "b", "m", 80), Score("x", "c", "m", 30)),
-        *(Score("z", "a", "m", 50), Score("z", "average", "m", 7)),
+        *(Score("stsb", "a", "spearman", 10), Score("sickr", "b", "spearman", 80)),
+        *(Score("stsb", "c", "spearman", 30), Score("sample_parallel", "a", "retrieval_accuracy", 50)),
+        Score("sample_parallel", "average", "retrieval_accuracy", 7),
     ]
     assert average_main_scores(scores) == (20 + 80 + 50) / 3
 

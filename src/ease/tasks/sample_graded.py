@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
 
 from ease.errors import EaseError
-from ease.tasks import Encode, Score
+from ease.tasks import Encode, Files, Score
 from ease.tasks._graded import GradedPair, check_gold, score_graded_pairs
+from ease.tasks._options import TaskOptions
 from ease.tasks._tables import read_columns
 
+METRIC = "spearman"
+SOURCE = "made here: the pipeline `acquire_evaluation` writes it where `path` is `sample:graded`"
+SUBSET = "en"
 COLUMNS = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
 LOWEST, HIGHEST = 0.0, 5.0
 
 
-class Options(BaseModel):
-    """Where the graded pairs lie."""
+class Options(TaskOptions):
+    """The Parquet file with the columns sentence1, sentence2 and score (0 to 5)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: Path = Field(description="Parquet file with the columns sentence1, sentence2 and score (0 to 5).")
+def files(options: Options) -> Files:
+    """The one file."""
+    return {SUBSET: (options.path,)}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
@@ -37,4 +40,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         pairs.append(GradedPair(left, right, gold))
     if not pairs:
         raise EaseError(f"{options.path}: holds no sentence pair.")
-    return [score_graded_pairs(encode, pairs, "sample_graded", "en")]
+    return [score_graded_pairs(encode, pairs, "sample_graded", SUBSET)]

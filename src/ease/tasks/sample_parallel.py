@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from statistics import fmean
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.metrics import parallel_accuracy
-from ease.tasks import AVERAGE, Encode, Score
+from ease.tasks import Encode, Files, Score, average
+from ease.tasks._options import TaskOptions
 from ease.tasks._tables import read_columns
 
 logger = logging.getLogger(__name__)
 
 TASK, METRIC = "sample_parallel", "retrieval_accuracy"
+SOURCE = "made here: the pipeline `acquire_evaluation` writes it where `path` is `sample:parallel`"
 COLUMNS = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
 
 
-class Options(BaseModel):
-    """Where the parallel sentences lie and how they are searched."""
+class Options(TaskOptions):
+    """The Parquet file with the columns fact_id, language and text, and how it is searched."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    path: Path = Field(description="Parquet file with the columns fact_id, language and text.")
     candidates: int = Field(
         default=300, ge=2, description="Sentences a side to search among: the first so many facts by fact_id."
     )
@@ -43,6 +41,11 @@ class Options(BaseModel):
                 f"`languages` of {TASK} holds the pivot {self.pivot}: matching it with itself says nothing."
             )
         return self
+
+
+def files(options: Options) -> Files:
+    """The one file, of all languages."""
+    return {"all": (options.path,)}
 
 
 def read_facts(path: Path) -> dict[str, dict[str, str]]:
@@ -104,9 +107,9 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         except EaseError as error:
             raise EaseError(f"{TASK} {language}-{options.pivot}: {error}") from error
         scores.append(Score(TASK, f"{language}-{options.pivot}", METRIC, 100 * accuracy.average))
-    average = fmean(score.value for score in scores)
+    mean = average(scores, len(languages))
     logger.info(
         "%s: %.1f of 100 retrieved among %d candidates, %d languages, both directions",
-        *(TASK, average, options.candidates, len(languages)),
+        *(TASK, mean.value, options.candidates, len(languages)),
     )
-    return [*scores, Score(TASK, AVERAGE, METRIC, average)]
+    return [*scores, mean]

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field
-
-from ease.tasks import Encode, Score
+from ease.tasks import Encode, Files, Score, at_hand
 from ease.tasks._graded import GradedColumns, read_graded_pairs, score_graded_pairs
+from ease.tasks._options import SubsetOptions
 
+METRIC = "spearman"
+SOURCE = "https://zenodo.org/records/2787612: SICK_{train,trial,test_annotated}.txt (CC BY-NC-SA 3.0)"
 COLUMNS = GradedColumns(left="sentence_A", right="sentence_B", gold="relatedness_score", lowest=1, highest=5)
 FILES = {"train": "SICK_train.txt", "trial": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
 
 
-class Options(BaseModel):
-    """Where the data set lies and which of its splits to score."""
+class Options(SubsetOptions):
+    """The folder that holds SICK_{train,trial,test_annotated}.txt, and the subsets to score; trial selects models."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: Path = Field(
-        description="The folder that holds SICK_train.txt, SICK_trial.txt and SICK_test_annotated.txt."
-    )
-    splits: tuple[Literal["train", "trial", "test"], ...] = Field(
-        default=("trial",), min_length=1, description="Splits to score, each a subset; trial selects models."
-    )
+def files(options: Options) -> Files:
+    """One file a split; `all` takes the three together, as MTEB does, where the papers take `test`."""
+    splits = {split: (options.path / file,) for split, file in FILES.items()}
+    known = {**splits, "all": tuple(options.path / file for file in FILES.values())}
+    return {subset: known[subset] for subset in options.chosen(known)}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with the grades, for each split."""
-    return [
-        score_graded_pairs(encode, read_graded_pairs(options.path / FILES[split], COLUMNS), "sickr", split)
-        for split in options.splits
-    ]
+    scores = []
+    for subset, paths in at_hand(files(options)).items():
+        pairs = [pair for path in paths for pair in read_graded_pairs(path, COLUMNS)]
+        scores.append(score_graded_pairs(encode, pairs, "sickr", subset))
+    return scores

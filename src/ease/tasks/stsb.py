@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field
-
-from ease.tasks import Encode, Score
+from ease.tasks import Encode, Files, Score, at_hand
 from ease.tasks._graded import GradedColumns, read_graded_pairs, score_graded_pairs
+from ease.tasks._options import SubsetOptions
 
+METRIC = "spearman"
+SOURCE = "https://ixa2.si.ehu.eus/stswiki: Stsbenchmark.tar.gz, which holds sts-{train,dev,test}.csv (CC BY-SA 4.0)"
 COLUMNS = GradedColumns(left=5, right=6, gold=4, lowest=0, highest=5)
 
 
-class Options(BaseModel):
-    """Where the benchmark lies and which of its splits to score."""
+class Options(SubsetOptions):
+    """The folder that holds sts-train.csv, sts-dev.csv and sts-test.csv, and those to score; dev selects models."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: Path = Field(description="The folder that holds sts-train.csv, sts-dev.csv and sts-test.csv.")
-    splits: tuple[Literal["train", "dev", "test"], ...] = Field(
-        default=("dev",), min_length=1, description="Splits to score, each a subset; dev selects models."
-    )
+def files(options: Options) -> Files:
+    """One file a split."""
+    chosen = options.chosen(("train", "dev", "test"))
+    return {split: (options.path / f"sts-{split}.csv",) for split in chosen}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with the grades, for each split."""
     return [
-        score_graded_pairs(
-            encode, read_graded_pairs(options.path / f"sts-{split}.csv", COLUMNS), "stsb", split
-        )
-        for split in options.splits
+        score_graded_pairs(encode, read_graded_pairs(path, COLUMNS), "stsb", split)
+        for split, (path,) in at_hand(files(options)).items()
     ]
