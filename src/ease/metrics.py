@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,17 +45,17 @@ class ParallelAccuracy:
         return (self.forward + self.backward) / 2
 
 
-def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
-    """Scale each row to length 1, in double precision.
+def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]:
+    """Check that embeddings are a matrix of finite numbers, and return it in its own precision.
 
     Args:
         embeddings: One row a sentence: (n, dimension).
         name: How an error calls the matrix.
 
     Raises:
-        EaseError: If it is no matrix of finite numbers, or a row is zero and so has no direction.
+        EaseError: If it is not.
     """
-    matrix = np.asarray(embeddings, dtype=np.float64)
+    matrix = np.asarray(embeddings)
     if matrix.ndim != 2:
         raise EaseError(
             f"The {name} have shape {matrix.shape}: give one row a sentence, (sentences, dimension)."
@@ -65,6 +66,20 @@ def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
             f"{broken.size} of {len(matrix)} rows of the {name} hold NaN or infinity, first row {broken[0]}: "
             "the model has diverged; lower its learning rate or go back to an earlier checkpoint."
         )
+    return matrix
+
+
+def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
+    """Scale each row to length 1, in double precision.
+
+    Args:
+        embeddings: One row a sentence: (n, dimension).
+        name: How an error calls the matrix.
+
+    Raises:
+        EaseError: If it is no matrix of finite numbers, or a row is zero and so has no direction.
+    """
+    matrix = finite_rows(np.asarray(embeddings, dtype=np.float64), name)
     # Dividing by the largest entry first keeps the squares of very small or large rows within range.
     largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
     zero = np.flatnonzero(largest == 0)
