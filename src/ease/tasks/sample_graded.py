@@ -28,8 +28,12 @@ def files(options: Options) -> Files:
     return {SUBSET: (options.path,)}
 
 
-def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with the grades."""
+def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+    """Read the pairs.
+
+    Raises:
+        EaseError: Naming the file and the row, if a sentence is missing or a grade is out of range.
+    """
     pairs = []
     for number, row in enumerate(read_columns(options.path, COLUMNS).to_pylist(), start=1):
         place = f"{options.path}, row {number}"
@@ -40,4 +44,9 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         pairs.append(GradedPair(left, right, gold))
     if not pairs:
         raise EaseError(f"{options.path}: holds no sentence pair.")
-    return [score_graded_pairs(encode, pairs, "sample_graded", SUBSET)]
+    return {SUBSET: pairs}
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Spearman's correlation of cosines with the grades."""
+    return [score_graded_pairs(encode, read_pairs(options)[SUBSET], "sample_graded", SUBSET)]

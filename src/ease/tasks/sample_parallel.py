@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -85,16 +86,33 @@ def shared_facts(facts: dict[str, dict[str, str]], language: str, options: Optio
     return shared[: options.candidates]
 
 
+def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
+    """Read the facts that are stated in both languages of a pair such as `ja-en`, by fact_id.
+
+    Raises:
+        EaseError: If there is no sentence in one of them.
+    """
+    facts = read_facts(options.path)
+    first, _, second = subset.rpartition("-")
+    _require_languages(facts, (first, second), options.path)
+    shared = sorted(facts[first].keys() & facts[second].keys())
+    return [facts[first][fact] for fact in shared], [facts[second][fact] for fact in shared]
+
+
+def _require_languages(facts: dict[str, dict[str, str]], languages: Sequence[str], path: Path) -> None:
+    absent = [language for language in languages if language not in facts]
+    if absent or len(languages) < 2:
+        raise EaseError(
+            f"{path}: no sentence in {', '.join(absent) or f'a language but {languages[0]}'}; "
+            f"it has {', '.join(sorted(facts)) or 'none at all'}."
+        )
+
+
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Retrieval accuracy between each language and the pivot, both directions averaged, and their average."""
     facts = read_facts(options.path)
     languages = options.languages or tuple(sorted(facts.keys() - {options.pivot}))
-    absent = [language for language in (options.pivot, *languages) if language not in facts]
-    if absent or not languages:
-        raise EaseError(
-            f"{options.path}: no sentence in {', '.join(absent) or f'a language but {options.pivot}'}; "
-            f"it has {', '.join(sorted(facts)) or 'none at all'}."
-        )
+    _require_languages(facts, (options.pivot, *languages), options.path)
     shared = {language: shared_facts(facts, language, options) for language in languages}
     pivot_facts = sorted(set().union(*shared.values()))
     pivot_row = {fact: row for row, fact in enumerate(pivot_facts)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ease.tasks import Encode, Files, Score, at_hand
-from ease.tasks._graded import GradedColumns, read_graded_pairs, score_graded_pairs
+from ease.tasks._graded import GradedColumns, GradedPair, read_graded_pairs, score_graded_pairs
 from ease.tasks._options import SubsetOptions
 
 METRIC = "spearman"
@@ -23,10 +23,16 @@ def files(options: Options) -> Files:
     return {subset: known[subset] for subset in options.chosen(known)}
 
 
+def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+    """Read the pairs of each subset whose files are there."""
+    return {
+        subset: [pair for path in paths for pair in read_graded_pairs(path, COLUMNS)]
+        for subset, paths in at_hand(files(options)).items()
+    }
+
+
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with the grades, for each split."""
-    scores = []
-    for subset, paths in at_hand(files(options)).items():
-        pairs = [pair for path in paths for pair in read_graded_pairs(path, COLUMNS)]
-        scores.append(score_graded_pairs(encode, pairs, "sickr", subset))
-    return scores
+    return [
+        score_graded_pairs(encode, pairs, "sickr", subset) for subset, pairs in read_pairs(options).items()
+    ]

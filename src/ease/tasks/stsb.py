@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ease.tasks import Encode, Files, Score, at_hand
-from ease.tasks._graded import GradedColumns, read_graded_pairs, score_graded_pairs
+from ease.tasks._graded import GradedColumns, GradedPair, read_graded_pairs, score_graded_pairs
 from ease.tasks._options import SubsetOptions
 
 METRIC = "spearman"
@@ -21,9 +21,11 @@ def files(options: Options) -> Files:
     return {split: (options.path / f"sts-{split}.csv",) for split in chosen}
 
 
+def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+    """Read the pairs of each split whose file is there."""
+    return {split: read_graded_pairs(path, COLUMNS) for split, (path,) in at_hand(files(options)).items()}
+
+
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with the grades, for each split."""
-    return [
-        score_graded_pairs(encode, read_graded_pairs(path, COLUMNS), "stsb", split)
-        for split, (path,) in at_hand(files(options)).items()
-    ]
+    return [score_graded_pairs(encode, pairs, "stsb", split) for split, pairs in read_pairs(options).items()]

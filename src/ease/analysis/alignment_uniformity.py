@@ -1,0 +1,153 @@
+"""Alignment of positive pairs and uniformity of all sentences on the unit sphere (section 7.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.errors import EaseError
+from ease.metrics import BLOCK_ELEMENTS, Floats, normalize_rows, pairwise_cosine
+from ease.tasks import AVERAGE, Encode
+from ease.tasks._graded import GradedPair
+
+COLUMNS = ["model", "subset", "alignment", "uniformity", "positives", "sentences"]
+MAX_PAIRS = 50_000_000
+"""All pairs of 10,000 sentences: some seconds."""
+
+
+class AlignmentOptions(BaseModel):
+    """What alignment and uniformity are measured on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
+    above: float = Field(4.0, description="pairs graded higher than this are the positive ones")
+    max_pairs: int = Field(
+        MAX_PAIRS, ge=1, description="pairs of sentences for the uniformity; of more, so many are drawn"
+    )
+    seed: int = Field(0, ge=0, description="of the drawn pairs")
+
+
+def alignment(left: ArrayLike, right: ArrayLike) -> float:
+    """Mean squared distance of positive pairs' normalised embeddings (Eq. 5); 0 is the best, 4 the worst.
+
+    Args:
+        left: (n, dimension).
+        right: (n, dimension), row i the positive of the left row i.
+
+    Raises:
+        EaseError: If there is no pair, the shapes differ, or a row is zero or not finite.
+    """
+    cosines = pairwise_cosine(left, right)
+    if not cosines.size:
+        raise EaseError("No positive pair to measure the alignment of.")
+    return float(np.mean(2 - 2 * cosines))  # ‖a − b‖² of unit vectors
+
+
+def uniformity(
+    embeddings: ArrayLike, max_pairs: int = MAX_PAIRS, seed: int = 0, block_elements: int = BLOCK_ELEMENTS
+) -> float:
+    """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of rows, normalised (Eq. 6); −8 to 0, lower is better.
+
+    The pairs are those of two different rows, all of them or, where there are more than `max_pairs`, as many drawn
+    with replacement. They are computed in blocks, so that memory does not grow with their number.
+
+    Args:
+        embeddings: (n, dimension).
+        max_pairs: The most pairs to compute.
+        seed: Of the drawn pairs.
+        block_elements: Numbers to hold at once.
+
+    Raises:
+        EaseError: If there are fewer than 2 rows, or a row is zero or not finite.
+    """
+    unit = normalize_rows(embeddings)
+    count = len(unit)
+    if count < 2:
+        raise EaseError(f"{count} sentence(s) to measure the uniformity of: at least 2 are needed.")
+    pairs = count * (count - 1) // 2
+    if pairs <= max_pairs:
+        return math.log(math.fsum(_sums_over_all_pairs(unit, block_elements)) / pairs)
+    return math.log(math.fsum(_sums_over_drawn_pairs(unit, max_pairs, seed, block_elements)) / max_pairs)
+
+
+def _potential(cosines: Floats) -> Floats:
+    """exp(−2‖a − b‖²) of unit vectors."""
+    potential: Floats = np.exp(4 * cosines - 4)
+    return potential
+
+
+def _sums_over_all_pairs(unit: Floats, block_elements: int) -> Iterator[float]:
+    rows = max(1, block_elements // len(unit))
+    for start in range(0, len(unit), rows):
+        cosines = unit[start : start + rows] @ unit[start:].T  # (rows, those from `start` on)
+        yield float(np.triu(_potential(cosines), k=1).sum())
+
+
+def _sums_over_drawn_pairs(unit: Floats, wanted: int, seed: int, block_elements: int) -> Iterator[float]:
+    count, dimension = unit.shape
+    random = np.random.default_rng(seed)
+    chunk = max(1, block_elements // dimension)
+    for start in range(0, wanted, chunk):
+        first = random.integers(count, size=min(chunk, wanted - start))
+        second = random.integers(count - 1, size=len(first))
+        second += second >= first  # any other row
+        yield float(_potential(np.einsum("nd,nd->n", unit[first], unit[second])).sum())
+
+
+def compare_alignment_uniformity(
+    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: AlignmentOptions
+) -> pd.DataFrame:
+    """Measure several encoders on graded pairs, a row for each encoder and subset and, of several, their average.
+
+    Args:
+        encoders: By the names of the models.
+        sets: Graded pairs by subset, such as a language pair.
+        options: Which pairs are positive, and how many pairs of sentences are computed.
+
+    Returns:
+        The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).
+
+    Raises:
+        EaseError: Naming the subset, if it has no positive pair, or the embeddings are not what they should be.
+    """
+    rows: list[dict[str, object]] = []
+    for model, encode in encoders.items():
+        own = [_measure(encode, subset, pairs, options) for subset, pairs in sets.items()]
+        table = pd.DataFrame(own)
+        if len(own) > 1:
+            means = table[["alignment", "uniformity"]].mean().to_dict()
+            totals = table[["positives", "sentences"]].sum().to_dict()
+            own.append({"subset": AVERAGE, **means, **totals})
+        rows += [{"model": model, **row} for row in own]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _measure(
+    encode: Encode, subset: str, pairs: Sequence[GradedPair], options: AlignmentOptions
+) -> dict[str, object]:
+    # A sentence that occurs in several pairs is one point of the distribution: its distance to itself says nothing.
+    sentences = list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
+    row_of = {sentence: row for row, sentence in enumerate(sentences)}
+    positive = [pair for pair in pairs if pair.gold > options.above]
+    if not positive:
+        raise EaseError(
+            f"{subset}: none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`."
+        )
+    embeddings = encode(sentences)
+    left, right = (embeddings[[row_of[pair[side]] for pair in positive]] for side in (0, 1))
+    try:
+        return {
+            "subset": subset,
+            "alignment": alignment(left, right),
+            "uniformity": uniformity(embeddings, options.max_pairs, options.seed),
+            "positives": len(positive),
+            "sentences": len(sentences),
+        }
+    except EaseError as error:
+        raise EaseError(f"{subset}: {error}") from error
