@@ -8,6 +8,7 @@ from ease.methods import method_names
 from ease.pipelines import (
     acquire,
     acquire_evaluation,
+    analysis,
     entity_embeddings,
     entity_pairs,
     evaluate,
@@ -34,7 +35,16 @@ def register_pipelines() -> dict[str, Pipeline]:
         name: training_data(pieces["multilingual"]) + sweep.create_pipeline("multilingual", name)
         for name in SWEEPS
     }
-    return {**pieces["multilingual"], **sums, **sweeps, "__default__": sums["train_multilingual"]}
+    return {
+        **pieces["multilingual"],
+        "acquire_evaluation": evaluation_data(pieces),
+        "evaluate": evaluation_data(pieces) + evaluations(pieces),
+        **sums,
+        **sweeps,
+        "analysis": analysis.create_pipeline("multilingual", method_names()),
+        "analysis_monolingual": analysis.create_pipeline("monolingual", method_names(), across_languages=False),
+        "__default__": sums["train_multilingual"],
+    }
 
 
 def setting_pieces(setting: str) -> dict[str, Pipeline]:
@@ -54,6 +64,19 @@ def setting_pieces(setting: str) -> dict[str, Pipeline]:
         "evaluate": sum(evaluations, Pipeline([])),
         "report": report.create_pipeline(setting, methods),
     }
+
+
+def evaluation_data(pieces: dict[str, dict[str, Pipeline]]) -> Pipeline:
+    """Sum what lays out the evaluation sets of all settings and of the baselines."""
+    located = (pieces[setting]["acquire_evaluation"] for setting in SETTINGS)
+    return sum(located, acquire_evaluation.create_baselines_pipeline(SETTINGS))
+
+
+def evaluations(pieces: dict[str, dict[str, Pipeline]]) -> Pipeline:
+    """Sum what scores the newest encoder of every setting and method, and the baselines."""
+    return sum(
+        (pieces[setting]["evaluate"] for setting in SETTINGS), evaluate.create_baselines_pipeline(SETTINGS)
+    )
 
 
 def training_data(pieces: dict[str, Pipeline]) -> Pipeline:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import torch
 from pydantic import BaseModel, ValidationError
-from sentence_transformers import SentenceTransformer
 
-from ease.disk import hash_contents
-from ease.encoder import load_encoder
 from ease.errors import EaseError
 from ease.tasks import Encode, Score, get_task
-
-ENCODE_BATCH = 256
-"""Sentences encoded at once."""
-
 
 TaskOptions = Mapping[str, Mapping[str, Any]]
 """Each task's options by its name."""
@@ -39,25 +29,6 @@ def task_options(name: str, options: TaskOptions) -> BaseModel:
         return validated
     except (ValidationError, EaseError) as error:
         raise EaseError(f"Options of the task {name!r}: {error}") from error
-
-
-def at_paths(options: TaskOptions, located: Mapping[str, Mapping[str, str]]) -> TaskOptions:
-    """Return the options of the located tasks with the addresses replaced by the paths of the files.
-
-    Args:
-        options: By task.
-        located: Of each task the `path`, and the `sha256` of what lay there when it was located.
-
-    Raises:
-        EaseError: If something else lies there now.
-    """
-    for name, file in located.items():
-        if hash_contents(Path(file["path"])) != file["sha256"]:
-            raise EaseError(
-                f"{file['path']} is not the evaluation set {name!r} that was located: its contents have changed. Put "
-                "the old ones back, or run the pipeline `acquire_evaluation` again."
-            )
-    return {name: {**options[name], "path": file["path"]} for name, file in located.items()}
 
 
 def task_name(reference: str) -> str:
@@ -83,19 +54,10 @@ def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, d
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:
-    """Score an encoder on the tasks named, one score a subset."""
+    """Score an encoder on the tasks named, a score a subset and metric.
+
+    Raises:
+        EaseError: Naming the task, if its data or the embeddings are not what it needs.
+    """
     chosen = chosen_tasks(references, options)
     return [score for name in chosen for score in get_task(name).evaluate(encode, task_options(name, chosen))]
-
-
-def encode_with(encoder: SentenceTransformer | Path) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return the encoder as a function from n sentences to their embeddings, (n, dimension) float32."""
-    if isinstance(encoder, SentenceTransformer):
-        model = encoder
-    else:
-        model = load_encoder(str(encoder)).to("cuda" if torch.cuda.is_available() else "cpu")
-
-    def encode(sentences: Sequence[str]) -> np.ndarray:
-        return model.encode(list(sentences), batch_size=ENCODE_BATCH, show_progress_bar=False)
-
-    return encode

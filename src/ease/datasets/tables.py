@@ -6,10 +6,11 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import ibis
 import pandas as pd
+from kedro.io.core import VersionNotFoundError
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
@@ -22,12 +23,23 @@ PREVIEW_ROWS = 20
 class TableDataset(SavedWhole, FileDataset):
     """A versioned Parquet table, saved whole or not at all; Kedro-Viz shows its first rows.
 
-    Spark writes a folder of files where DuckDB writes one file; either reads both.
+    Spark writes a folder of files where DuckDB writes one file; either reads both. With `missing_ok`, a table that was
+    never made is None.
     """
 
-    def load(self) -> ibis.Table:
+    def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
+        """Point to a file, as Kedro's own dataset does."""
+        super().__init__(**options)
+        self._missing_ok = missing_ok
+
+    def load(self) -> Any:
         """Read the table, or the files of its folder in the order of their names."""
-        path = Path(self._get_load_path())
+        try:
+            path = Path(self._get_load_path())
+        except VersionNotFoundError:
+            if self._missing_ok:
+                return None
+            raise
         if path.is_dir() and self._connection_config["backend"] == "duckdb":
             return self.connection.read_parquet(sorted(str(part) for part in path.glob("*.parquet")))
         return self.connection.read_parquet(str(path))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kedro.io.core import AbstractVersionedDataset, DatasetError, Version
+from kedro.io.core import AbstractVersionedDataset, DatasetError, Version, VersionNotFoundError
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
@@ -45,7 +45,21 @@ class SavedWhole:
 
 
 class JSONDataset(SavedWhole, KedroJSONDataset):
-    """A versioned JSON file, saved whole or not at all."""
+    """A versioned JSON file, saved whole or not at all; with `missing_ok`, one that was never made is an empty list."""
+
+    def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
+        """Point to a file, as Kedro's own dataset does."""
+        super().__init__(**options)
+        self._missing_ok = missing_ok
+
+    def load(self) -> Any:
+        """Read the file."""
+        try:
+            return KedroJSONDataset.load.__wrapped__(self)
+        except VersionNotFoundError:
+            if self._missing_ok:
+                return []
+            raise
 
     def save(self, data: Any) -> None:
         """Write `data` aside and rename it."""
@@ -62,19 +76,33 @@ class FigureDataset(SavedWhole, KedroPlotlyDataset):
             KedroPlotlyDataset.save.__wrapped__(self, data)
 
 
-class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Path]):
-    """A versioned file or folder, such as a saved model: takes a path over, gives the path of its version out."""
+class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
+    """A versioned file or folder, such as a saved model: takes a path over, gives the path of its version out.
+
+    With `missing_ok`, one that was never made is None.
+    """
 
     def __init__(
-        self, *, filepath: str, version: Version | None = None, metadata: dict[str, Any] | None = None
+        self,
+        *,
+        filepath: str,
+        version: Version | None = None,
+        metadata: dict[str, Any] | None = None,
+        missing_ok: bool = False,
     ) -> None:
         """Point to `filepath`; each version lies below it."""
         super().__init__(PurePosixPath(filepath), version)
         self.metadata = metadata
+        self._missing_ok = missing_ok
 
-    def load(self) -> Path:
+    def load(self) -> Any:
         """Return the version's path."""
-        path = Path(self._get_load_path())
+        try:
+            path = Path(self._get_load_path())
+        except VersionNotFoundError:
+            if self._missing_ok:
+                return None
+            raise
         if not path.exists():
             raise DatasetError(f"{path}: no such version of {self._filepath}.")
         return path

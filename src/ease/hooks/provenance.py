@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
-import ease
+from ease.code_version import code_version
 from ease.disk import write_faults_named
 from ease.errors import EaseError
 
@@ -114,13 +112,3 @@ def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
 
 def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
     return Path(dataset._get_versioned_path(version)).parent
-
-
-@cache
-def code_version() -> str:
-    """Return the package's version and a digest of its sources, the sample's sentences among them."""
-    digest = hashlib.sha256()
-    package = Path(ease.__file__).parent
-    for source in sorted(file for ending in ("py", "yml") for file in package.rglob(f"*.{ending}")):
-        digest.update(source.read_bytes())
-    return f"{ease.__version__}+{digest.hexdigest()[:12]}"

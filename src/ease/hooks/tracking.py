@@ -13,7 +13,8 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 from pydantic import BaseModel
 
-from ease.hooks.provenance import code_version, input_versions
+from ease.code_version import code_version
+from ease.hooks.provenance import input_versions
 from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options
 
 CODE = "code"

@@ -17,7 +17,7 @@ from mlflow.utils.time import get_current_time_millis
 from pydantic import BaseModel
 
 from ease.nested import dotted
-from ease.tasks import Score
+from ease.tasks import Score, get_task
 
 logger = logging.getLogger(__name__)
 
@@ -92,12 +92,18 @@ def add_scores(encoder: Path, scores: Sequence[Score]) -> None:
     run_id = run_of(encoder)
     client = MlflowClient()
     if run_id and client.search_runs(_experiments(client), f"attributes.run_id = '{run_id}'", max_results=1):
-        log_values(run_id, [(0, {score_name(score): score.value for score in scores})])
+        log_scores(run_id, scores)
+
+
+def log_scores(run_id: str, scores: Sequence[Score]) -> None:
+    """Log scores to a run."""
+    log_values(run_id, [(0, {score_name(score): score.value for score in scores})])
 
 
 def score_name(score: Score) -> str:
-    """Name a score as MLflow shows it."""
-    return f"scores/{score.task}/{score.subset}"
+    """Name a score as MLflow shows it: `task/subset`, and for a task's second figures `task/subset/metric`."""
+    name = f"{score.task}/{score.subset}"
+    return name if score.metric == get_task(score.task).METRIC else f"{name}/{score.metric}"
 
 
 def _experiments(client: MlflowClient) -> list[str]:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from ease.disk import write_faults_named
+from ease.evaluation_sets import at_paths, read_located, require_sets
 from ease.model_card import (
     SAMPLE_LICENCE,
     WIKIDATA_LICENCE,
@@ -24,7 +25,7 @@ from ease.pipelines.mlflow_runs import RunReport, flatten_options, remember_run,
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.plots import plot_curves
-from ease.scoring import at_paths, chosen_tasks
+from ease.scoring import chosen_tasks
 from ease.training import TrainingJob, TrainingResult, run_job
 
 
@@ -35,7 +36,7 @@ class TrainingData(NamedTuple):
     training_pairs: ibis.Table
     vocabulary: ibis.Table
     entity_embeddings: Path
-    evaluation_data: Mapping[str, Mapping[str, str]]
+    evaluation_data: Mapping[str, Any]
     dumps: Mapping[str, Any]
     tasks: Mapping[str, Mapping[str, Any]]
     setting: Setting
@@ -64,6 +65,8 @@ def train_tracked(name: str, data: TrainingData, recipe: Recipe, folder: Path) -
 
 def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
     """Lay out the tables as files that every process of the training can read, and describe the job."""
+    located = read_located(data.evaluation_data)
+    require_sets(data.setting.dev_tasks, located, data.tasks)
     folder.mkdir(parents=True, exist_ok=True)
     pairs, vocabulary = folder / "training_pairs.parquet", folder / "entity_vocabulary.parquet"
     _write_parquet(data.training_pairs.order_by("pair_id"), pairs)
@@ -78,7 +81,7 @@ def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
         method=recipe.method,
         method_options=recipe.options,
         training=recipe.training,
-        development=chosen_tasks(data.setting.dev_tasks, at_paths(data.tasks, data.evaluation_data)),
+        development=chosen_tasks(data.setting.dev_tasks, at_paths(data.tasks, located)),
         card=describe_data(data, recipe.method),
     )
 

@@ -20,10 +20,11 @@ from sentence_transformers import SentenceTransformer
 from ease.disk import write_faults_named, write_text_whole
 from ease.distributed import process_rank
 from ease.encoder import embedding_dimension, load_encoder, training_head
+from ease.encoding import encode_with
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.model_card import model_card
-from ease.scoring import encode_with, score_tasks, task_options
+from ease.scoring import score_tasks, task_options
 from ease.tasks import average_main_scores
 from ease.training.accelerator import accelerated
 from ease.training.batches import open_pairs, prepare_pairs

@@ -2,46 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ease.disk import hash_contents
+from pydantic import BaseModel, ConfigDict, Field
+
 from ease.errors import EaseError
+from ease.evaluation_sets import locate_sets
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
+from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.setting import Setting
 from ease.scoring import task_name
 
 
+class EvaluationSetOptions(BaseModel):
+    """Where evaluation sets come from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    folder: Path = Field(description="what the tasks' relative paths start from")
+
+
 def locate_evaluation_sets(
-    options: AcquireOptions, tasks: dict[str, dict[str, Any]], setting: Setting
-) -> dict[str, dict[str, str]]:
-    """Find the file of each task that the setting uses, and take its checksum.
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: dict[str, dict[str, Any]],
+    evaluate: EvaluateOptions,
+    setting: Setting,
+) -> dict[str, Any]:
+    """Find the files of each task that the setting uses, take their checksums, and say what is missing.
 
     Args:
-        options: Where the sample wiki lies, whose kept-out sentences are the sets at `sample:`.
-        tasks: Each task's options; `path` is the set's address: a file or folder, `sample:parallel` or `sample:graded`.
+        acquire: Where the sample wiki lies, whose kept-out sentences are the sets at `sample:`.
+        sets: Where the other sets lie.
+        tasks: Each task's options; `path` is the set's address: a file, a folder, `sample:parallel` or `sample:graded`.
+        evaluate: Other tasks to score than the setting's.
         setting: Whose tasks to look for.
 
     Raises:
-        EaseError: If a task is not configured or its file does not exist.
+        EaseError: If a task is unknown or wrongly configured.
     """
-    located = {}
-    for name in dict.fromkeys(map(task_name, (*setting.dev_tasks, *setting.test_tasks))):
+    references = (*setting.dev_tasks, *evaluate.references(setting.test_tasks))
+    return _locate(references, acquire, sets, tasks)
+
+
+def locate_baseline_sets(
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: dict[str, dict[str, Any]],
+    evaluate: EvaluateOptions,
+    **settings: Setting,
+) -> dict[str, Any]:
+    """Find the files of each task that baselines are scored on; see `locate_evaluation_sets`."""
+    references = evaluate.references(all_test_tasks(*settings.values())) if evaluate.baselines else ()
+    return _locate(references, acquire, sets, tasks)
+
+
+def _locate(
+    references: Sequence[str],
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: dict[str, dict[str, Any]],
+) -> dict[str, Any]:
+    options = dict(tasks)
+    for name in dict.fromkeys(map(task_name, references)):
         if "path" not in tasks.get(name, {}):
-            raise EaseError(
-                f"`{setting.name}` uses the task {name!r}, but `tasks.{name}.path` is not configured."
-            )
-        path = _locate(str(tasks[name]["path"]), options)
-        if not path.exists():
-            raise EaseError(f"{path}: no such file or folder; set `tasks.{name}.path` to the evaluation set.")
-        located[name] = {"path": str(path), "sha256": hash_contents(path)}
-    return located
+            raise EaseError(f"The task {name!r} is to be scored, but `tasks.{name}.path` is not configured.")
+        options[name] = {**tasks[name], "path": str(_path(str(tasks[name]["path"]), acquire, sets))}
+    located = locate_sets(references, options)
+    return {name: found.model_dump(mode="json") for name, found in located.items()}
 
 
-def _locate(address: str, options: AcquireOptions) -> Path:
+def _path(address: str, acquire: AcquireOptions, sets: EvaluationSetOptions) -> Path:
     if not address.startswith(SAMPLE):
-        return Path(address)
+        return sets.folder / address
     name = address.removeprefix(SAMPLE)
     if name not in ("parallel", "graded"):
         raise EaseError(f"{address}: the sample has the evaluation sets sample:parallel and sample:graded.")
-    return Path(getattr(make_sample(options), name))
+    return Path(getattr(make_sample(acquire), name))

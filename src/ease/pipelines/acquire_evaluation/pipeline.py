@@ -1,22 +1,42 @@
 """Wiring of `acquire_evaluation`."""
 
+from collections.abc import Sequence
+
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.acquire_evaluation.nodes import locate_evaluation_sets
+from ease.pipelines.acquire_evaluation.nodes import locate_baseline_sets, locate_evaluation_sets
+from ease.pipelines.evaluate import BASELINES
+
+SHARED = ("acquire", "acquire_evaluation", "tasks", "evaluate")
 
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `acquire_evaluation` for one setting."""
+    given = [*(f"params:{name}" for name in SHARED), "params:setting"]
+    return pipeline(
+        [node(locate_evaluation_sets, given, "evaluation_data", name="locate_evaluation_sets")],
+        namespace=setting,
+        parameters={f"params:{name}" for name in SHARED},
+        tags="acquire_evaluation",
+    )
+
+
+def create_baselines_pipeline(settings: Sequence[str]) -> Pipeline:
+    """Create `acquire_evaluation` for the baselines, which are scored on the tasks of all settings."""
+    shared = {"sets" if name == "acquire_evaluation" else name: f"params:{name}" for name in SHARED}
     return pipeline(
         [
             node(
-                locate_evaluation_sets,
-                ["params:acquire", "params:tasks", "params:setting"],
+                locate_baseline_sets,
+                {**shared, **{setting: f"params:{setting}" for setting in settings}},
                 "evaluation_data",
-                name="locate_evaluation_sets",
+                name="locate_baseline_sets",
             )
         ],
-        namespace=setting,
-        parameters={"params:acquire", "params:tasks"},
+        namespace=BASELINES,
+        parameters={
+            **{f"params:{name}": f"params:{name}" for name in SHARED},
+            **{f"params:{setting}": f"params:{setting}.setting" for setting in settings},
+        },
         tags="acquire_evaluation",
     )

@@ -1,5 +1,6 @@
-"""Score encoders on the setting's tasks."""
+"""Score encoders on evaluation tasks."""
 
-from ease.pipelines.evaluate.pipeline import create_pipeline
+from ease.pipelines.evaluate.nodes import BASELINES
+from ease.pipelines.evaluate.pipeline import create_baselines_pipeline, create_pipeline
 
-__all__ = ["create_pipeline"]
+__all__ = ["BASELINES", "create_baselines_pipeline", "create_pipeline"]

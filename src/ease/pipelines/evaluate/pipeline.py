@@ -1,23 +1,46 @@
 """Wiring of `evaluate`."""
 
+from collections.abc import Sequence
+
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.evaluate.nodes import score_encoder
+from ease.pipelines.evaluate.nodes import BASELINES, score_baselines, score_encoder
+
+SHARED = {"params:tasks", "params:evaluate", "params:encoding"}
 
 
 def create_pipeline(setting: str, method: str) -> Pipeline:
     """Create `evaluate` for the encoder of one method, or for the `untrained` one."""
+    given = [
+        "encoder",
+        "evaluation_data",
+        "params:tasks",
+        "params:setting",
+        "params:evaluate",
+        "params:encoding",
+    ]
     return pipeline(
-        [
-            node(
-                score_encoder,
-                ["encoder", "evaluation_data", "params:tasks", "params:setting"],
-                "scores",
-                name="score_encoder",
-            )
-        ],
+        [node(score_encoder, given, "scores", name="score_encoder")],
         namespace=f"{setting}.{method}",
         inputs={"evaluation_data": f"{setting}.evaluation_data"},
-        parameters={"params:tasks": "params:tasks", "params:setting": f"params:{setting}.setting"},
+        parameters={**{name: name for name in SHARED}, "params:setting": f"params:{setting}.setting"},
+        tags="evaluate",
+    )
+
+
+def create_baselines_pipeline(settings: Sequence[str]) -> Pipeline:
+    """Create `evaluate` for the baselines, on the tasks of all settings."""
+    given = {
+        "evaluation_data": "evaluation_data",
+        **{name: f"params:{name}" for name in ("tasks", "evaluate", "encoding")},
+        **{setting: f"params:{setting}" for setting in settings},
+    }
+    return pipeline(
+        [node(score_baselines, given, "scores", name="score_baselines")],
+        namespace=BASELINES,
+        parameters={
+            **{name: name for name in SHARED},
+            **{f"params:{setting}": f"params:{setting}.setting" for setting in settings},
+        },
         tags="evaluate",
     )

@@ -14,14 +14,16 @@ import pandas as pd
 import plotly.graph_objects as go
 from pydantic import BaseModel, ConfigDict, Field
 
+from ease.encoding import encode_with
 from ease.entities.permutation import permute_entities
+from ease.evaluation_sets import at_paths, read_located, scorable
 from ease.pipelines.mlflow_runs import add_scores
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.train.nodes import build_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.plots import plot_variants
-from ease.scoring import at_paths, encode_with, score_tasks, task_name
+from ease.scoring import score_tasks, task_name
 from ease.tables import format_table
 from ease.tasks import AVERAGE
 
@@ -62,7 +64,7 @@ def run_sweep(
     training_pairs: ibis.Table,
     vocabulary: ibis.Table,
     entity_embeddings: Path,
-    evaluation_data: dict[str, dict[str, str]],
+    evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     sweep: Sweep,
     setting: Setting,
@@ -103,8 +105,9 @@ def train_variant(
     recipe = varied(Recipe.model_validate(recipes[variant.method]), variant, seed)
     name = f"{variant.label} seed={seed}"
     result = train_tracked(name, data, recipe, folder / name)
-    located = at_paths(data.tasks, data.evaluation_data)
-    scores = score_tasks(encode_with(result.model), data.setting.test_tasks, located)
+    located = read_located(data.evaluation_data)
+    references = scorable(data.setting.test_tasks, located)
+    scores = score_tasks(encode_with(result.model), references, at_paths(data.tasks, located))
     add_scores(result.model, scores)
     about = {
         "variant": variant.label,

@@ -12,6 +12,7 @@ import ibis
 from ease.encoder import build_encoder as build
 from ease.encoder import save_encoder
 from ease.entities.hashing import draw
+from ease.errors import EaseError
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.training_jobs import TrainingData, history_rows, train_tracked
@@ -35,11 +36,11 @@ def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
 
 
 def train_encoder(
-    encoder: Path,
+    encoder: Path | None,
     training_pairs: ibis.Table,
     vocabulary: ibis.Table,
     entity_embeddings: Path,
-    evaluation_data: dict[str, dict[str, str]],
+    evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     recipe: Recipe,
     setting: Setting,
@@ -50,7 +51,15 @@ def train_encoder(
 
     Returns:
         The folder of the best model, inside the work folder until it is kept; rows of step, name and value.
+
+    Raises:
+        EaseError: If there is no encoder to start from.
     """
+    if encoder is None:
+        raise EaseError(
+            "There is no encoder to train: make it by `kedro run "
+            f"--pipeline=train_{setting.name} --tags=entity_embeddings`."
+        )
     data = TrainingData(
         encoder, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )

@@ -1,0 +1,48 @@
+"""Which encoders are scored, and on what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.encoder import PoolingName
+from ease.pipelines.setting import Setting, Words
+from ease.tasks import task_names
+
+
+class Baseline(BaseModel):
+    """An encoder that is scored without training."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, description="a hub name, a folder, or a text file of word vectors")
+    pooling: PoolingName | None = Field(None, description="null: as the encoder was saved, or the mean")
+
+
+class EvaluateOptions(BaseModel):
+    """What `evaluate` scores beyond the trained encoders, and on which tasks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tasks: Words | None = Field(
+        description="tasks, or single subsets of them (`stsb:test`), or `all`; null: each setting's test tasks"
+    )
+    baselines: dict[str, Baseline] = Field(
+        description="encoders to score, by the names that the report gives them"
+    )
+
+    def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
+        """Return the tasks to score.
+
+        Args:
+            test_tasks: Of the setting.
+        """
+        if self.tasks is None:
+            return tuple(test_tasks)
+        return tuple(task_names()) if tuple(self.tasks) == ("all",) else tuple(self.tasks)
+
+
+def all_test_tasks(*settings: Setting) -> tuple[str, ...]:
+    """Return the test tasks of several settings, each once."""
+    return tuple(dict.fromkeys(task for setting in settings for task in setting.test_tasks))
