@@ -19,9 +19,9 @@ _EXPORT = "http://www.mediawiki.org/xml/export-0.11/"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
-def dump_name(language: str) -> str:
-    """The name of a wiki's dump."""
-    return f"{language}wiki-{DUMP_DATE}-pages-articles-multistream.xml.bz2"
+def dump_name(language: str, project: str = "wiki") -> str:
+    """The name of a wiki's dump; `project` is as in its database's name (`enwiki`, `enwikinews`)."""
+    return f"{language}{project}-{DUMP_DATE}-pages-articles-multistream.xml.bz2"
 
 
 def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> None:
@@ -49,8 +49,8 @@ def _head(site: Site) -> str:
     info = etree.Element("siteinfo")
     for tag, text in (
         ("sitename", site.names[4]),
-        ("dbname", f"{site.language}wiki"),
-        ("base", f"https://{site.language}.wikipedia.org/wiki/"),
+        ("dbname", site.dbname),
+        ("base", site.address),
         ("generator", "EASE sample wiki"),
         ("case", "first-letter"),
     ):
@@ -76,13 +76,13 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
     if page.redirect is not None:
         etree.SubElement(element, "redirect", title=page.redirect)
     revision = etree.SubElement(element, "revision")
-    revision_id = str(_revision_id(language, identifier))
-    etree.SubElement(revision, "id").text = revision_id
+    number = str(revision_id(language, identifier))
+    etree.SubElement(revision, "id").text = number
     etree.SubElement(revision, "timestamp").text = _TIMESTAMP
     contributor = etree.SubElement(revision, "contributor")
     etree.SubElement(contributor, "username").text = "EASE sample"
     etree.SubElement(contributor, "id").text = "1"
-    etree.SubElement(revision, "origin").text = revision_id
+    etree.SubElement(revision, "origin").text = number
     etree.SubElement(revision, "model").text = "wikitext"
     etree.SubElement(revision, "format").text = "text/x-wiki"
     content = page.text.encode()
@@ -96,7 +96,7 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
     return etree.tostring(element, encoding="unicode") + "\n"
 
 
-def _revision_id(language: str, identifier: int) -> int:
+def revision_id(language: str, identifier: int) -> int:
     """A number that differs from the page's own, as on real wikis, and by language."""
     return 1_000_000 + int(language, 36) * 1_000_000 + identifier
 

@@ -131,7 +131,7 @@ class Marker:
             "underscores": title.replace(" ", "_"),
             "fragment": f"{title}#{self._heading}",
             "colon": f":{title}",
-            "lower": _lower_first(title, language),
+            "lower": lower_first(title, language),
             "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if language in RIGHT_TO_LEFT else title,
         }
         return heads.get(style, title)
@@ -157,7 +157,7 @@ def _insert_before_end(text: str) -> str:
     return f"{text[:-1]}{RIGHT_TO_LEFT_MARK}{text[-1]}"
 
 
-def _lower_first(title: str, language: str) -> str:
+def lower_first(title: str, language: str) -> str:
     """The title with a small first letter, where the wiki takes that for the same title."""
     lowered = title[:1].lower() + title[1:]
     return lowered if capitalize(lowered, language) == title else title

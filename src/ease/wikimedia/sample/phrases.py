@@ -82,15 +82,16 @@ class Phrasebook:
         choices = self.templates[statement.frame]
         entities = dict(zip(FRAMES[statement.frame], statement.entities, strict=True))
         kind = self.words[statement.entities[0].kind]
-        return self._fill(choices[template % len(choices)], entities, kind)
+        return self.fill(choices[template % len(choices)], entities, kind)
 
     def note(self, name: str, entity: Entity) -> Sentence:
         """Word one of the notes (a caption, a list item) about an entity."""
-        return self._fill(_split(self.notes[name]), {"X": entity}, self.words[entity.kind])
+        return self.fill(split_template(self.notes[name]), {"X": entity}, self.words[entity.kind])
 
-    def _fill(
-        self, template: Sequence[str], entities: Mapping[str, Entity], kind: Mapping[str, str]
+    def fill(
+        self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]
     ) -> Sentence:
+        """Put names, which become mentions, and other words into the slots of a split template."""
         text = ""
         mentions = []
         for place, piece in enumerate(template):
@@ -102,7 +103,7 @@ class Phrasebook:
                 mentions.append(Mention(len(text), len(text) + len(self.wiki.names[entity]), entity))
                 text += self.wiki.names[entity]
             else:
-                text += kind[piece]
+                text += words[piece]
         return Sentence(capitalize(text, self.language), tuple(mentions))
 
 
@@ -128,7 +129,7 @@ def make_phrasebook(wiki: WikiNames) -> Phrasebook:
         for code in codes.split()
     }
     templates = {
-        frame: tuple(_split(line) for line in lines.splitlines())
+        frame: tuple(split_template(line) for line in lines.splitlines())
         for frame, lines in content["frames"].items()
     }
     return Phrasebook(
@@ -136,5 +137,6 @@ def make_phrasebook(wiki: WikiNames) -> Phrasebook:
     )
 
 
-def _split(template: str) -> tuple[str, ...]:
+def split_template(template: str) -> tuple[str, ...]:
+    """Literal text (even places) and slots (odd places)."""
     return tuple(_SLOT.split(template))

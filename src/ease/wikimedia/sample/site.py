@@ -19,11 +19,22 @@ class Site:
     language: str
     names: Mapping[int, str]
     redirect_keyword: str
+    project: str = "wikipedia"
+
+    @property
+    def dbname(self) -> str:
+        """The name of the wiki's database, with which its dumps' names begin."""
+        return f"{self.language}wiki" if self.project == "wikipedia" else f"{self.language}{self.project}"
+
+    @property
+    def address(self) -> str:
+        """What the addresses of its pages begin with."""
+        return f"https://{self.language}.{self.project}.org/wiki/"
 
 
 @cache
 def read_site(language: str) -> Site:
-    """A wiki's names, as its `<siteinfo>` gives them."""
+    """A Wikipedia's names, as its `<siteinfo>` gives them."""
     text = files("ease.wikimedia.sample").joinpath("namespaces.yml").read_text(encoding="utf-8")
     content = yaml.safe_load(text)[language]
     names = dict(zip(_NUMBERS, content["names"], strict=True))

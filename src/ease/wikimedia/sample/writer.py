@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
-import babel
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.disk import flush, hash_contents, write_faults_named
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES, check_languages
 from ease.wikimedia.sample.dump_files import dump_name, write_dump
 from ease.wikimedia.sample.held_out import GradedPair, ParallelSentence, word_graded, word_parallel
 from ease.wikimedia.sample.options import SampleOptions
 from ease.wikimedia.sample.site import read_site
+from ease.wikimedia.sample.whole_folder import content_key, is_whole, write_whole
 from ease.wikimedia.sample.wiki import Sample, prepare_sample, write_pages
 from ease.wikimedia.sample.wikidata_dump import WIKIDATA_NAME, write_wikidata
 
 logger = logging.getLogger(__name__)
 
-_MANIFEST = "manifest.json"
-_SOURCES = ("*.py", "*.yml", "templates/*.yml")
 _PARALLEL = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
 _GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
 
@@ -77,19 +69,14 @@ def write_sample(
     """
     options = options or SampleOptions()
     _check(languages)
-    files = SampleFiles(folder / f"sample-{_key(languages, options)}")
-    if _is_whole(files.folder):
+    content = {"languages": list(languages), "options": options.model_dump()}
+    key = content_key({**content, "languages": sorted(languages)}, Path(__file__).parent)
+    files = SampleFiles(folder / f"sample-{key}")
+    if is_whole(files.folder):
         logger.info("The sample wiki lies whole in %s", files.folder)
         return files
     sample = prepare_sample(options)
-    with write_faults_named(folder):
-        aside = folder / f".{files.folder.name}.{os.getpid()}-{uuid4().hex}"
-        aside.mkdir(parents=True)
-        try:
-            _write_files(SampleFiles(aside), sample, languages)
-            _put_in_place(aside, files.folder)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+    write_whole(files.folder, content, lambda aside: _write_files(SampleFiles(aside), sample, languages))
     logger.info("Wrote the sample wiki in %d languages to %s", len(languages), files.folder)
     return files
 
@@ -104,18 +91,6 @@ def _check(languages: Sequence[str]) -> None:
         )
 
 
-def _key(languages: Sequence[str], options: SampleOptions) -> str:
-    """A checksum of all that the bytes depend on: languages, options, this package's files, Babel."""
-    checksum = hashlib.blake2b(digest_size=6)
-    content = {"languages": sorted(languages), "options": options.model_dump(), "babel": babel.__version__}
-    checksum.update(json.dumps(content, sort_keys=True).encode())
-    package = Path(__file__).parent
-    for pattern in _SOURCES:
-        for path in sorted(package.glob(pattern)):
-            checksum.update(path.read_bytes())
-    return checksum.hexdigest()
-
-
 def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -> None:
     options = sample.options
     files.wikipedia.mkdir()
@@ -128,32 +103,7 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     _write_table(files.parallel, parallel, _PARALLEL)
     graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
     _write_table(files.graded, graded, _GRADED)
-    checksums = {
-        path.relative_to(files.folder).as_posix(): hash_contents(path)
-        for path in sorted(files.folder.rglob("*"))
-        if path.is_file()
-    }
-    manifest = {"languages": list(languages), "options": options.model_dump(), "checksums": checksums}
-    (files.folder / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
-    flush(files.folder)
 
 
 def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], schema: pa.Schema) -> None:
     pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], schema=schema), path)
-
-
-def _is_whole(folder: Path) -> bool:
-    """Whether a sample lies there with all of its files as they were written."""
-    try:
-        checksums = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["checksums"]
-        return all(hash_contents(folder / name) == checksum for name, checksum in checksums.items())
-    except (OSError, ValueError, KeyError):
-        return False
-
-
-def _put_in_place(aside: Path, folder: Path) -> None:
-    """Rename the finished folder; where another run was first, its equal sample stays."""
-    if folder.exists() and not _is_whole(folder):
-        shutil.rmtree(folder)
-    if not folder.exists():
-        os.replace(aside, folder)
