@@ -1,4 +1,4 @@
-"""What the sample wiki may be asked for."""
+"""What the sample wikis may be asked for."""
 
 from __future__ import annotations
 
@@ -36,4 +36,24 @@ class SampleOptions(BaseModel):
     )
     pages_per_stream: int = Field(
         default=100, ge=1, description="Pages in each bz2 stream of a dump (Wikipedia's own dumps: 100)."
+    )
+
+
+class SampleNewsOptions(BaseModel):
+    """Size and seed of the sample Wikinews; the same options give the same bytes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: int = Field(
+        default=0, ge=0, description="Draws what the articles tell and the layout of the pages."
+    )
+    news_per_language: int = Field(
+        default=150,
+        ge=60,
+        le=10_000,
+        description="Articles in each wiki, those that a reader must drop included. Below 150 fewer classes "
+        "have ten pages.",
+    )
+    pages_per_stream: int = Field(
+        default=100, ge=1, description="Pages in each bz2 stream of a dump (Wikimedia's own dumps: 100)."
     )
