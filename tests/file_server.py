@@ -1,0 +1,166 @@
+"""A true HTTP server on 127.0.0.1 that serves files, and misbehaves as told."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How one request is answered, instead of as it should be."""
+
+    status: int | None = None
+    """An error instead of the file"""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    break_after: int | None = None
+    """Bytes of the body, after which the connection is closed"""
+    ignore_range: bool = False
+    promised: int | None = None
+    """A false Content-Length"""
+    body: bytes | None = None
+    """Another content"""
+    pause: float = 0
+    """Seconds before each 64 KB"""
+
+
+PROPER = Answer()
+
+
+@dataclass
+class FileServer:
+    """What the server has, how it answers next, and what it was asked."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    """By path, which begins with a slash"""
+    answers: dict[str, list[Answer]] = field(default_factory=lambda: defaultdict(list))
+    """By path: the answers to the next requests; proper ones follow"""
+    always: Answer = PROPER
+    tags: bool = True
+    """Whether an ETag tells the edition"""
+    asked: list[tuple[str, Message]] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    port: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def requests(self, path: str) -> list[Message]:
+        """The headers of the requests for a path."""
+        return [headers for asked, headers in self.asked if asked == path]
+
+    def ranges(self, path: str) -> list[str | None]:
+        """What parts of a file were asked for."""
+        return [headers["Range"] for headers in self.requests(path)]
+
+    def listing(self, path: str) -> bytes | None:
+        """The index page of a folder."""
+        below = {name.removeprefix(path) for name in self.files if name.startswith(path)}
+        names = sorted({re.sub(r"/.*", "/", name) for name in below})
+        rows = "\n".join(f'<a href="{name}">{name}</a> 01-Jan-2024 00:00 -' for name in ["../", *names])
+        return f"<html><body><pre>{rows}</pre></body></html>".encode() if below else None
+
+
+@contextmanager
+def running_server() -> Iterator[FileServer]:
+    """Run a server as long as the context lasts."""
+    shared = FileServer()
+
+    class Handler(_Handler):
+        server_files = shared
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    shared.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield shared
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_files: FileServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        shared = self.server_files
+        with shared.lock:
+            shared.asked.append((self.path, self.headers))
+            queue = shared.answers[self.path]
+            answer = queue.pop(0) if queue else shared.always
+            shared.at_once += 1
+            shared.most_at_once = max(shared.most_at_once, shared.at_once)
+        try:
+            self.answer(answer)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+        finally:
+            with shared.lock:
+                shared.at_once -= 1
+
+    def answer(self, answer: Answer) -> None:
+        shared = self.server_files
+        content = shared.files.get(self.path) if answer.body is None else answer.body
+        page = content is None and self.path.endswith("/")
+        if page:
+            content = shared.listing(self.path)
+        if answer.status or content is None:
+            self.send_response(answer.status or 404)
+            for name, value in {"Content-Length": "0", **answer.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            return
+        tag = f'"{hashlib.md5(content).hexdigest()}"' if shared.tags else None
+        start = 0 if answer.ignore_range else self.start(tag)
+        if start >= len(content) and start:
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(content)}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        length = len(content) - start if answer.promised is None else answer.promised
+        headers = {"Content-Length": str(length), "Content-Type": "text/html" if page else "text/plain"}
+        if tag:
+            headers["ETag"] = tag
+        for name, value in {**headers, **answer.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.send(content[start:], answer)
+        self.close_connection = length != len(content) - start or answer.break_after is not None
+
+    def start(self, tag: str | None) -> int:
+        """The first byte that was asked for; 0 for the whole, as of another edition."""
+        found = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        condition = self.headers.get("If-Range")
+        return int(found[1]) if found and condition in (None, tag) else 0
+
+    def send(self, content: bytes, answer: Answer) -> None:
+        content = content[: answer.break_after]
+        for start in range(0, len(content), 1 << 16):
+            time.sleep(answer.pause)
+            self.wfile.write(content[start : start + (1 << 16)])
+            self.wfile.flush()
