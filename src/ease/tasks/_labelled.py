@@ -139,10 +139,11 @@ def read_json_lines(path: Path, text: str, label: str) -> LabelledTexts:
             place = f"{path}, line {number}"
             try:
                 row = json.loads(line)
-                yield place, str(row[label]), str(row[text])
+                named, said = row[label], row[text]
             except (ValueError, TypeError) as error:
                 raise EaseError(f"{place}: no JSON object ({error}).") from error
             except KeyError as error:
                 raise EaseError(f"{place}: no field {error} among {', '.join(map(repr, row))}.") from error
+            yield place, "" if named is None else str(named), "" if said is None else str(said)
 
     return gather(path, rows())

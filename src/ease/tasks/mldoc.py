@@ -127,11 +127,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     english = _english_score(selection)
     logger.info(
         "%s: accuracy %.1f over %d languages; English %.1f, %s",
-        TASK,
-        mean.value,
-        len(scores),
-        english.value,
-        english.note,
+        *(TASK, mean.value, len(scores), english.value, english.note),
     )
     return [english, *scores, mean]
 
