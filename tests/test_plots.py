@@ -12,8 +12,10 @@ import pytest
 from ease.plots import (
     method_label,
     method_styles,
+    plot_alignment_uniformity,
     plot_curves,
     plot_ingest_summary,
+    plot_language_pair,
     plot_pair_funnel,
     plot_scores,
     plot_variants,
@@ -189,6 +191,66 @@ def test_the_funnel_says_what_is_left_and_what_each_filter_removed() -> None:
     assert plot_pair_funnel(nothing_linked).data[0].text == ("0 (0%)", "0 (0%)")
 
 
+ALIGNMENT = pd.DataFrame(
+    [
+        *[("untrained", "en-en", 0.2, -0.3, 9, 90), ("untrained", "en-de", 0.4, -0.5, 8, 80)],
+        *[("untrained", "average", 0.3, -0.4, 17, 170), ("ease", "en-en", 0.25, -2.0, 9, 90)],
+    ],
+    columns=["model", "subset", "alignment", "uniformity", "positives", "sentences"],
+)
+
+
+def test_alignment_stands_against_uniformity_a_point_a_model() -> None:
+    figure = plot_alignment_uniformity(ALIGNMENT)
+    (untrained,), (ease,) = traces(figure, "untrained"), traces(figure, "EASE")
+    assert (list(untrained.x), list(untrained.y)) == ([-0.4], [0.3]), "the average stands for several subsets"
+    assert (list(ease.x), list(ease.y)) == ([-2.0], [0.25])
+    assert (untrained.marker.symbol, ease.marker.symbol) == ("x", "circle")
+    assert all(trace.showlegend for trace in figure.data)
+    assert list(ease.customdata[0]) == [9, 90]
+    assert all("lower is better" in title for title in axis_titles(figure))
+
+
+def plane(models: list[str]) -> pd.DataFrame:
+    """Three sentences and their translations; each model puts them elsewhere."""
+    rows = [
+        (model, pair, language, f"{language} {pair}", 10.0 * place + pair, shift + place, variance)
+        for place, (model, variance) in enumerate(zip(models, [0.25, np.nan, 0.5, 0.5], strict=False))
+        for language, shift in (("ja", 0.5), ("en", -0.5))
+        for pair in range(3)
+    ]
+    return pd.DataFrame(rows, columns=["model", "pair", "language", "sentence", "x", "y", "variance"])
+
+
+def test_lines_lead_from_each_sentence_to_its_translation() -> None:
+    table = plane(["untrained", "ease"]).sample(frac=1, random_state=3)
+    order = list(table["model"].unique())
+    figure = plot_language_pair(table.sort_values("language", ascending=False))
+    panel = order.index("ease")
+    lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
+    steps = list(zip(lines.x, lines.y, strict=True))
+    assert steps[2::3] == [(None, None)] * 3
+    assert sorted(steps[0::3]) == [(10, 1.5), (11, 1.5), (12, 1.5)]
+    assert [(x, y - 1) for x, y in steps[0::3]] == steps[1::3]
+    assert dict(zip(points.customdata, points.x, strict=True)) == {"en 0": 10, "en 1": 11, "en 2": 12}
+    assert figure.layout.title.text.endswith("ja and en")
+
+
+def test_a_language_pair_has_a_panel_for_each_model_and_one_legend() -> None:
+    figure = plot_language_pair(plane(["untrained", "ease", "simcse", "other"]))
+    titles = [note.text for note in figure.layout.annotations]
+    assert titles == [
+        "untrained: 25% of the variance",
+        "EASE",
+        *(f"{n}: 50% of the variance" for n in ("SimCSE", "other")),
+    ]
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["translations", "ja", "en"]
+    axes = {(trace.xaxis, trace.yaxis) for trace in figure.data}
+    assert len(axes) == 4
+    for x, y in axes:
+        assert figure.layout[y.replace("y", "yaxis")].scaleanchor == x, "both axes have one unit"
+
+
 @pytest.mark.parametrize(
     "figure",
     [
@@ -197,6 +259,8 @@ def test_the_funnel_says_what_is_left_and_what_each_filter_removed() -> None:
         plot_curves(history(["development"]).head(0)),
         plot_variants(pd.DataFrame(columns=["variant", "method", "seed", "value"]), "Seeds"),
         plot_pair_funnel(pd.DataFrame(columns=["language", "pairs", "left"])),
+        plot_alignment_uniformity(ALIGNMENT.head(0)),
+        plot_language_pair(plane(["ease"]).head(0)),
     ],
 )
 def test_an_empty_table_says_so(figure: go.Figure) -> None:

@@ -114,13 +114,18 @@ def compare_alignment_uniformity(
         The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).
 
     Raises:
-        EaseError: Naming the subset, if it has no positive pair, or the embeddings are not what they should be.
+        EaseError: Naming the model and the subset, if it has no positive pair or an embedding is unusable.
     """
     rows: list[dict[str, object]] = []
     for model, encode in encoders.items():
-        own = [_measure(encode, subset, pairs, options) for subset, pairs in sets.items()]
-        table = pd.DataFrame(own)
+        own = []
+        for subset, pairs in sets.items():
+            try:
+                own.append({"subset": subset, **_measure(encode, pairs, options)})
+            except EaseError as error:
+                raise EaseError(f"{model}, {subset}: {error}") from error
         if len(own) > 1:
+            table = pd.DataFrame(own)
             means = table[["alignment", "uniformity"]].mean().to_dict()
             totals = table[["positives", "sentences"]].sum().to_dict()
             own.append({"subset": AVERAGE, **means, **totals})
@@ -128,26 +133,18 @@ def compare_alignment_uniformity(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _measure(
-    encode: Encode, subset: str, pairs: Sequence[GradedPair], options: AlignmentOptions
-) -> dict[str, object]:
+def _measure(encode: Encode, pairs: Sequence[GradedPair], options: AlignmentOptions) -> dict[str, float]:
     # A sentence that occurs in several pairs is one point of the distribution: its distance to itself says nothing.
     sentences = list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
     row_of = {sentence: row for row, sentence in enumerate(sentences)}
     positive = [pair for pair in pairs if pair.gold > options.above]
     if not positive:
-        raise EaseError(
-            f"{subset}: none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`."
-        )
+        raise EaseError(f"none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`.")
     embeddings = encode(sentences)
     left, right = (embeddings[[row_of[pair[side]] for pair in positive]] for side in (0, 1))
-    try:
-        return {
-            "subset": subset,
-            "alignment": alignment(left, right),
-            "uniformity": uniformity(embeddings, options.max_pairs, options.seed),
-            "positives": len(positive),
-            "sentences": len(sentences),
-        }
-    except EaseError as error:
-        raise EaseError(f"{subset}: {error}") from error
+    return {
+        "alignment": alignment(left, right),
+        "uniformity": uniformity(embeddings, options.max_pairs, options.seed),
+        "positives": len(positive),
+        "sentences": len(sentences),
+    }

@@ -1,0 +1,172 @@
+"""Nodes of `analysis`."""
+
+from __future__ import annotations
+
+import logging
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+import plotly.graph_objects as go
+from pydantic import BaseModel
+
+from ease.analysis.alignment_uniformity import AlignmentOptions, compare_alignment_uniformity
+from ease.analysis.differing_pairs import DifferingOptions, differing_pairs
+from ease.analysis.projection import ProjectionOptions, project_parallel
+from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
+from ease.encoder import load_encoder
+from ease.encoding import EncodingOptions, encode_with
+from ease.errors import EaseError
+from ease.evaluation_sets import at_paths, read_located
+from ease.plots import plot_alignment_uniformity, plot_language_pair
+from ease.scoring import chosen_tasks, task_name, task_options
+from ease.tables import format_table
+from ease.tasks import Encode
+from ease.tasks._graded import GradedPair
+
+logger = logging.getLogger(__name__)
+
+Configured = dict[str, dict[str, Any]]
+
+SHOWN_CHARACTERS = 60
+"""Of a sentence in the log; the saved table has all."""
+
+
+def measure_alignment_uniformity(
+    evaluation_data: dict[str, Any],
+    tasks: Configured,
+    encoding: EncodingOptions,
+    options: AlignmentOptions,
+    **encoders: Path | None,
+) -> tuple[pd.DataFrame, go.Figure]:
+    """Measure alignment and uniformity of the setting's encoders, as a table and as a plot.
+
+    Args:
+        evaluation_data: Where each task's set lies.
+        tasks: Each task's options by its name.
+        encoding: Batch size and cache.
+        options: What is measured.
+        encoders: Folders by their methods' names; None where there is none yet.
+    """
+    sets = _graded_sets(options.graded, evaluation_data, tasks)
+    table = compare_alignment_uniformity(_encode_each(encoders, encoding), sets, options)
+    figure = plot_alignment_uniformity(table)
+    logger.info(
+        "Alignment (pairs graded above %g) and uniformity on %s, lower is better:\n%s",
+        *(options.above, options.graded, format_table(table, decimals=3)),
+    )
+    mlflow.log_table(table, "alignment_uniformity.json")
+    mlflow.log_figure(figure, "alignment_uniformity.html")
+    return table, figure
+
+
+def find_differing_pairs(
+    evaluation_data: dict[str, Any],
+    tasks: Configured,
+    encoding: EncodingOptions,
+    options: DifferingOptions,
+    **encoders: Path | None,
+) -> pd.DataFrame:
+    """Find the graded pairs on which two models differ most, for better and for worse.
+
+    Args:
+        evaluation_data: Where each task's set lies.
+        tasks: Each task's options by its name.
+        encoding: Batch size and cache.
+        options: Which two models; others than the setting's are loaded from their folders or the hub.
+        encoders: Folders by their methods' names; None where there is none yet.
+
+    Raises:
+        EaseError: If one of the two has not been trained yet, or does not load.
+    """
+    sets = _graded_sets(options.graded, evaluation_data, tasks)
+    compared = {name: _encode_named(name, encoders, encoding) for name in (options.model, options.baseline)}
+    table = differing_pairs(compared, sets, options.rows)
+    shown = table[[name for name in table.columns if not name.endswith("_cosine")]].copy()
+    for side in ("sentence1", "sentence2"):
+        shown[side] = [textwrap.shorten(text, SHOWN_CHARACTERS, placeholder=" …") for text in shown[side]]
+    logger.info(
+        "Pairs of %s whose rank by %s is nearer to gold than by %s (improved), and farther (deteriorated); ranks run "
+        "from 0, the least alike, to 100:\n%s",
+        *(options.graded, options.model, options.baseline, format_table(shown)),
+    )
+    mlflow.log_table(table, "differing_pairs.json")
+    return table
+
+
+def project_language_pair(
+    evaluation_data: dict[str, Any],
+    tasks: Configured,
+    encoding: EncodingOptions,
+    options: ProjectionOptions,
+    **encoders: Path | None,
+) -> tuple[pd.DataFrame, go.Figure]:
+    """Bring the sentences of a language pair into the plane, a panel for each of the setting's encoders.
+
+    Args:
+        evaluation_data: Where each task's set lies.
+        tasks: Each task's options by its name.
+        encoding: Batch size and cache.
+        options: Which sentences, and how they are projected.
+        encoders: Folders by their methods' names; None where there is none yet.
+    """
+    name, _, subset = options.parallel.partition(":")
+    sentences = parallel_sentences(name, _located_options(name, evaluation_data, tasks), subset)
+    table = project_parallel(_encode_each(encoders, encoding), sentences, options)
+    figure = plot_language_pair(table)
+    logger.info(
+        "%d sentences of %s in the plane (%s), with their translations",
+        *(options.sentences, options.parallel, options.method),
+    )
+    mlflow.log_table(table, "language_pair.json")
+    mlflow.log_figure(figure, "language_pair.html")
+    return table, figure
+
+
+def _located_options(reference: str, evaluation_data: Mapping[str, Any], tasks: Configured) -> BaseModel:
+    """The options of a task, or of one subset of it, with the path at which its data were located."""
+    name = task_name(reference)
+    located = read_located(evaluation_data)
+    if name not in located:
+        raise EaseError(
+            f"The analysis reads {reference}, but the evaluation data of this run are {', '.join(sorted(located))}: "
+            "choose among them, or name the task in the setting's `test_tasks` and run `acquire_evaluation` again."
+        )
+    paths = at_paths(tasks, {name: located[name]})
+    return task_options(name, chosen_tasks([reference], paths))
+
+
+def _graded_sets(
+    reference: str, evaluation_data: Mapping[str, Any], tasks: Configured
+) -> dict[str, list[GradedPair]]:
+    return graded_pairs(task_name(reference), _located_options(reference, evaluation_data, tasks))
+
+
+def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> dict[str, Encode]:
+    """The encoders that have been made.
+
+    Raises:
+        EaseError: If there is none.
+    """
+    made = {name: folder for name, folder in encoders.items() if folder is not None}
+    if not made:
+        raise EaseError("This setting has no encoder to analyse yet: run its training first.")
+    if absent := sorted(encoders.keys() - made.keys()):
+        logger.info("Not trained yet, and left out: %s", ", ".join(absent))
+    return {name: encode_with(folder, encoding) for name, folder in made.items()}
+
+
+def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:
+    """One of the setting's encoders, or any other by its folder or hub name."""
+    if name not in encoders:
+        return encode_with(load_encoder(name), encoding)
+    folder = encoders[name]
+    if folder is None:
+        raise EaseError(
+            f"The encoder {name!r} has not been trained yet: train it, or name another `model` or `baseline` in the "
+            "parameters of `differing_pairs`."
+        )
+    return encode_with(folder, encoding)

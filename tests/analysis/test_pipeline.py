@@ -1,0 +1,145 @@
+"""`kedro run --pipeline=analysis` by the real command line, after a training."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from mlflow.tracking import MlflowClient
+from scipy.stats import rankdata
+from sentence_transformers import SentenceTransformer
+
+from tests.project import Project
+
+REPORTING = "08_reporting/multilingual/analysis"
+
+
+def analysed(project: Project, name: str) -> pd.DataFrame:
+    return pd.read_parquet(project.latest(f"{REPORTING}/{name}.parquet"))
+
+
+def unit_embeddings(project: Project, method: str, sentences: list[str]) -> np.ndarray:
+    model = SentenceTransformer(str(project.latest(f"06_models/multilingual/{method}/encoder")), device="cpu")
+    return model.encode(sentences, normalize_embeddings=True).astype(np.float64)
+
+
+@pytest.fixture(scope="module")
+def done(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
+    """A trained project that was analysed, and what was said."""
+    analysed = project.copy(tmp_path_factory.mktemp("analysed"))
+    given: dict[str, Any] = {
+        "multilingual__analysis__differing_pairs__rows": 3,
+        "multilingual__analysis__language_pair__sentences": 10,
+        "multilingual__analysis__language_pair__perplexity": 5,
+    }
+    return analysed, analysed.run("analysis", **given).stderr
+
+
+@pytest.fixture(scope="module")
+def graded(done: tuple[Project, str]) -> pd.DataFrame:
+    (path,) = (done[0].folder / "data" / "01_raw" / "sample").rglob("graded.parquet")
+    return pd.read_parquet(path)
+
+
+def test_alignment_and_uniformity_are_those_of_the_saved_encoders(
+    done: tuple[Project, str], graded: pd.DataFrame
+) -> None:
+    project, said = done
+    table = analysed(project, "alignment_uniformity").set_index("model")
+    assert sorted(table.index) == ["ease", "simcse", "untrained"]
+    positive = graded[graded["score"] > 4]
+    sentences = sorted({*graded["sentence1"], *graded["sentence2"]})
+    for method, row in table.iterrows():
+        left, right = (
+            unit_embeddings(project, str(method), positive[side].tolist())
+            for side in ("sentence1", "sentence2")
+        )
+        every = unit_embeddings(project, str(method), sentences)
+        distances = np.square(every[:, None] - every[None]).sum(axis=2)[np.triu_indices(len(every), k=1)]
+        assert row["alignment"] == pytest.approx(np.square(left - right).sum(axis=1).mean(), rel=1e-4)
+        assert row["uniformity"] == pytest.approx(np.log(np.exp(-2 * distances).mean()), rel=1e-4)
+        assert (row["positives"], row["sentences"]) == (len(positive), len(sentences))
+        assert f"{row['alignment']:.3f} | {row['uniformity']:>10.3f}" in said
+    figure = project.json(f"{REPORTING}/alignment_uniformity_plot.json")
+    assert {trace["name"] for trace in figure["data"]} == {"untrained", "EASE", "SimCSE"}
+
+
+def test_the_differing_pairs_are_the_extremes_of_all_pairs(
+    done: tuple[Project, str], graded: pd.DataFrame
+) -> None:
+    project, said = done
+    table = analysed(project, "differing_pairs")
+    distance = {}
+    for method in ("ease", "simcse"):
+        left, right = (
+            unit_embeddings(project, method, graded[side].tolist()) for side in ("sentence1", "sentence2")
+        )
+        ranks = rankdata(np.round((left * right).sum(axis=1), 6))
+        distance[method] = np.abs(ranks - rankdata(graded["score"])) / (len(graded) - 1) * 100
+    gains = np.sort(distance["simcse"] - distance["ease"])
+    assert table["change"].tolist() == ["improved"] * 3 + ["deteriorated"] * 3
+    # Cosines that rounding alone tells apart change places.
+    assert table["gain"].tolist() == pytest.approx([*gains[::-1][:3], *gains[:3]], abs=2)
+    assert "nearer to gold than by simcse (improved)" in said
+    assert table["sentence1"].isin(graded["sentence1"]).all()
+
+
+def test_translations_are_drawn_in_the_plane_of_each_encoder(done: tuple[Project, str]) -> None:
+    project, _ = done
+    table = analysed(project, "language_pair")
+    assert table.groupby(["model", "language"]).size().to_dict() == {
+        (model, language): 10 for model in ("ease", "simcse", "untrained") for language in ("en", "ja")
+    }
+    figure = project.json(f"{REPORTING}/language_pair_plot.json")
+    assert [trace["name"] for trace in figure["data"]] == ["translations", "ja", "en"] * 3
+
+
+def test_mlflow_keeps_the_tables_and_the_plots(done: tuple[Project, str]) -> None:
+    client = MlflowClient(done[0].store)
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    (run,) = client.search_runs(experiments, "attributes.run_name = 'analysis'")
+    kept = {file.path for file in client.list_artifacts(run.info.run_id)}
+    tables = {f"{name}.json" for name in ("alignment_uniformity", "differing_pairs", "language_pair")}
+    assert kept == tables | {"alignment_uniformity.html", "language_pair.html"}
+
+
+def test_sentences_in_the_log_are_shortened_and_whole_in_the_table(done: tuple[Project, str]) -> None:
+    project, said = done
+    longest = max(analysed(project, "differing_pairs")["sentence1"], key=len)
+    assert (longest in said) == (len(longest) <= 60)
+
+
+def test_any_encoder_is_compared_and_what_cannot_be_is_told(
+    done: tuple[Project, str], tmp_path: Path
+) -> None:
+    project = done[0].copy(tmp_path / "other")
+    other = project.latest("06_models/multilingual/untrained/encoder")
+    one = ("--nodes", "multilingual.find_differing_pairs")
+    project.run("analysis", *one, multilingual__analysis__differing_pairs__baseline=other)
+    assert f"{other}_rank" in analysed(project, "differing_pairs").columns
+
+    ran = project.run(
+        "analysis", *one, check=False, multilingual__analysis__differing_pairs__graded="stsb:dev"
+    )
+    assert ran.returncode != 0
+    assert (
+        "reads stsb:dev, but the evaluation data of this run are sample_graded, sample_parallel" in ran.stderr
+    )
+
+
+def test_encoders_that_are_not_there_are_left_out_unless_named(
+    done: tuple[Project, str], tmp_path: Path
+) -> None:
+    project = done[0].copy(tmp_path / "partly")
+    shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")
+    part = "multilingual.measure_alignment_uniformity"
+    ran = project.run("analysis", "--nodes", part)
+    assert "Not trained yet, and left out: simcse" in ran.stderr
+    assert set(analysed(project, "alignment_uniformity")["model"]) == {"ease", "untrained"}
+    named = project.run("analysis", "--nodes", "multilingual.find_differing_pairs", check=False)
+    assert named.returncode != 0
+    assert "Error: The encoder 'simcse' has not been trained yet" in named.stderr
