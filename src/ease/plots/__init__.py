@@ -2,14 +2,17 @@
 
 from ease.plots.curves import plot_curves
 from ease.plots.data import plot_ingest_summary, plot_pair_funnel
+from ease.plots.embeddings import plot_alignment_uniformity, plot_language_pair
 from ease.plots.scores import plot_scores, plot_variants
 from ease.plots.style import method_label, method_styles
 
 __all__ = [
     "method_label",
     "method_styles",
+    "plot_alignment_uniformity",
     "plot_curves",
     "plot_ingest_summary",
+    "plot_language_pair",
     "plot_pair_funnel",
     "plot_scores",
     "plot_variants",
