@@ -11,7 +11,7 @@ import pytest
 from lxml import etree
 
 from ease.languages import PAPER_LANGUAGES
-from ease.wikimedia.sample import SampleFiles, SampleOptions, write_sample
+from ease.wikimedia.sample import SampleFiles, SampleNews, SampleOptions, write_sample, write_sample_news
 from ease.wikimedia.sample.dump_files import dump_name
 from ease.wikimedia.sample.pages import WikiPage
 from ease.wikimedia.sample.wiki import Sample, prepare_sample, write_pages
@@ -29,6 +29,11 @@ class DumpedPage(NamedTuple):
 @pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> SampleFiles:
     return write_sample(tmp_path_factory.mktemp("sample"), PAPER_LANGUAGES, SampleOptions())
+
+
+@pytest.fixture(scope="session")
+def news_files(tmp_path_factory: pytest.TempPathFactory) -> SampleNews:
+    return write_sample_news(tmp_path_factory.mktemp("news"))
 
 
 @pytest.fixture(scope="session")

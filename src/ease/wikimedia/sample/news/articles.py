@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from babel.dates import format_date
-
 from ease.wikimedia.sample.markup import RIGHT_TO_LEFT, RIGHT_TO_LEFT_MARK, Aliases, Marker, lower_first
-from ease.wikimedia.sample.news.stories import Story
+from ease.wikimedia.sample.news.stories import Story, write_day
 from ease.wikimedia.sample.news.words import NewsWords, Topic
 from ease.wikimedia.sample.pages import CONTINUOUS, WikiPage
 from ease.wikimedia.sample.phrases import Phrasebook
@@ -122,9 +120,9 @@ class NewsWriter:
         blocks = []
         if case in ("date_line", "date_line_bold", "date_only"):
             quotes = "" if case == "date_line" else "'''"
-            blocks.append(f"{quotes}{format_date(story.day, 'full', locale=language)}{quotes}")
+            blocks.append(f"{quotes}{write_day(story.day, 'full', language)}{quotes}")
         elif number % 3 == 0 and case != "date_line_break":
-            blocks.append(f"{{{{{templates['date']}|{format_date(story.day, 'long', locale=language)}}}}}")
+            blocks.append(f"{{{{{templates['date']}|{write_day(story.day, 'long', language)}}}}}")
         if number % 5 == 2:
             name = self._book.wiki.names[story.territory]
             blocks.append(f"{{{{Infobox\n| name = {name}\n| code = {{{{Code|{story.territory.code}}}}}\n}}}}")
@@ -146,7 +144,7 @@ class NewsWriter:
             return [f"{{{{{lead}|1={prose.markup[0]}}}}}", space.join(prose.markup[1:])]
         first, rest = space.join(prose.markup[:2]), space.join(prose.markup[2:])
         if case == "date_line_break":
-            first = f"{format_date(story.day, 'full', locale=self._book.language)}<br />{first}"
+            first = f"{write_day(story.day, 'full', self._book.language)}<br />{first}"
         return [first, rest]
 
     def _foot(self, story: Story, case: str, number: int) -> list[str]:
@@ -159,7 +157,7 @@ class NewsWriter:
         if items:
             blocks.append("\n".join([f"== {self._book.headings['see_also']} ==", *items]))
         address = f"https://www.example.org/{story.day:%Y/%m/%d}/{number}"
-        day = format_date(story.day, "long", locale=self._book.language)
+        day = write_day(story.day, "long", self._book.language)
         source = f"{{{{{self._words.templates['source']}|url={address}|title={story.title}|date={day}}}}}"
         items = [f"* {source}", f"* [{address} {story.title}]"]
         blocks.append("\n".join([f"== {self._words.sources} ==", *items[: 1 + number % 2]]))

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
+from typing import Literal
 
 from babel.dates import format_date
 
 from ease.wikimedia.sample.facts import Entity, World
-from ease.wikimedia.sample.names import capitalize
+from ease.wikimedia.sample.names import capitalize, clean_name
 from ease.wikimedia.sample.news.words import Topic
 from ease.wikimedia.sample.phrases import Phrasebook, Sentence
 
@@ -19,6 +20,11 @@ _FIRST_DAY, _DAYS = date(2005, 1, 1), 6900
 _NUMBERS = tuple(str(tens + ones) for tens in (10, 20, 30, 40) for ones in range(5 if tens > 10 else 1, 10))
 """11 to 19, 25 to 29 and so on: after these the Slavic languages and Arabic put one form of the noun."""
 _SHORTEST, _LONGEST = 2, 4
+
+
+def write_day(day: date, style: Literal["full", "long"], language: str) -> str:
+    """A date as CLDR writes it, with plain spaces, as titles have them."""
+    return clean_name(format_date(day, style, locale=language))
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Reporter:
         day = _FIRST_DAY + timedelta(days=random.randrange(_DAYS))
         language = self._book.language
         name = capitalize(self._book.wiki.names[territory], language)
-        title = f"{name} – {format_date(day, 'long', locale=language)}"
+        title = f"{name} – {write_day(day, 'long', language)}"
         return Story(topic, territory, day, title, sentences)
 
     def _can_fill(self, template: Sequence[str], territory: Entity) -> bool:
