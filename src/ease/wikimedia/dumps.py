@@ -1,4 +1,4 @@
-"""Finding Wikipedia's dump files, and cutting them into shards that many processes read."""
+"""Finding the dump files of Wikipedias or Wikinews, and cutting them into shards that many processes read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from ease.errors import EaseError
 from ease.languages import check_languages
@@ -22,10 +23,12 @@ from ease.wikimedia.titles import SiteInfo
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(
-    r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:(?P<edition>.+?)-)?pages-articles(?P<multistream>-multistream)?"
-    r"(?P<part>\d*)\.xml(?P<pages>-p\d+p\d+)?(?P<rest>-[\w-]+)?(?:\.(?:bz2|gz))?"
+    r"(?P<wiki>[a-z][a-z0-9_]*?)(?P<project>wiki|wikinews)-(?:(?P<edition>.+?)-)?"
+    r"pages-articles(?P<multistream>-multistream)?(?P<part>\d*)\.xml(?P<pages>-p\d+p\d+)?(?P<rest>-[\w-]+)?(?:\.(?:bz2|gz))?"
 )
 _DUMP = re.compile(r".*-pages-articles.*\.xml[^.]*(?:\.(?:bz2|gz))?")
+Project = Literal["wiki", "wikinews"]
+_IN_WORDS: dict[Project, str] = {"wiki": "", "wikinews": " of Wikinews"}
 _STREAM_START = re.compile(rb"BZh[1-9]1AY&SY")
 _END_OF_STREAM = 0x177245385090
 """The 48 bits that close a bz2 stream; a checksum of 32 bits and up to 7 bits of padding follow."""
@@ -33,7 +36,7 @@ _END_OF_STREAM = 0x177245385090
 
 @dataclass(frozen=True)
 class DumpFile:
-    """A dump file of one Wikipedia; `dump_date` is YYYYMMDD, None where neither name nor folder tells it."""
+    """A dump file of one wiki; `dump_date` is YYYYMMDD, None where neither name nor folder tells it."""
 
     path: Path
     language: str
@@ -50,12 +53,17 @@ class Shard:
     end: int
 
 
-def find_dumps(source: str | Path, languages: Sequence[str]) -> list[DumpFile]:
-    """The dump files of some languages in a folder (searched through), a glob, or one file.
+def find_dumps(source: str | Path, languages: Sequence[str], project: Project = "wiki") -> list[DumpFile]:
+    """The dump files of some languages' Wikipedias in a folder (searched through), a glob, or one file.
 
     Of the same dump as one file and in parts, as multistream and plain, packed and unpacked, one form is
     taken: one file before parts, multistream before plain. Of several dated dumps of a language the newest is
     taken, and the log says so; dumps without a date (`latest`, slices) are taken together.
+
+    Args:
+        source: The folder, glob or file.
+        languages: Their codes.
+        project: Which wikis to take: as their names end after the language.
 
     Raises:
         EaseError: Nothing is there, a language has no dump there, or some with a date and some without, or a
@@ -63,14 +71,15 @@ def find_dumps(source: str | Path, languages: Sequence[str]) -> list[DumpFile]:
     """
     found: dict[str, list[DumpFile]] = defaultdict(list)
     for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
-        dump = _recognise(path)
-        found[dump.language].append(dump)
+        of, dump = _recognise(path)
+        if of == project:
+            found[dump.language].append(dump)
     missing = [language for language in languages if language not in found]
     if missing or not languages or len(set(languages)) < len(languages):
         check_languages(missing or languages)
         raise EaseError(
-            f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found))}. Add the "
-            "dumps, or take the languages out of `languages`."
+            f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found)) or 'none'}"
+            f"{_IN_WORDS[project]}. Add the dumps, or take the languages out of `languages`."
         )
     dumps = [dump for language in languages for dump in _choose_forms(_choose_date(found[language]))]
     for dump in dumps:
@@ -164,19 +173,21 @@ def _decodes(path: Path, start: int) -> bool:
         return False
 
 
-def _recognise(path: Path) -> DumpFile:
-    """A dump file with its language: from its name, else from the wiki that it says it is of."""
+def _recognise(path: Path) -> tuple[str, DumpFile]:
+    """A dump file with its project and language: from its name, else from the wiki that it says it is of."""
     match = _NAME.fullmatch(path.name)
     if match:
-        language = match["wiki"].replace("_", "-")
+        project, language = match["project"], match["wiki"].replace("_", "-")
     else:
         header = read_header(path)
-        language = (header.dbname or "").removesuffix("wiki").replace("_", "-") or header.language
+        dbname = header.dbname or ""
+        project = "wikinews" if dbname.endswith("wikinews") else "wiki"
+        language = dbname.removesuffix(project).replace("_", "-") or header.language
         if not language:
             raise EaseError(
                 f"{path} tells its language neither by name nor inside: name it as enwiki-pages-articles.xml."
             )
-    return DumpFile(path, language, dump_date(path), compression_of(path))
+    return project, DumpFile(path, language, dump_date(path), compression_of(path))
 
 
 def _choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
