@@ -1,0 +1,112 @@
+"""Lines that say when, or where and when, a text was written: dates by CLDR's names, in any language."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import icu
+from babel.core import Locale, UnknownLocaleError
+
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+")
+_QUOTED = re.compile(r"'([^']+)'")
+_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
+_SENTENCE_END = re.compile(r"[.!?…。؟۔]\W*$")
+_LONGEST_PLACE = 40
+"""Characters before a date that may name a place: "Washington, D.C. (United States), "."""
+
+_SKELETONS = ("yMMMMEEEEd", "yMMMMd", "MMMMd")
+_YEARS = (0, 1, 2, 5, 1.5)
+"""Numbers of years for which languages have differing words."""
+
+
+class DateLines:
+    """Recognises dates of one language, whatever the order of their parts and their punctuation.
+
+    The names are CLDR's, of all countries that speak the language and of their calendars (May is مايو or أيار in
+    Arabic, and Iran counts Persian months), with the words that CLDR's patterns put between them ("3 de mayo").
+    """
+
+    def __init__(self, language: str) -> None:
+        """Collect the names of a language; one that ICU does not know has numbers alone."""
+        self._months: set[str] = set()
+        self._names: set[str] = set()
+        for symbols in _symbols(language):
+            for style in (icu.DateFormatSymbols.WIDE, icu.DateFormatSymbols.ABBREVIATED):
+                for context in (icu.DateFormatSymbols.FORMAT, icu.DateFormatSymbols.STANDALONE):
+                    self._months.update(_words(symbols.getMonths(context, style)))
+                    self._names.update(_words(symbols.getWeekdays(context, style)))
+        self._names |= self._months
+        self._words = self._names.union(_pattern_words(language))
+        joined = sorted((word for word in self._words if word == word.upper()), key=len, reverse=True)
+        self._joined = re.compile(f"(?:{'|'.join(map(re.escape, joined))})+") if joined else None
+        """Names in scripts without capitals, which may follow each other without a space: 3日火曜日."""
+
+    def is_date(self, text: str) -> bool:
+        """Whether a text holds nothing but numbers, the words of a date, and punctuation."""
+        folded = _fold(text)
+        words = _WORD.findall(folded)
+        dated = not words or _NUMBER.search(folded) is not None or not self._names.isdisjoint(words)
+        return dated and all(map(self._is_date_word, words))
+
+    def is_place_and_date(self, line: str) -> bool:
+        """Whether a line is a short text and a date with its year, and does not end as a sentence does."""
+        folded = _fold(line).strip()
+        words = list(_WORD.finditer(folded))
+        place = max((word.end() for word in words if not self._is_date_word(word[0])), default=0)
+        numbers = [number for number in _NUMBER.finditer(folded) if number.start() >= place]
+        has_month = any(word.start() >= place and word[0] in self._months for word in words)
+        has_year = any(len(number[0]) == 4 for number in numbers)
+        dated = has_year and (has_month or len(numbers) > 2)
+        return dated and place <= _LONGEST_PLACE and not _SENTENCE_END.search(folded)
+
+    def is_inside_date(self, before: str, after: str) -> bool:
+        """Whether the boundary between two sentences cuts a date: "Am 3." and "Mai 2022 …"."""
+        word = _WORD.match(_fold(after).lstrip())
+        return bool(_DAY.search(before)) and word is not None and word[0] in self._months
+
+    def _is_date_word(self, word: str) -> bool:
+        return word in self._words or bool(self._joined and self._joined.fullmatch(word))
+
+
+def _symbols(language: str) -> Iterator[icu.DateFormatSymbols]:
+    """The names of months and weekdays in each country's own calendar and in the Gregorian one."""
+    countries = [name for name in icu.Locale.getAvailableLocales() if name.startswith(f"{language}_")]
+    for name in (language, *sorted(countries)):
+        calendars = {"gregorian", icu.Calendar.createInstance(icu.Locale(name)).getType()}
+        for calendar in sorted(calendars):
+            locale = icu.Locale(f"{name}@calendar={calendar}")
+            yield icu.SimpleDateFormat("y", locale).getDateFormatSymbols()
+
+
+def _pattern_words(language: str) -> Iterator[str]:
+    """The words of a language between the numbers and names of a date: "de", "年", "года", "rd"."""
+    locale = icu.Locale(language)
+    for pattern in _patterns(language):
+        parts = _QUOTED.split(pattern)
+        yield from _words(parts[1::2])
+        yield from _words(re.sub("[A-Za-z]", " ", part) for part in parts[::2])
+    ordinals = icu.RuleBasedNumberFormat(icu.URBNFRuleSetTag.ORDINAL, locale)
+    yield from _words(ordinals.format(day) for day in range(1, 32))
+    years, unit = icu.MeasureFormat(locale, icu.UMeasureFormatWidth.WIDE), icu.MeasureUnit.createYear()
+    yield from _words(years.formatMeasure(icu.Measure(number, unit)) for number in _YEARS)
+
+
+def _patterns(language: str) -> Iterator[str]:
+    """CLDR's patterns in ICU's and in Babel's version: Catalan went from "de 2022" to "del 2022"."""
+    patterns = icu.DateTimePatternGenerator.createInstance(icu.Locale(language))
+    yield from map(patterns.getBestPattern, _SKELETONS)
+    with suppress(UnknownLocaleError, ValueError):  # of a code that no locale has
+        yield from (form.pattern for form in Locale.parse(language).date_formats.values())
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from _WORD.findall(_fold(text))
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
