@@ -1,0 +1,92 @@
+"""The first sentence of a news article (appendix E of the paper), in clean text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ease.wikimedia.articles import split_article
+from ease.wikimedia.date_lines import DateLines
+from ease.wikimedia.sentences import SentenceSplitter, SplitterEngine
+from ease.wikimedia.titles import SiteInfo
+from ease.wikimedia.wikitext import Article, Link, parse_wikitext
+
+_ASIDE = "\ue000"
+"""Of Unicode's private use: stands in a line that is no paragraph while the page is parsed."""
+_ITEM_OR_HEADING = re.compile(r"^([*#:;]++(?![ \t]*+\{\|)|=++)", re.MULTILINE)
+_TAG = re.compile(r"<[^<>]*+>")
+_LONGEST_DATE_LINE = 200
+"""Characters of wikitext."""
+_AFTER_MARKUP = ("", ">", "}", "]", "=")
+"""Last characters of a line after which a paragraph begins: of an empty one, or of a template, an image, a heading."""
+
+
+class FirstSentences:
+    """Finds first sentences of the articles of one wiki."""
+
+    def __init__(self, site: SiteInfo, engine: SplitterEngine) -> None:
+        """Prepare the rules of the wiki's language."""
+        self._site = site
+        self._splitter = SentenceSplitter(site.language, engine)
+        self._dates = DateLines(site.language)
+
+    def find(self, source: str) -> str | None:
+        """The first sentence of running prose, on one line; None where there is none.
+
+        Headings and lists are passed over, as the papers' tool does, and so is a line that holds a date, or a place
+        and a date, alone; a date at the head of a paragraph stays in its sentence.
+        """
+        for paragraph in self._paragraphs(source):
+            for sentence in self._sentences(paragraph):
+                if not self._dates.is_date(sentence):
+                    return sentence
+        return None
+
+    def _paragraphs(self, source: str) -> Iterator[Article]:
+        """The paragraphs of a page one by one, with the links in them."""
+        marked = _ITEM_OR_HEADING.sub(rf"\1{_ASIDE}", self._set_dates_apart(source.replace(_ASIDE, "")))
+        article = parse_wikitext(marked, self._site)
+        start = 0
+        for line in article.text.split("\n"):
+            end = start + len(line)
+            if _ASIDE not in line and not self._dates.is_place_and_date(line):
+                links = [link for link in article.links if start <= link.start and link.end <= end]
+                yield Article(
+                    line, [Link(link.start - start, link.end - start, link.target) for link in links]
+                )
+            start = end + 1
+
+    def _set_dates_apart(self, source: str) -> str:
+        """End the paragraph behind a line of wikitext that begins one and is a date: the next line would join it."""
+        lines: list[str] = []
+        before = ""
+        for line in source.split("\n"):
+            lines.append(line)
+            text = line.strip()
+            if (
+                0 < len(text) <= _LONGEST_DATE_LINE
+                and before[-1:] in _AFTER_MARKUP
+                and self._is_date_line(text)
+            ):
+                lines.append("")
+                text = ""
+            before = text
+        return "\n".join(lines)
+
+    def _is_date_line(self, line: str) -> bool:
+        text = _TAG.sub("", line)
+        numbered = any(map(str.isdigit, text))
+        return numbered and (self._dates.is_date(text) or self._dates.is_place_and_date(text))
+
+    def _sentences(self, paragraph: Article) -> list[str]:
+        """The sentences of a paragraph; a boundary inside a date ("3. Mai") is none."""
+        sentences: list[str] = []
+        end = 0
+        for sentence in split_article(paragraph, self._splitter)[0]:
+            text = paragraph.text[sentence.start : sentence.end]
+            if sentences and self._dates.is_inside_date(sentences[-1], text):
+                sentences[-1] += paragraph.text[end : sentence.end]
+            else:
+                sentences.append(text)
+            end = sentence.end
+        return sentences

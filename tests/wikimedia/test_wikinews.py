@@ -1,0 +1,333 @@
+"""MewsC-16 from Wikinews dumps: which pages are taken, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from ease.errors import EaseError
+from ease.tasks import mewsc16
+from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.news_files import WIKINEWS
+from ease.wikimedia.wikinews import build_mewsc16
+from tests.wikimedia.made_dumps import made, make_page
+from tests.wikimedia.made_news import (
+    article,
+    build,
+    dumps_in,
+    news_options,
+    rows_of,
+    sentences_of,
+    skipped,
+    topics_of,
+    write_news,
+)
+
+SPORTS = "[[Category:Sports]]"
+CASES = {
+    "plain": article(1, "It rained. It snowed."),
+    "two topics": article(2, categories=f"[[Category:Weather]] {SPORTS}"),
+    "no topic": article(3, categories="[[Category:News]]"),
+    "redirect": make_page(4, "Rain", "#REDIRECT [[News 1]]", redirect="News 1"),
+    "redirect that the dump does not name": make_page(
+        5, "Rains", "#REDIRECT [[News 1]]\n[[Category:Weather]]"
+    ),
+    "category redirect": article(6, categories="[[Category:Sport]]"),
+    "category redirect by a template": article(7, categories="[[Category:Ball games]]"),
+    "redirect of a redirect": article(8, categories="[[Category:Football]]"),
+    "sort key": article(9, categories="[[Category:Sports|Ball]]"),
+    "lower case": article(10, categories="[[category:sports]]"),
+    "underscores and spaces": article(11, categories="[[ Category:_Sports_ ]]"),
+    "other categories, too": article(12, categories=f"[[Category:Lima]] {SPORTS} [[Category:Published]]"),
+    "the same topic by two names": article(13, categories=f"{SPORTS} [[Category:Sport]]"),
+    "commented category": article(14, categories=f"<!-- {SPORTS} -->[[Category:Weather]]"),
+    "shown category": article(15, categories=f"<nowiki>{SPORTS}</nowiki> [[:Category:Sports]]"),
+    "first sentence in a template": article(16, "{{lead|It rained.}}\n\nThen it snowed."),
+    "template alone": article(17, "{{lead|It rained.}}"),
+    "date line": article(18, "Tuesday, 3 May 2022\nIt rained."),
+    "date alone": article(19, "May 3, 2022"),
+    "archived": article(20, "It rained.", f"{SPORTS}\n{{{{archived|May 2022}}}}\n[[Category:Archived]]"),
+    "blank": make_page(21, "Blank", " \n"),
+    "category alone": make_page(22, "Bare", SPORTS),
+    "talk": article(23, namespace=1),
+    "template page": make_page(24, "Template:Weather", "It rained. [[Category:Weather]]", namespace=10),
+    "script": article(25, model="Scribunto"),
+    "category page": make_page(26, "Category:Sport", "#REDIRECT [[:Category:Sports]]", 14),
+    "category page with a template": make_page(27, "Category:Ball games", "{{category redirect|Sports}}", 14),
+    "category page that leads on": make_page(28, "Category:Football", "{{Category redirect|Sport}}", 14),
+    "category page of a loop": make_page(29, "Category:Loop", "#REDIRECT [[:Category:Loop]]", 14),
+    "category of a loop": article(30, categories="[[Category:Loop]]"),
+}
+KEPT = {
+    **{1: "Weather", 6: "Sports", 7: "Sports", 8: "Sports", 9: "Sports", 10: "Sports", 11: "Sports"},
+    **{12: "Sports", 13: "Sports", 14: "Weather", 16: "Weather", 18: "Weather", 20: "Sports"},
+}
+SKIPPED = {
+    "several_topics": 1,
+    "no_topic": 3,
+    "redirect": 2,
+    "no_sentence": 3,
+    "empty": 1,
+    "other_namespace": 6,
+    "not_wikitext": 1,
+}
+
+
+def test_every_case(tmp_path: Path) -> None:
+    made_set = build(tmp_path, *CASES.values())
+    assert topics_of(made_set) == KEPT
+    sentences = sentences_of(made_set)
+    assert sentences.pop(16) == "Then it snowed."
+    assert set(sentences.values()) == {"It rained."}
+    counts = made_set[1]["en"]
+    assert skipped(counts) == SKIPPED
+    assert counts["pages"] == len(CASES) == counts["sentences"] + sum(counts["skipped"].values())
+    assert counts["classes"] == {"Sports": 9, "Weather": 4}
+    assert (counts["dropped_classes"], counts["faults"]) == ({}, [])
+
+
+def test_a_row_says_where_it_is_from(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, make_page(7, "rain_in Lima", "It rained. [[Category:Weather]]"))
+    assert rows_of(folder) == [
+        {
+            "sentence": "It rained.",
+            "category": "Weather",
+            "page_id": 7,
+            "title": "Rain in Lima",
+            "revision_id": 1007,
+            "dump_date": "20240501",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "category", "expected"),
+    [
+        (
+            "ar",
+            "الثلاثاء 3 مايو 2022\n\n'''فاز''' الفريق. وخسر الآخر.",
+            "[[تصنيف:رياضة]]",
+            ("فاز الفريق.", "Sports"),
+        ),
+        ("ar", "أمطرت في ليما.", "[[Category:طقس]]", ("أمطرت في ليما.", "Weather")),
+        (
+            "tr",
+            "İstanbul'da yağmur yağdı.",
+            "[[kategori:hava_durumu]]",
+            ("İstanbul'da yağmur yağdı.", "Weather"),
+        ),
+        ("de", "Es regnete.", "[[Kategorie:Themenportal Wetter|Regen]]", ("Es regnete.", "Weather")),
+        ("ja", "雨が降った。雪も降った。", "[[カテゴリ:気象]]", ("雨が降った。", "Weather")),
+    ],
+)
+def test_other_languages(
+    tmp_path: Path, language: str, text: str, category: str, expected: tuple[str, str]
+) -> None:
+    folder, _ = build(tmp_path, article(1, text, category), language=language)
+    (row,) = rows_of(folder, language)
+    assert (row["sentence"], row["category"]) == expected
+
+
+def test_aliases_of_the_namespace(tmp_path: Path) -> None:
+    """The dump names one; pages use the others, too."""
+    _, counts = build(
+        tmp_path,
+        article(1, categories="[[カテゴリ:気象]]"),
+        article(2, categories="[[Category:気象]]"),
+        article(3, categories="[[category:気象]]"),
+        language="ja",
+    )
+    assert counts["ja"]["classes"] == {"Weather": 3}
+
+
+def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) -> None:
+    write_news(tmp_path, *(article(number) for number in range(1, 4)), article(9, categories=SPORTS))
+    german = "[[Kategorie:Themenportal Sport]]"
+    write_news(tmp_path, *(article(number, categories=german) for number in range(1, 4)), language="de")
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps_in(tmp_path, "en", "de"), news_options(min_class_size=3), target, WIKINEWS)
+    found = {code: (of["classes"], of["dropped_classes"], skipped(of)) for code, of in counts.items()}
+    assert found == {
+        "en": ({"Weather": 3}, {"Sports": 1}, {"small_class": 1}),
+        "de": ({"Sports": 3}, {}, {}),
+    }
+    assert {row["category"] for row in rows_of(target)} == {"Weather"}
+
+
+def test_a_language_of_which_nothing_is_left_has_no_files(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_news(tmp_path, article(1))
+    write_news(tmp_path, article(1, categories="[[Kategorie:Anderes]]"), language="de")
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps_in(tmp_path, "en", "de"), news_options(), target, WIKINEWS)
+    assert counts["de"]["sentences"] == 0
+    assert "Nothing is left of de: {'no_topic': 1" in caplog.text
+    assert {path.name for path in target.iterdir()} == {
+        *("README.md", "en.parquet", "en_sentences.txt", "en_categories.txt")
+    }
+
+
+def test_the_text_files_go_line_by_line_with_the_table(tmp_path: Path) -> None:
+    pages = [
+        article(1, "It <nowiki>rained\u2028or\n\x85snowed</nowiki>."),
+        article(2, "A &#8232; b.", SPORTS),
+    ]
+    folder, _ = build(tmp_path, *pages)
+    rows = rows_of(folder)
+    for column, name in (("sentence", "en_sentences.txt"), ("category", "en_categories.txt")):
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        assert lines == [row[column] for row in rows]
+    assert [row["sentence"] for row in rows] == ["It rained or snowed.", "A b."]
+
+
+def test_the_evaluation_task_reads_both_forms_alike(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, *CASES.values())
+    table = mewsc16.read_language((folder / "en.parquet",))
+    text = mewsc16.read_language((folder / "en_sentences.txt", folder / "en_categories.txt"))
+    assert list(table.texts) == list(text.texts)
+    assert list(table.labels) == list(text.labels)
+    assert len(table.texts) == len(KEPT)
+
+
+def test_a_truncated_dump_is_told_and_kept_or_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_news(tmp_path, article(1), article(2))
+    whole = find_dumps(path, ["en"], "wikinews")
+    write_news(tmp_path, *(article(number) for number in range(1, 4)), language="de")
+    (german,) = dumps_in(tmp_path, "de")
+    german.path.write_bytes(path.read_bytes()[:-20])  # cut; its categories are English, which all wikis know
+    topics = {"Weather": {"en": "Weather", "de": "Weather"}}
+    made_set = build_mewsc16([*whole, german], news_options(topics=topics), tmp_path / "kept", WIKINEWS)
+    assert made_set["de"]["dumps"][0] == {
+        **{"file": german.path.name, "date": "20240501", "truncated": True, "used": True}
+    }
+    assert "is truncated: it ends before its end; what was read before is kept" in caplog.text
+    options = news_options(topics=topics, truncated="drop")
+    dropped = build_mewsc16([*whole, german], options, tmp_path / "dropped", WIKINEWS)
+    assert (dropped["de"]["pages"], dropped["de"]["sentences"]) == (0, 0)
+    assert not dropped["de"]["dumps"][0]["used"]
+    assert dropped["en"] == made_set["en"]
+
+
+def test_one_bad_page_is_counted_named_and_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broken = article(2).replace("</text>", "</txt>")
+    made_set = build(tmp_path, article(1), broken, article(3))
+    assert list(sentences_of(made_set)) == [1, 3]
+    counts = made_set[1]["en"]
+    assert skipped(counts) == {"malformed": 1}
+    assert "page 'News 2' is skipped" in counts["faults"][0]
+    assert "page 'News 2' is skipped" in caplog.text
+    assert counts["pages"] == counts["sentences"] + sum(counts["skipped"].values())
+
+
+def test_a_page_of_two_files_is_taken_once(tmp_path: Path) -> None:
+    first = write_news(tmp_path, article(5, "It rained first."), article(2))
+    second = first.with_name("enwikinews-20240501-pages-articles-multistream2.xml.bz2")
+    first.rename(first.with_name("enwikinews-20240501-pages-articles-multistream1.xml.bz2"))
+    write_news(tmp_path, article(5, "It rained again."), article(1)).rename(second)
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps_in(tmp_path, "en"), news_options(), target, WIKINEWS)
+    assert [(row["page_id"], row["sentence"]) for row in rows_of(target)] == [
+        *((1, "It rained."), (2, "It rained."), (5, "It rained first."))
+    ]
+    assert skipped(counts["en"]) == {"repeated": 1}
+
+
+def contents(folder: Path) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> None:
+    write_news(tmp_path / "dumps", *CASES.values())
+    german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 30)]
+    write_news(tmp_path / "dumps", *german, language="de")
+    dumps = dumps_in(tmp_path / "dumps", "en", "de")
+    made_with: list[tuple[Mapping[str, bytes], Any]] = []
+    for workers, size in ((1, 1 << 30), (2, 1)):
+        options = news_options(workers=workers, bytes_per_shard=size)
+        counts = build_mewsc16(dumps, options, tmp_path / f"{workers}", WIKINEWS)
+        made_with.append((contents(tmp_path / f"{workers}"), counts))
+    assert made_with[0] == made_with[1]
+
+
+def test_the_engines_agree(tmp_path: Path) -> None:
+    made_by = [build(tmp_path / engine, *CASES.values(), splitter=engine) for engine in ("icu", "polyglot")]
+    assert sentences_of(made_by[0]) == sentences_of(made_by[1])
+
+
+def test_the_card(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, *CASES.values(), min_class_size=6)
+    _, front, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    card = yaml.safe_load(front)
+    assert (card["language"], card["license"]) == (["en"], "cc-by-2.5")
+    for config in card["configs"]:
+        assert pq.read_table(folder / config["data_files"]).num_rows == 9
+    for part in (
+        "fewer than\n6 articles",
+        "| Sports | 9 |",
+        "| sentences | 9 |",
+        "| en | enwikinews-20240501-pages-articles-multistream.xml.bz2 | 20240501 | no |",
+        "https://creativecommons.org/licenses/by/2.5/",
+        "?oldid={revision_id}",
+    ):
+        assert part in text
+
+
+def test_an_older_data_set_stays_where_the_new_one_fails(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, article(1))
+    before = contents(folder)
+    with pytest.raises(
+        EaseError, match="No Wikinews page is left in any language: check `topics`.*lower `min_cl"
+    ):
+        build(tmp_path, article(1, categories="[[Category:News]]"))
+    assert contents(folder) == before
+
+
+def test_faults_of_the_topics(tmp_path: Path) -> None:
+    with pytest.raises(
+        EaseError, match="`topics` names no category in en: add its names, or take it out of `lang"
+    ):
+        build(tmp_path, article(1), topics={"Weather": {"de": "Wetter"}})
+    topics = {"Weather": {"en": "weather"}, "Climate": {"en": "Weather"}}
+    with pytest.raises(
+        EaseError, match="`topics` gives Weather and Climate the same category 'Weather' in en"
+    ):
+        build(tmp_path, article(1), topics=topics)
+
+
+def test_a_broken_dump_is_named(tmp_path: Path) -> None:
+    path = write_news(tmp_path, article(1))
+    dumps = dumps_in(tmp_path, "en")
+    path.write_bytes(path.read_bytes() + b"garbage")
+    with pytest.raises(EaseError, match=f"{path.name} has other data after its last bz2 stream"):
+        build_mewsc16(dumps, news_options(), tmp_path / "made", WIKINEWS)
+    assert not (tmp_path / "made").exists()
+
+
+def test_dumps_of_wikinews_and_wikipedia_are_told_apart(tmp_path: Path) -> None:
+    news = write_news(tmp_path, article(1))
+    wiki = made(tmp_path, article(1), name="20240501")
+    (tmp_path / "a-pages-articles.xml").write_text(
+        wiki.path.read_text().replace("<dbname>enwiki<", "<dbname>dewikinews<")
+    )
+    assert [dump.path for dump in dumps_in(tmp_path, "en")] == [news]
+    assert [dump.path for dump in find_dumps(tmp_path, ["en"])] == [wiki.path]
+    assert [dump.language for dump in dumps_in(tmp_path, "de")] == ["de"]
+
+
+def test_a_language_without_a_dump_is_named(tmp_path: Path) -> None:
+    write_news(tmp_path, article(1))
+    with pytest.raises(
+        EaseError, match="has no dump of de, ja; it has en of Wikinews. Add the dumps, or take"
+    ):
+        dumps_in(tmp_path, "en", "de", "ja")
+    made(tmp_path / "other", article(1))
+    with pytest.raises(EaseError, match="has no dump of en; it has none of Wikinews"):
+        dumps_in(tmp_path / "other", "en")
