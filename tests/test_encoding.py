@@ -34,9 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Counted(SentenceTransformer):
     """Notes the sentences that it is given."""
 
-    def encode(self, sentences: Any, **options: Any) -> Any:
-        self.seen = [*getattr(self, "seen", []), *sentences]
-        return super().encode(sentences, **options)
+    def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
+        self.seen = [*getattr(self, "seen", []), *inputs]
+        return super().encode(inputs, *arguments, **options)
 
 
 def counted(folder: Path) -> Any:
@@ -80,7 +80,7 @@ def test_another_model_has_another_cache(folder: Path, tmp_path: Path) -> None:
 
 def test_a_fingerprint_knows_weights_pooling_tokenizer_and_length(folder: Path) -> None:
     def changed(change: str) -> str:
-        model = SentenceTransformer(str(folder), device="cpu")
+        model: Any = SentenceTransformer(str(folder), device="cpu")
         if change == "length":
             model.max_seq_length = 7
         elif change == "pooling":
