@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.methods import Entities, TrainingMethod, get_method, method_options
+from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder
+from ease.methods import Entities, Inputs, TrainingMethod, get_method, method_options
 
 ENTITIES = Entities(torch.tensor([2, 0, 2, 4]), torch.tensor([1, -1, 3, 2]))
 """Two pairs of one entity, one pair without a hard negative, one whose hard negative is the others' entity."""
@@ -21,10 +24,23 @@ def floats(seed: int, *shape: int) -> Tensor:
     return torch.tensor(np.random.default_rng(seed).normal(size=shape), dtype=torch.float32)
 
 
+@cache
+def encoder() -> SentenceTransformer:
+    """A BERT of 6 dimensions."""
+    sizes = {"layers": 1, "hidden_size": 6, "heads": 2, "intermediate_size": 8, "vocabulary_size": 300}
+    return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), ["a b c d e"] * 3)
+
+
 def build(name: str, **values: Any) -> TrainingMethod:
     """A method for sentences of 6 numbers and 5 entities of 3."""
     torch.manual_seed(0)
-    return get_method(name).build(method_options(name, values), 6, floats(0, 5, 3))
+    return get_method(name).build(method_options(name, values), encoder(), floats(0, 5, 3))
+
+
+def inputs(sentences: Tensor, entities: Entities | None = None, present: Tensor | None = None) -> Inputs:
+    """What a method is given of these views, all of them there unless said."""
+    there = torch.ones(sentences.shape[:2], dtype=torch.bool)
+    return Inputs(sentences, there if present is None else present, entities)
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ease.methods import TOTAL, Entities, TrainingMethod
-from tests.methods.made import ENTITIES, build, cosine, floats, mean_loss, self_loss
+from tests.methods.made import ENTITIES, build, cosine, floats, inputs, mean_loss, self_loss
 
 
 def entity_loss(
@@ -52,7 +52,7 @@ def entity_loss(
 def test_the_total_is_the_weighted_sum_of_equation_4(projection: str) -> None:
     method = build("ease", entity_weight=0.25, temperature=0.5, self_temperature=0.2, projection=projection)
     sentences = floats(1, 2, 4, 6)
-    terms = method(sentences, ENTITIES)
+    terms = method(inputs(sentences, ENTITIES))
     entity, own = entity_loss(method, sentences[0], ENTITIES, 0.5), self_loss(sentences, 0.2)
     assert terms["entity_loss"].item() == pytest.approx(entity, rel=1e-5)
     assert terms["self_loss"].item() == pytest.approx(own, rel=1e-5)
@@ -62,7 +62,7 @@ def test_the_total_is_the_weighted_sum_of_equation_4(projection: str) -> None:
 def test_the_default_temperatures_are_a_twentieth() -> None:
     sentences, method = floats(1, 2, 4, 6), build("ease")
     entity, own = entity_loss(method, sentences[0], ENTITIES, 0.05), self_loss(sentences, 0.05)
-    assert method(sentences, ENTITIES)[TOTAL].item() == pytest.approx(entity + own, rel=1e-5)
+    assert method(inputs(sentences, ENTITIES))[TOTAL].item() == pytest.approx(entity + own, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_default_temperatures_are_a_twentieth() -> None:
 def test_options_change_the_denominators(option: dict[str, Any], by_hand: dict[str, Any]) -> None:
     sentences = floats(1, 2, 4, 6)
     method = build("ease", temperature=0.5, **option)
-    found = method(sentences, ENTITIES)["entity_loss"].item()
+    found = method(inputs(sentences, ENTITIES))["entity_loss"].item()
     assert found == pytest.approx(entity_loss(method, sentences[0], ENTITIES, 0.5, **by_hand), rel=1e-5)
     assert found != pytest.approx(entity_loss(method, sentences[0], ENTITIES, 0.5), rel=1e-3)
 
@@ -89,14 +89,14 @@ def test_pairs_that_all_lack_a_hard_negative_have_equation_1() -> None:
     sentences, method = floats(1, 2, 4, 6), build("ease", temperature=0.5)
     lacking = Entities(ENTITIES.positives, torch.full((4,), -1))
     expected = entity_loss(method, sentences[0], lacking, 0.5, hard_negatives=False)
-    assert method(sentences, lacking)["entity_loss"].item() == pytest.approx(expected, rel=1e-5)
+    assert method(inputs(sentences, lacking))["entity_loss"].item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_one_view_is_enough_without_the_self_supervised_term() -> None:
     method = build("ease", self_supervised=False, entity_weight=0.5, temperature=0.5)
-    assert method.views == 1
+    assert method.views == ("sentence",)
     sentences = floats(1, 1, 4, 6)
-    terms = method(sentences, ENTITIES)
+    terms = method(inputs(sentences, ENTITIES))
     assert set(terms) == {TOTAL, "entity_loss"}
     expected = 0.5 * entity_loss(method, sentences[0], ENTITIES, 0.5)
     assert terms[TOTAL].item() == pytest.approx(expected, rel=1e-5)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 import ease.methods
 from ease.errors import EaseError
 from ease.methods import TOTAL, get_method, method_names, method_options
-from tests.methods.made import ENTITIES, build, floats
+from tests.methods.made import ENTITIES, build, encoder, floats, inputs
 
 
 def test_methods_are_the_files_of_the_package() -> None:
@@ -23,8 +23,8 @@ def test_methods_are_the_files_of_the_package() -> None:
 @pytest.mark.parametrize("name", method_names())
 def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: str) -> None:
     method = build(name)
-    sentences = floats(1, method.views, 4, 6).requires_grad_()
-    total = method(sentences, ENTITIES)[TOTAL]
+    sentences = floats(1, len(method.views), 4, 6).requires_grad_()
+    total = method(inputs(sentences, ENTITIES))[TOTAL]
     assert total.shape == ()
     (gradient,) = torch.autograd.grad(total, sentences)
     assert torch.isfinite(gradient).all()
@@ -47,4 +47,4 @@ def test_faulty_options_are_named() -> None:
     with pytest.raises(ValidationError, match="linear"):
         get_method("ease").Options.model_validate({"projection": "quadratic"})
     with pytest.raises(EaseError, match="entity table to start from"):
-        get_method("ease").build(method_options("ease", {}), 6, None)
+        get_method("ease").build(method_options("ease", {}), encoder(), None)

@@ -17,15 +17,17 @@ from torch import nn
 from ease.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
-from ease.training.batches import make_batch, open_pairs, pair_indices, prepare_pairs
+from ease.training.batches import Layout, make_batch, open_pairs, pair_indices, prepare_pairs
 from ease.training.model import TrainingModel
 from ease.training.tables import read_vocabulary
+
+LAYOUT = Layout(max_tokens=12)
 
 
 def prepare(files: Path, pairs: Path, target: Path, vocabulary: bool = True) -> np.ndarray:
     encoder = load_encoder(str(files / "encoder"))
-    prepare_pairs(pairs, files / "vocabulary.parquet" if vocabulary else None, encoder, 12, target)
-    return open_pairs(target, 12)
+    prepare_pairs(pairs, files / "vocabulary.parquet" if vocabulary else None, encoder, LAYOUT, target)
+    return open_pairs(target, LAYOUT)
 
 
 def write(folder: Path, **changes: Any) -> Path:
@@ -48,9 +50,11 @@ def test_pairs_are_tokens_and_table_rows_in_the_order_of_their_ids(files: Path, 
     assert stored["hard_negative"].tolist() == [1, 0, -1]
     tokenizer = load_encoder(str(files / "encoder")).tokenizer
     expected = tokenizer(["Oslo", "Roma"])["input_ids"]
-    assert [row["tokens"][: row["length"]].tolist() for row in stored[:2]] == expected
-    assert stored["length"][2] == 12
-    assert stored["tokens"][2][-1] == tokenizer.sep_token_id
+    texts = stored["sentence"]
+    assert [row["tokens"][: row["length"]].tolist() for row in texts[:2]] == expected
+    assert texts["length"][2] == 12
+    assert texts["tokens"][2][-1] == tokenizer.sep_token_id
+    assert texts["present"].all()
 
 
 def test_a_folder_of_parts_equals_one_file(files: Path, tmp_path: Path) -> None:
@@ -126,7 +130,7 @@ def test_chunks_by_length_give_the_loss_of_one_padded_batch(files: Path, tmp_pat
     rows = prepare(files, files / "pairs.parquet", tmp_path / "pairs.bin")[:16]
     encoder = load_encoder(str(files / "encoder_without_dropout"))
     table = torch.randn(10, 24, generator=torch.Generator().manual_seed(0))
-    method = get_method("ease").build(method_options("ease", {}), 32, table)
+    method = get_method("ease").build(method_options("ease", {}), encoder, table)
     model = TrainingModel(encoder, nn.Identity(), method).train()
     gradients = []
     for parts in (1, chunks):
@@ -137,7 +141,10 @@ def test_chunks_by_length_give_the_loss_of_one_padded_batch(files: Path, tmp_pat
         transformer: Any = encoder[0]
         gradients.append((loss, transformer.model.embeddings.word_embeddings.weight.grad.clone()))
     padded, chunked = (
-        sum(tokens.numel() for tokens, _ in make_batch(rows, 0, parts, with_entities=True).chunks)
+        sum(
+            tokens.numel()
+            for tokens, _ in make_batch(rows, 0, parts, with_entities=True).columns["sentence"].chunks
+        )
         for parts in (1, chunks)
     )
     assert chunked < padded

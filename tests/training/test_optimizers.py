@@ -26,8 +26,9 @@ USED = [2, 5, 7]
 @pytest.fixture
 def model(files: Path) -> TrainingModel:
     torch.manual_seed(0)
-    method = get_method("ease").build(method_options("ease", {"projection": "tanh"}), 32, torch.randn(10, 24))
-    return TrainingModel(load_encoder(str(files / "encoder")), nn.Identity(), method)
+    encoder, options = load_encoder(str(files / "encoder")), method_options("ease", {"projection": "tanh"})
+    method = get_method("ease").build(options, encoder, torch.randn(10, 24))
+    return TrainingModel(encoder, nn.Identity(), method)
 
 
 def weights(model: TrainingModel) -> dict[str, Tensor]:

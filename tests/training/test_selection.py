@@ -15,8 +15,9 @@ from ease.training.selection import BestModel
 
 @pytest.fixture(scope="module")
 def model(files: Path) -> TrainingModel:
-    method = get_method("simcse").build(method_options("simcse", {}), 32, None)
-    return TrainingModel(load_encoder(str(files / "encoder")), nn.Identity(), method)
+    encoder = load_encoder(str(files / "encoder"))
+    method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
+    return TrainingModel(encoder, nn.Identity(), method)
 
 
 def folders(path: Path) -> list[str]:

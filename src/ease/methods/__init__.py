@@ -11,9 +11,20 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
-from ease.methods.base import TOTAL, Entities, TrainingMethod
+from ease.methods.base import SENTENCE, TOTAL, Derive, Entities, Inputs, Texts, TrainingMethod
 
-__all__ = ["TOTAL", "Entities", "TrainingMethod", "get_method", "method_names", "method_options"]
+__all__ = [
+    "SENTENCE",
+    "TOTAL",
+    "Derive",
+    "Entities",
+    "Inputs",
+    "Texts",
+    "TrainingMethod",
+    "get_method",
+    "method_names",
+    "method_options",
+]
 
 
 def method_names() -> list[str]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel
+from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.distributed import gather_with_gradient, process_rank
@@ -16,6 +20,9 @@ from ease.losses import self_supervised_loss
 TOTAL = "loss"
 """The key of the term that is minimised."""
 
+SENTENCE = "sentence"
+"""The column of texts that every table of training texts has."""
+
 
 class Entities(NamedTuple):
     """The entities of a batch of n pairs, as rows of the entity table."""
@@ -24,6 +31,32 @@ class Entities(NamedTuple):
     """(n,)"""
     hard_negatives: Tensor
     """(n,), -1 where a pair has none"""
+
+
+class Texts(NamedTuple):
+    """One column of texts of a batch, as tokens padded to the longest."""
+
+    tokens: Tensor
+    """(n, width)"""
+    mask: Tensor
+    """(n, width), 1 for tokens and 0 for padding"""
+
+
+class Inputs(NamedTuple):
+    """What a method is given of a batch of n rows."""
+
+    sentences: Tensor
+    """(views, n, dimension), the embeddings of each view"""
+    present: Tensor
+    """(views, n), false where a row lacks the text of a view; its embedding then means nothing"""
+    entities: Entities | None = None
+    """Given if the method needs entities"""
+    texts: Mapping[str, Texts] = {}
+    """The columns that the method reads token by token"""
+
+
+Derive = Callable[[Sequence[str], NDArray[np.int64]], list[str]]
+"""Makes a column of texts from the sentences and the numbers of their rows."""
 
 
 class TrainingMethod(nn.Module, ABC):
@@ -38,8 +71,11 @@ class TrainingMethod(nn.Module, ABC):
     summary: ClassVar[str]
     """What the method does, in a sentence for model cards."""
 
-    views: int
-    """How often a sentence is encoded, each time with its own dropout."""
+    views: tuple[str, ...]
+    """The column of texts that each view encodes; a column named twice is encoded twice, with other dropout masks."""
+
+    token_columns: tuple[str, ...] = ()
+    """Columns of which the method is also given the tokens."""
 
     def __init__(self) -> None:
         """Start without an entity table."""
@@ -53,22 +89,27 @@ class TrainingMethod(nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def build(cls, options: BaseModel, dimension: int, embeddings: Tensor | None) -> TrainingMethod:
-        """Make the module for sentence embeddings of a dimension.
+    def build(
+        cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None
+    ) -> TrainingMethod:
+        """Make the module for an encoder.
 
         Args:
             options: An instance of `Options`.
-            dimension: Of the sentence embeddings.
+            encoder: The one that is trained; a method may change how it drops out.
             embeddings: (entities, entity dimension), where the table starts; given if `needs_entities`.
+
+        Raises:
+            EaseError: If the encoder lacks what the method needs.
         """
 
-    @abstractmethod
-    def forward(self, sentences: Tensor, entities: Entities | None) -> dict[str, Tensor]:
-        """Compute the loss terms of a batch.
+    def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
+        """Return how columns that the data lack are made from the sentences; none by default."""
+        return {}
 
-        Args:
-            sentences: (views, n, dimension).
-            entities: Of the batch; given if `needs_entities`.
+    @abstractmethod
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Compute the loss terms of a batch.
 
         Returns:
             Scalars by name, the minimised one as `TOTAL`.

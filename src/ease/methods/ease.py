@@ -6,13 +6,23 @@ from typing import Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.distributed import gather
+from ease.encoder import embedding_dimension
 from ease.entity_table import EntityTable
 from ease.errors import EaseError
 from ease.losses import entity_loss, excluded_candidates
-from ease.methods.base import TOTAL, Entities, TrainingMethod, own_rows, self_supervised_term
+from ease.methods.base import (
+    SENTENCE,
+    TOTAL,
+    Entities,
+    Inputs,
+    TrainingMethod,
+    own_rows,
+    self_supervised_term,
+)
 
 
 class EaseOptions(BaseModel):
@@ -62,7 +72,7 @@ class Ease(TrainingMethod):
         """Start the table from the embeddings and the projection at random."""
         super().__init__()
         self.options = options
-        self.views = 2 if options.self_supervised else 1
+        self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
         if options.entity_weight:
             if embeddings is None:
                 raise EaseError(
@@ -77,12 +87,13 @@ class Ease(TrainingMethod):
         return bool(_checked(options).entity_weight)
 
     @classmethod
-    def build(cls, options: BaseModel, dimension: int, embeddings: Tensor | None) -> Ease:
-        """Make EASE for sentence embeddings of a dimension."""
-        return cls(_checked(options), dimension, embeddings)
+    def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Ease:
+        """Make EASE for the dimension of an encoder."""
+        return cls(_checked(options), embedding_dimension(encoder), embeddings)
 
-    def forward(self, sentences: Tensor, entities: Entities | None) -> dict[str, Tensor]:
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 4 and its terms."""
+        sentences, entities = inputs.sentences, inputs.entities
         terms: dict[str, Tensor] = {}
         if self.options.self_supervised:
             terms["self_loss"] = self_supervised_term(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.methods.base import TOTAL, Entities, TrainingMethod, self_supervised_term
+from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
 
 
 class SimcseOptions(BaseModel):
@@ -25,7 +26,7 @@ class Simcse(TrainingMethod):
 
     Options = SimcseOptions
     summary = "SimCSE brings a sentence close to its own encoding under another dropout mask."
-    views = 2
+    views = (SENTENCE, SENTENCE)
 
     def __init__(self, options: SimcseOptions) -> None:
         """Keep the options."""
@@ -38,13 +39,15 @@ class Simcse(TrainingMethod):
         return False
 
     @classmethod
-    def build(cls, options: BaseModel, dimension: int, embeddings: Tensor | None) -> Simcse:
-        """Make SimCSE, for any dimension."""
+    def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Simcse:
+        """Make SimCSE, for any encoder."""
         if not isinstance(options, SimcseOptions):
             raise EaseError(f"SimCSE takes SimcseOptions, not {type(options).__name__}.")
         return cls(options)
 
-    def forward(self, sentences: Tensor, entities: Entities | None) -> dict[str, Tensor]:
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 3."""
-        loss = self_supervised_term(sentences, self.options.self_temperature, self.options.gather_negatives)
+        loss = self_supervised_term(
+            inputs.sentences, self.options.self_temperature, self.options.gather_negatives
+        )
         return {TOTAL: loss, "self_loss": loss}

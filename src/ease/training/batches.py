@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,65 +18,96 @@ from torch import Tensor
 from ease.disk import write_faults_named
 from ease.errors import EaseError
 from ease.losses import NO_ENTITY
-from ease.methods import Entities
+from ease.methods import SENTENCE, Derive, Entities, Texts
 from ease.training.entities import UsedEntities, used_entities
-from ease.training.tables import open_pair_table
+from ease.training.tables import ENTITY_COLUMNS, open_pair_table
 
 READ_ROWS = 8192
 """Pairs tokenised at a time."""
 
 
-class Batch(NamedTuple):
-    """Pairs that one process trains on in one step, on its device."""
+class Column(NamedTuple):
+    """One column of texts of a batch, cut into chunks of similar length."""
 
     chunks: list[tuple[Tensor, Tensor | None]]
     """Token ids (rows, width) and their mask, null where nothing is padded; sorted by length"""
     places: Tensor
-    """(n,), the row of each pair among the rows of all chunks"""
+    """(n,), the row of each text among the rows of all chunks"""
+    present: Tensor
+    """(n,), false where the row has no such text: what is encoded in its place means nothing"""
+
+
+class Batch(NamedTuple):
+    """Rows that one process trains on in one step, on its device."""
+
+    columns: Mapping[str, Column]
+    """By the names of the columns of texts"""
     entities: Entities | None
+    texts: Mapping[str, Texts]
+    """Whole columns, for methods that read tokens"""
 
 
-def pair_type(max_tokens: int) -> np.dtype[np.void]:
-    """Layout of a prepared pair: tokens up to its length, then zeros; rows of the training's entity table."""
-    fields = [
-        ("tokens", "<i4", (max_tokens,)),
-        ("length", "<i4"),
-        ("entity", "<i8"),
-        ("hard_negative", "<i8"),
-    ]
-    return np.dtype(fields)
+class Layout(NamedTuple):
+    """What is prepared of each row."""
+
+    max_tokens: int
+    columns: tuple[str, ...] = (SENTENCE,)
+    """Of texts"""
+
+    @property
+    def type(self) -> np.dtype[np.void]:
+        """A row: of each text its tokens up to its length, then zeros; rows of the training's entity table."""
+        fields: list[Any] = [("entity", "<i8"), ("hard_negative", "<i8")]
+        for name in self.columns:
+            text = [("tokens", "<i4", (self.max_tokens,)), ("length", "<i4"), ("present", "?")]
+            fields.append((name, text))
+        return np.dtype(fields)
 
 
 def prepare_pairs(
-    pairs: Path, vocabulary: Path | None, encoder: SentenceTransformer, max_tokens: int, target: Path
+    pairs: Path,
+    vocabulary: Path | None,
+    encoder: SentenceTransformer,
+    layout: Layout,
+    target: Path,
+    derived: Mapping[str, Derive] | None = None,
 ) -> None:
     """Tokenise the pairs once, into a file of fixed-width rows that processes map instead of read.
 
     The rows are in the order of `pair_id`, whatever engine wrote the table.
 
     Args:
-        pairs: Parquet with sentence and, with a vocabulary, entity and hard_negative; pair_id if it has one.
+        pairs: Parquet with the layout's columns, of whose texts all but the sentence may be missing; with a vocabulary,
+            entity and hard_negative; pair_id if it has one.
         vocabulary: Parquet with row and entity; without one, entities are left out.
         encoder: Whose tokenizer to use.
-        max_tokens: Longer sentences are cut.
+        layout: Columns of texts, and the number of tokens at which a text is cut.
         target: Written aside and renamed.
+        derived: How columns that the table lacks are made from its sentences.
 
     Raises:
         EaseError: If a column, a sentence or an entity is missing, or there are no pairs.
     """
-    source = open_pair_table(pairs, with_entities=vocabulary is not None)
+    derived = derived or {}
+    stored_columns = [name for name in layout.columns if name not in derived]
+    source = open_pair_table(pairs, vocabulary is not None, stored_columns)
     places = _places(source)
     entities = None if vocabulary is None else used_entities(pairs, vocabulary)
     aside = target.with_name(f".{target.name}.part")
-    layout = pair_type(max_tokens)
     with write_faults_named(target), aside.open("wb") as empty:
-        _reserve(empty.fileno(), len(places) * layout.itemsize)
-    stored = np.memmap(aside, layout, mode="r+")
+        _reserve(empty.fileno(), len(places) * layout.type.itemsize)
+    stored = np.memmap(aside, layout.type, mode="r+")
     start = 0
-    columns = ["sentence"] + ([] if entities is None else ["entity", "hard_negative"])
-    for batch in source.to_batches(columns=columns, batch_size=READ_ROWS):
+    columns = dict.fromkeys([SENTENCE, *stored_columns, *([] if entities is None else ENTITY_COLUMNS)])
+    for batch in source.to_batches(columns=list(columns), batch_size=READ_ROWS):
         rows = places[start : start + batch.num_rows]
-        stored[rows] = _prepare(batch, entities, encoder, max_tokens, pairs)
+        prepared = np.zeros(batch.num_rows, dtype=layout.type)
+        _prepare_entities(prepared, batch, entities)
+        for name in layout.columns:
+            texts = derived[name](batch[SENTENCE].to_pylist(), rows) if name in derived else None
+            texts = batch[name].to_pylist() if texts is None else texts
+            _prepare_texts(prepared[name], texts, encoder, pairs, required=name == SENTENCE)
+        stored[rows] = prepared
         start += batch.num_rows
     stored.flush()
     os.replace(aside, target)
@@ -90,9 +121,9 @@ def _reserve(file: int, size: int) -> None:
         os.truncate(file, size)
 
 
-def open_pairs(prepared: Path, max_tokens: int) -> NDArray[np.void]:
+def open_pairs(prepared: Path, layout: Layout) -> NDArray[np.void]:
     """Map a file that `prepare_pairs` wrote."""
-    return np.memmap(prepared, pair_type(max_tokens), mode="r")
+    return np.memmap(prepared, layout.type, mode="r")
 
 
 def pair_indices(count: int, batch_size: int, seed: int, start: int = 0) -> Iterator[NDArray[np.int64]]:
@@ -116,31 +147,53 @@ def pair_indices(count: int, batch_size: int, seed: int, start: int = 0) -> Iter
         epoch, position = epoch + 1, 0
 
 
-def make_batch(rows: NDArray[np.void], padding: int, chunks: int, with_entities: bool) -> Batch:
-    """Cut pairs into chunks of similar length, each padded to its longest.
+def make_batch(
+    rows: NDArray[np.void],
+    padding: int,
+    chunks: int,
+    columns: Sequence[str] = (SENTENCE,),
+    token_columns: Sequence[str] = (),
+    *,
+    with_entities: bool,
+) -> Batch:
+    """Cut each column of texts into chunks of similar length, each padded to its longest.
 
     Args:
         rows: Prepared pairs, (n,).
         padding: Token id of padding.
         chunks: Number of parts.
+        columns: Of texts to encode.
+        token_columns: Of texts to hand on whole.
         with_entities: Whether the method reads entities.
     """
-    order = np.argsort(rows["length"], kind="stable")
-    parts = []
-    for part in np.array_split(order, min(chunks, len(order))):
-        lengths = rows["length"][part]
-        mask = np.arange(lengths[-1]) < lengths[:, None]  # (rows, width)
-        tokens = np.where(mask, rows["tokens"][part, : lengths[-1]], padding)
-        whole = bool(mask.all())
-        parts.append((torch.from_numpy(tokens).long(), None if whole else torch.from_numpy(mask).long()))
-    places = torch.empty(len(order), dtype=torch.long)
-    places[torch.from_numpy(order)] = torch.arange(len(order))
+    cut = {name: _cut(rows[name], padding, chunks) for name in dict.fromkeys(columns)}
+    whole = {name: _pad(rows[name], padding) for name in token_columns}
     entities = None
     if with_entities:
         entities = Entities(
             torch.from_numpy(rows["entity"].copy()), torch.from_numpy(rows["hard_negative"].copy())
         )
-    return Batch(parts, places, entities)
+    return Batch(cut, entities, whole)
+
+
+def _cut(texts: NDArray[np.void], padding: int, chunks: int) -> Column:
+    """Sort a column by length and cut it."""
+    order = np.argsort(texts["length"], kind="stable")
+    parts: list[tuple[Tensor, Tensor | None]] = []
+    for part in np.array_split(order, min(chunks, len(order))):
+        tokens, mask = _pad(texts[part], padding)
+        parts.append((tokens, None if bool(mask.all()) else mask))
+    places = torch.empty(len(order), dtype=torch.long)
+    places[torch.from_numpy(order)] = torch.arange(len(order))
+    return Column(parts, places, torch.from_numpy(texts["present"].copy()))
+
+
+def _pad(texts: NDArray[np.void], padding: int) -> Texts:
+    """Cut the tokens behind the longest text, and mask those behind each."""
+    lengths = texts["length"]
+    mask = np.arange(lengths.max()) < lengths[:, None]  # (n, width)
+    tokens = np.where(mask, texts["tokens"][:, : mask.shape[1]], padding)
+    return Texts(torch.from_numpy(tokens).long(), torch.from_numpy(mask).long())
 
 
 def move_batch(batch: Batch, device: torch.device) -> Batch:
@@ -149,9 +202,17 @@ def move_batch(batch: Batch, device: torch.device) -> Batch:
     def move(values: Tensor) -> Tensor:
         return values.to(device, non_blocking=True)
 
-    chunks = [(move(tokens), None if mask is None else move(mask)) for tokens, mask in batch.chunks]
+    columns = {
+        name: Column(
+            [(move(tokens), None if mask is None else move(mask)) for tokens, mask in column.chunks],
+            move(column.places),
+            move(column.present),
+        )
+        for name, column in batch.columns.items()
+    }
     entities = None if batch.entities is None else Entities(*(move(ids) for ids in batch.entities))
-    return Batch(chunks, move(batch.places), entities)
+    texts = {name: Texts(*(move(part) for part in whole)) for name, whole in batch.texts.items()}
+    return Batch(columns, entities, texts)
 
 
 def _places(source: pads.Dataset) -> NDArray[np.int64]:
@@ -164,33 +225,42 @@ def _places(source: pads.Dataset) -> NDArray[np.int64]:
     return places
 
 
-def _prepare(
-    batch: pa.RecordBatch,
-    entities: UsedEntities | None,
+def _prepare_texts(
+    rows: NDArray[np.void],
+    texts: Sequence[str | None],
     encoder: SentenceTransformer,
-    max_tokens: int,
     pairs: Path,
-) -> NDArray[np.void]:
-    """Tokenise a batch of pairs and look up its entities."""
-    if batch.column("sentence").null_count:
-        raise EaseError(
-            f"Training pairs {pairs}: {batch.column('sentence').null_count} sentences are missing."
-        )
-    rows = np.zeros(batch.num_rows, dtype=pair_type(max_tokens))
+    *,
+    required: bool,
+) -> None:
+    """Tokenise a column of a batch; for a text that is missing, the empty one is encoded and not present."""
+    missing = sum(text is None for text in texts)
+    if missing and required:
+        raise EaseError(f"Training pairs {pairs}: {missing} sentences are missing.")
+    longest = rows["tokens"].shape[1]
     tokens = encoder.tokenizer(
-        batch.column("sentence").to_pylist(),
+        [text or "" for text in texts],
         truncation=True,
-        max_length=max_tokens,
+        max_length=longest,
         return_attention_mask=False,
         return_token_type_ids=False,
     )["input_ids"]
     rows["length"] = [len(ids) for ids in tokens]
-    used = np.arange(max_tokens) < rows["length"][:, None]
-    rows["tokens"][used] = np.concatenate(tokens)
+    rows["present"] = [text is not None for text in texts]
+    used = np.arange(longest) < rows["length"][:, None]
+    stored = np.zeros(used.shape, dtype=np.int32)
+    stored[used] = np.concatenate(tokens)
+    rows["tokens"] = stored
+
+
+def _prepare_entities(rows: NDArray[np.void], batch: pa.RecordBatch, entities: UsedEntities | None) -> None:
+    """Look up the entities of a batch."""
     rows["entity"] = rows["hard_negative"] = NO_ENTITY
-    if entities is not None:
-        rows["entity"] = entities.find(batch.column("entity").to_numpy())
-        negatives = batch.column("hard_negative")
-        present = negatives.is_valid().to_numpy(zero_copy_only=False)
-        rows["hard_negative"][present] = entities.find(negatives.drop_null().to_numpy())
-    return rows
+    if entities is None:
+        return
+    rows["entity"] = entities.find(batch.column("entity").to_numpy())
+    negatives = batch.column("hard_negative")
+    present = negatives.is_valid().to_numpy(zero_copy_only=False)
+    found = np.full(len(rows), NO_ENTITY)
+    found[present] = entities.find(negatives.drop_null().to_numpy())
+    rows["hard_negative"] = found

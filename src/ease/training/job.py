@@ -90,12 +90,14 @@ def _run(
         model = _build_model(job, options)
     prepared = job.folder / PREPARED.format(fingerprint[:16])
     vocabulary = job.vocabulary if model.method.table is not None else None
+    layout = model.layout(job.training.max_tokens)
     if not process_rank() and not prepared.exists():
-        prepare_pairs(job.pairs, vocabulary, model.encoder, job.training.max_tokens, prepared)
+        derived = model.method.derived_columns(model.encoder, job.training.seed)
+        prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
     accelerator.wait_for_everyone()
     best, progress = train(
         model,
-        open_pairs(prepared, job.training.max_tokens),
+        open_pairs(prepared, layout),
         job.training,
         accelerator,
         job.folder,
@@ -152,7 +154,7 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
     return TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
-        method.build(options, embedding_dimension(encoder), table),
+        method.build(options, encoder, table),
         None if used is None else torch.from_numpy(used.vocabulary_rows),
     )
 

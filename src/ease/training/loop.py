@@ -125,7 +125,14 @@ def _batches(
     # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
     chunks = options.length_chunks or (4 if device.type == "cpu" else 1)
     for indices in pair_indices(len(pairs), options.batch_size, options.seed, start):
-        batch = make_batch(pairs[indices[share]], padding, chunks, model.method.table is not None)
+        batch = make_batch(
+            pairs[indices[share]],
+            padding,
+            chunks,
+            model.method.views,
+            model.method.token_columns,
+            with_entities=model.method.table is not None,
+        )
         yield move_batch(batch, device)
 
 

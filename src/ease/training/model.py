@@ -6,8 +6,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from ease.methods import TrainingMethod
-from ease.training.batches import Batch
+from ease.methods import Inputs, TrainingMethod
+from ease.training.batches import Batch, Column, Layout
 
 
 class TrainingModel(nn.Module):
@@ -34,22 +34,42 @@ class TrainingModel(nn.Module):
         self.method = method
         self.vocabulary_rows = vocabulary_rows
 
+    def layout(self, max_tokens: int) -> Layout:
+        """What is to be prepared of each row for the method."""
+        return Layout(max_tokens, tuple(dict.fromkeys([*self.method.views, *self.method.token_columns])))
+
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Encode every view of the batch and compute its loss terms."""
-        sentences = self.encode(batch)
+        inputs = self.encode(batch)
         # Cosines over a small temperature lose too much in half precision.
-        with torch.autocast(sentences.device.type, enabled=False):
-            terms: dict[str, Tensor] = self.method(sentences.float(), batch.entities)
+        with torch.autocast(inputs.sentences.device.type, enabled=False):
+            terms: dict[str, Tensor] = self.method(inputs)
         return terms
 
-    def encode(self, batch: Batch) -> Tensor:
-        """Encode all views of a chunk in one pass, each with its own dropout: -> (views, n, dimension)."""
+    def encode(self, batch: Batch) -> Inputs:
+        """Encode every view of a batch; the views of one column in one pass, each with its own dropout."""
         views = self.method.views
+        columns = dict.fromkeys(views)
+        encoded = {
+            name: iter(self._encode_column(batch.columns[name], views.count(name))) for name in columns
+        }
+        device = next(self.parameters()).device
+        sentences = [next(encoded[name]) for name in views]
+        present = [batch.columns[name].present for name in views]
+        return Inputs(
+            torch.stack(sentences).float() if views else torch.empty(0, device=device),
+            torch.stack(present) if views else torch.empty(0, device=device),
+            batch.entities,
+            batch.texts,
+        )
+
+    def _encode_column(self, column: Column, views: int) -> Tensor:
+        """Encode a column's texts several times: -> (views, n, dimension)."""
         parts = []
-        for tokens, mask in batch.chunks:
+        for tokens, mask in column.chunks:
             features = {"input_ids": tokens.repeat(views, 1)}  # (views * rows, width)
             if mask is not None:
                 features["attention_mask"] = mask.repeat(views, 1)
             embeddings = self.head(self.encoder(features)["sentence_embedding"])  # (views * rows, dimension)
             parts.append(embeddings.unflatten(0, (views, len(tokens))))
-        return torch.cat(parts, dim=1)[:, batch.places]
+        return torch.cat(parts, dim=1)[:, column.places]

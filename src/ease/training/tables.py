@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,18 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ease.errors import EaseError
+from ease.methods import SENTENCE
+
+ENTITY_COLUMNS = ("entity", "hard_negative")
 
 
-def open_pair_table(pairs: Path, with_entities: bool) -> pads.Dataset:
+def open_pair_table(pairs: Path, with_entities: bool, texts: Sequence[str] = (SENTENCE,)) -> pads.Dataset:
     """Open training pairs, a Parquet file or a folder of them, to read in parts.
+
+    Args:
+        pairs: Their place.
+        with_entities: Whether the columns of entities are wanted.
+        texts: The columns of texts that are wanted.
 
     Raises:
         EaseError: If there are none, a column is missing or the file is no Parquet.
@@ -25,7 +34,7 @@ def open_pair_table(pairs: Path, with_entities: bool) -> pads.Dataset:
         source = pads.dataset(pairs, format="parquet")
     except (pa.ArrowInvalid, OSError) as error:
         raise EaseError(f"Training pairs {pairs} are not Parquet: {str(error).splitlines()[0]}") from error
-    wanted = ["sentence"] + (["entity", "hard_negative"] if with_entities else [])
+    wanted = [*texts, *(ENTITY_COLUMNS if with_entities else ())]
     missing = [name for name in wanted if name not in source.schema.names]
     if missing:
         raise EaseError(
