@@ -7,6 +7,7 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 import plotly.graph_objects as go
@@ -43,6 +44,23 @@ def method_styles(methods: Sequence[str]) -> dict[str, Style]:
     others = sorted(set(methods) - STYLES.keys())
     given = {method: OTHER_STYLES[index % len(OTHER_STYLES)] for index, method in enumerate(others)}
     return {method: STYLES.get(method) or given[method] for method in dict.fromkeys(methods)}
+
+
+PUBLISHED_STYLES = (
+    Style("#C7C7C7", "", "dot", "circle-open"),
+    Style("#A3A3A3", "/", "dot", "square-open"),
+    Style("#D9D9D9", "x", "dot", "diamond-open"),
+    Style("#B5B5B5", "-", "dot", "triangle-up-open"),
+)
+"""Greys for what others have printed, so that colour means what was scored here."""
+
+
+def series_styles(methods: Sequence[str]) -> list[Style]:
+    """Give each series a style of its own: its method's, for the first of a method, else the next that is free."""
+    wanted = [STYLES.get(method) for method in methods]
+    fixed = [style if style not in wanted[:index] else None for index, style in enumerate(wanted)]
+    free = cycle([*OTHER_STYLES, *(style for style in STYLES.values() if style not in fixed)])
+    return [style or next(free) for style in fixed]
 
 
 def method_label(method: str) -> str:

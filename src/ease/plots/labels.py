@@ -1,0 +1,76 @@
+"""Where the names of points go, so that they do not cover one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+PLACES = {
+    "top center": (0.0, 1.0),
+    "bottom center": (0.0, -1.0),
+    "middle right": (1.0, 0.0),
+    "middle left": (-1.0, 0.0),
+    "top right": (1.0, 1.0),
+    "bottom right": (1.0, -1.0),
+    "top left": (-1.0, 1.0),
+    "bottom left": (-1.0, -1.0),
+}
+"""Plotly's names of places, with their directions from the point; the first that is free is taken."""
+
+LETTER, LINE, GAP = 6.5, 15.0, 7.0
+"""Pixels: a letter's mean width, a line's height, a name's distance from its point."""
+
+
+class _Box(NamedTuple):
+    """Pixels from the lower left corner of the panel."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlap(self, other: _Box) -> float:
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.top, other.top) - max(self.bottom, other.bottom)
+        return width * height if width > 0 and height > 0 else 0.0
+
+
+def place_labels(
+    points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float], width: float, height: float
+) -> list[str]:
+    """Choose for each point the place of its name that covers the least of other names and points.
+
+    Args:
+        points: Columns `label`, `x`, `y`.
+        x_range: Of the panel, in the points' unit.
+        y_range: Likewise.
+        width: Of the panel in pixels.
+        height: Likewise.
+
+    Returns:
+        Plotly's names of the places, in the order of the points.
+    """
+    at = [
+        (
+            (x - x_range[0]) / (x_range[1] - x_range[0]) * width,
+            (y - y_range[0]) / (y_range[1] - y_range[0]) * height,
+        )
+        for x, y in zip(points["x"], points["y"], strict=True)
+    ]
+    taken = [_Box(x - GAP, y - GAP, x + GAP, y + GAP) for x, y in at]
+    chosen = []
+    for (x, y), label in zip(at, points["label"], strict=True):
+        boxes = {place: _label_box(x, y, label, *direction) for place, direction in PLACES.items()}
+        place = min(boxes, key=lambda name: sum(boxes[name].overlap(other) for other in taken))
+        taken.append(boxes[place])
+        chosen.append(place)
+    return chosen
+
+
+def _label_box(x: float, y: float, label: str, right: float, up: float) -> _Box:
+    width = LETTER * len(label)
+    centre_x = x + right * (width / 2 + GAP)
+    centre_y = y + up * (LINE / 2 + GAP)
+    return _Box(centre_x - width / 2, centre_y - LINE / 2, centre_x + width / 2, centre_y + LINE / 2)
