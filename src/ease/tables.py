@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Collection
 
 import pandas as pd
 
@@ -22,11 +23,16 @@ def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         The subsets of tasks that have several, and a row for each method and task with the mean of its
         subsets; the same columns.
     """
-    single = scores.loc[scores["subset"] != AVERAGE, COLUMNS]
+    single = scores.loc[~_averaged(scores), COLUMNS]
     several = single.groupby("task")["subset"].transform("nunique") > 1
     keys = ["method", "task", "metric"]
     mains = single.groupby(keys, sort=False, as_index=False)["value"].mean().assign(subset=AVERAGE)
     return single[several], mains[COLUMNS]
+
+
+def _averaged(scores: pd.DataFrame) -> pd.Series:
+    """Which scores are means of others, such as of a group of languages."""
+    return scores["subset"].str.startswith(AVERAGE).astype(bool)
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -37,7 +43,7 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     """
     subsets, mains = split_scores(scores)
     several = set(subsets["task"])
-    lone = scores.loc[~scores["task"].isin(several) & (scores["subset"] != AVERAGE), COLUMNS]
+    lone = scores.loc[~scores["task"].isin(several) & ~_averaged(scores), COLUMNS]
     rows = pd.concat([subsets, lone, mains[mains["task"].isin(several)]])
     tasks, methods = list(dict.fromkeys(scores["task"])), list(dict.fromkeys(scores["method"]))
     wide = rows.pivot(index=["task", "subset", "metric"], columns="method", values="value")[methods]
@@ -58,20 +64,26 @@ def _cell(value: object, decimals: int) -> str:
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
-def format_table(table: pd.DataFrame, decimals: int = 1) -> str:
-    """Write a table as Markdown that is also readable as it stands: columns aligned, numbers to the right."""
+def format_table(table: pd.DataFrame, decimals: int = 1, right: Collection[str] = ()) -> str:
+    """Write a table as Markdown that is also readable as it stands: columns aligned, numbers to the right.
+
+    Args:
+        table: One line a row.
+        decimals: Of numbers that are not whole.
+        right: Further columns to align to the right, such as those of numbers that are written already.
+    """
     cells = [[_cell(value, decimals) for value in row] for row in table.itertuples(index=False, name=None)]
     names = [_cell(str(name), decimals) for name in table.columns]
-    right = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
+    to_right = [name in right or pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
     widths = [max(3, *(len(row[column]) for row in [names, *cells])) for column in range(len(names))]
     rule = [
-        "-" * (width - 1) + (":" if numeric else "-") for width, numeric in zip(widths, right, strict=True)
+        "-" * (width - 1) + (":" if numeric else "-") for width, numeric in zip(widths, to_right, strict=True)
     ]
 
     def line(row: list[str]) -> str:
         padded = (
             text.rjust(width) if numeric else text.ljust(width)
-            for text, width, numeric in zip(row, widths, right, strict=True)
+            for text, width, numeric in zip(row, widths, to_right, strict=True)
         )
         return f"| {' | '.join(padded)} |"
 
