@@ -11,7 +11,7 @@ from kedro.pipeline.node import Node
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from ease.code_version import code_version
 from ease.hooks.provenance import input_versions
@@ -26,10 +26,13 @@ class Tracking:
 
     @hook_impl
     def before_node_run(self, inputs: dict[str, Any]) -> None:
-        """Log each field of a parameter model by its own name: kedro-mlflow logs a model as one string."""
+        """Log each field of a parameter model by its own name: kedro-mlflow logs a model as one string.
+
+        A mapping of names (`RootModel`), such as that of the published figures, stays that string.
+        """
         if mlflow.active_run():
             for name, value in inputs.items():
-                if isinstance(value, BaseModel):
+                if isinstance(value, BaseModel) and not isinstance(value, RootModel):
                     mlflow.log_params(flatten_options(value, name.removeprefix("params:")))
 
     @hook_impl

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import ibis
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 
-from ease.plots import plot_curves, plot_scores
-from ease.tables import format_table, score_table
+from ease.disk import folder_written_whole
+from ease.pipelines.setting import Setting
+from ease.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
+from ease.reporting import (
+    Published,
+    Report,
+    ReportOptions,
+    build_report,
+    gather_models,
+    render_html,
+    render_markdown,
+)
+from ease.reporting.figures import bar_rows
+from ease.reporting.markdown import table_markdown
+from ease.tables import COLUMNS, format_table, score_table
 
 logger = logging.getLogger(__name__)
+
+HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
 
 def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Figure]:
@@ -21,7 +39,7 @@ def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Fig
     Args:
         scores: Each encoder's scores by its method's name.
     """
-    rows = pd.concat([pd.DataFrame(given).assign(method=method) for method, given in scores.items()])
+    rows = by_method(scores, COLUMNS)
     table, figure = score_table(rows), plot_scores(rows)
     logger.info("Scores, in points of 100:\n%s", format_table(table))
     mlflow.log_table(table, "comparison.json")
@@ -35,7 +53,83 @@ def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
     Args:
         histories: Each training's history by its method's name.
     """
-    rows = pd.concat([pd.DataFrame(given).assign(method=method) for method, given in histories.items()])
-    figure = plot_curves(rows)
+    figure = plot_curves(by_method(histories, HISTORY_COLUMNS))
     mlflow.log_figure(figure, "curves.html")
     return figure
+
+
+def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str]) -> pd.DataFrame:
+    """Put the rows of several methods below one another; a method may have none."""
+    rows = [{**row, "method": method} for method, own in given.items() for row in own]
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+
+
+def gather_scores(
+    setting: Setting, seeds_sweep: ibis.Table | None, **scores: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Say of each score of a setting which encoder and method it is of.
+
+    Args:
+        setting: Whose scores these are.
+        seeds_sweep: The scores of repeated trainings, if there are any.
+        scores: Each encoder's scores by its method's name; empty where none has been made.
+    """
+    about = {
+        "setting": setting.name,
+        "base": setting.encoder.name,
+        "pooling": setting.encoder.pooling,
+        "repeated": False,
+    }
+    rows = [{**about, "method": method, **row} for method, own in scores.items() for row in own]
+    swept = [] if seeds_sweep is None else seeds_sweep.to_pandas().to_dict("records")
+    columns = ("seed", "task", "subset", "metric", "value", "deviation", "note", "data", "code")
+    for row in swept:
+        known = {name: row[name] for name in columns if not pd.isna(row.get(name))}
+        rows.append(
+            {**about, **known, "repeated": True, "method": row["variant"], "model": "sweep over seeds"}
+        )
+    return rows
+
+
+def write_report(
+    published: Published,
+    options: ReportOptions,
+    work: str,
+    baselines: list[dict[str, Any]],
+    **settings: list[dict[str, Any]],
+) -> tuple[Path, go.Figure, go.Figure]:
+    """Write the report as Markdown and HTML, also in MLflow, and its tables into the log.
+
+    Args:
+        published: The papers' figures.
+        options: What else to show.
+        work: Folder to write in, before the report gets its place.
+        baselines: Scores of encoders that are not trained here.
+        settings: Scores of each setting, as `gather_scores` gives them.
+
+    Returns:
+        The folder with `report.md` and `report.html`, the tables as bars, tasks against tasks as points.
+    """
+    rows = [row for own in settings.values() for row in own]
+    rows += [{"base": row.get("model"), **row} for row in baselines]
+    report = build_report(published, options, gather_models(rows))
+    log_tables(report)
+    with folder_written_whole(Path(work) / "report") as folder:
+        (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
+        (folder / "report.html").write_text(render_html(report), encoding="utf-8")
+        mlflow.log_artifacts(str(folder), "report")
+    bars = plot_table_bars([(table.title, bar_rows(table)) for table in report.tables])
+    scatter = plot_table_scatter(report.scatters)
+    mlflow.log_figure(bars, "report_bars.html")
+    mlflow.log_figure(scatter, "report_scatter.html")
+    return Path(work) / "report", bars, scatter
+
+
+def log_tables(report: Report) -> None:
+    """Print the tables in which a model of ours stands."""
+    for table in report.tables:
+        logger.info("%s, %s", table.title, table_markdown(table))
+    for line in report.left_out:
+        logger.info(line)
+    if not report.tables:
+        logger.warning("The report is empty: `kedro run --pipeline=evaluate` makes scores")

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.report.nodes import compare_curves, compare_scores
+from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores, write_report
 from ease.pipelines.train import UNTRAINED
 
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
-    """Create `report` over the methods of one setting and the encoder that they start from."""
+    """Create what compares the methods of one setting and the encoder that they start from."""
     compared = (UNTRAINED, *methods)
     return pipeline(
         [
@@ -33,3 +33,34 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
         },
         tags="report",
     )
+
+
+def create_gathering_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
+    """Create what gathers the scores of one setting for the report beside the papers' tables."""
+    compared = (UNTRAINED, *methods)
+    scores = {method: f"{method}_scores" for method in compared}
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    given = {"setting": "params:setting", "seeds_sweep": "seeds_sweep", **scores}
+    return pipeline(
+        [node(gather_scores, given, "report_scores", name="gather_scores")],
+        namespace=setting,
+        inputs={f"{method}_scores": f"{setting}.{method}.scores" for method in compared}
+        | {"seeds_sweep": f"{setting}.seeds_sweep"},
+        tags="report",
+    )
+
+
+def create_report_pipeline(settings: Sequence[str], methods: Sequence[str]) -> Pipeline:
+    """Create the report over all settings and the baselines, beside the papers' tables."""
+    given = {
+        "published": "params:published",
+        "options": "params:report",
+        "work": "params:work",
+        "baselines": "baselines.scores",
+        **{setting: f"{setting}.report_scores" for setting in settings},
+    }
+    written = node(
+        write_report, given, ["report", "report_bars", "report_scatter"], name="write_report", tags="report"
+    )
+    gathered = (create_gathering_pipeline(setting, methods) for setting in settings)
+    return sum(gathered, Pipeline([written]))

@@ -1,0 +1,45 @@
+"""What the figures of the report show of its tables."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ease.reporting.tables import ReportTable, Row
+
+COLUMNS = ["label", "kind", "method", "column", "value", "deviation"]
+
+
+def bar_rows(table: ReportTable) -> pd.DataFrame:
+    """Figures of our models and of those that they are to be compared with, where we have any, a row a figure.
+
+    Compared with are the published counterparts of our models; where there are none, the best published model of each
+    encoder by the last column, which holds the average.
+
+    Returns:
+        Columns `label`, `kind` (published or own), `method`, `column`, `value`, `deviation`.
+    """
+    named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
+    compared = [row for row in table.rows if row.kind == "published" and row.name in named]
+    own = [row for row in table.rows if row.kind == "own"]
+    ours = [any(row.cells[place].value is not None for row in own) for place in range(len(table.headers))]
+    rows = [
+        (row.label, row.kind, row.method, header, cell.value, cell.deviation)
+        for row in (*(compared or best_published(table)), *own)
+        for header, cell, shown in zip(table.headers, row.cells, ours, strict=True)
+        if shown and cell.value is not None
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def best_published(table: ReportTable) -> list[Row]:
+    """The published model of each encoder whose last figure is the highest."""
+    best: dict[str, Row] = {}
+    for row in table.rows:
+        if row.kind == "published" and _last_figure(row) > _last_figure(best.get(row.base)):
+            best[row.base] = row
+    return list(best.values())
+
+
+def _last_figure(row: Row | None) -> float:
+    figures = [cell.value for cell in row.cells if cell.value is not None] if row else []
+    return figures[-1] if figures else float("-inf")

@@ -1,0 +1,49 @@
+"""The report as one HTML file that needs nothing from the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from ease.plots import plot_table_bars, plot_table_scatter
+from ease.reporting.figures import bar_rows
+from ease.reporting.report import LEGEND, NO_SCORES, SPREADS, TITLE, Report
+
+CONFIG = {"displaylogo": False, "responsive": True}
+
+
+def render_html(report: Report) -> str:
+    """Write the whole report, its figures drawn by the Plotly that the file itself holds."""
+    environment = Environment(
+        loader=PackageLoader("ease.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
+    scatters = [plot_table_scatter([points]) for points in report.scatters]
+    return environment.get_template("report.html.j2").render(
+        title=TITLE,
+        legend=LEGEND,
+        no_scores=NO_SCORES,
+        spreads=SPREADS,
+        report=report,
+        plotly=Markup(get_plotlyjs()) if bars else "",
+        bars=_embed(bars, "bars"),
+        scatters=_embed(scatters, "scatter"),
+    )
+
+
+def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:
+    """The figures as elements of a page that has loaded Plotly."""
+    return [
+        Markup(
+            figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG, div_id=f"{name}-{number}")
+        )
+        for number, figure in enumerate(figures, start=1)
+    ]

@@ -1,0 +1,46 @@
+"""The report as Markdown that is also readable as plain text."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ease.reporting.report import LEGEND, NO_SCORES, SPREADS, TITLE, Report
+from ease.reporting.tables import Cell, ReportTable
+from ease.tables import format_table
+
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def render_markdown(report: Report) -> str:
+    """Write the whole report."""
+    parts = [f"# {TITLE}", LEGEND]
+    parts += [f"- {paper}" for paper in report.papers]
+    parts += [] if report.tables else [NO_SCORES]
+    parts += [part for table in report.tables for part in (f"## {table.title}", table_markdown(table))]
+    parts += report.left_out
+    if report.tables:
+        parts += ["## Where the scores come from", format_table(report.models)]
+        parts += ["## All scores", SPREADS]
+        parts += [
+            part for task, table in report.scores.items() for part in (f"### {task}", format_table(table))
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def table_markdown(table: ReportTable) -> str:
+    """Write one table with what is to be said of it, without its title."""
+    cells = [[row.name, row.origin, *(_cell_markdown(cell) for cell in row.cells)] for row in table.rows]
+    grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])
+    footnotes = [f"{_superscript(number)} {note}" for number, note in enumerate(table.footnotes, start=1)]
+    notes = "  \n".join([*footnotes, *table.notes])
+    text = f"{table.score}\n\n{format_table(grid, right=table.headers)}"
+    return f"{text}\n\n{notes}" if notes else text
+
+
+def _cell_markdown(cell: Cell) -> str:
+    text = f"**{cell.text}**" if cell.best else cell.text
+    return text + (_superscript(cell.footnote) if cell.footnote else "")
+
+
+def _superscript(number: int) -> str:
+    return str(number).translate(SUPERSCRIPTS)

@@ -1,0 +1,76 @@
+"""Where scores come from: the version of the model, of the code and of the data behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ease.reporting.own import OwnModel
+
+DIGITS = 12
+"""Of a digest, enough to tell versions apart."""
+
+UNKNOWN = "not recorded"
+DATA = "Data (SHA-256)"
+
+
+def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
+    """A row for each model and version of the code that scored it."""
+    rows = [
+        {
+            "Model": model.name,
+            "Version or name": model.model or UNKNOWN,
+            "Starts from": model.base,
+            "Pooling": model.pooling or "the model's own",
+            "Seeds": _listed(model.seeds),
+            "Code": code or UNKNOWN,
+            "Scores": len(rows),
+        }
+        for model in own
+        for code, rows in model.rows.groupby("code", sort=False)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _listed(seeds: Sequence[str]) -> str:
+    """Seeds by their numbers; one that is not known is named so."""
+    return ", ".join(seed or UNKNOWN for seed in seeds) if seeds else "none"
+
+
+def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
+    """Every score as text, second figures too: for each task a row a subset and metric, a column a model, and the data.
+
+    A spread stands behind the sign ± with seeds of the training, in brackets with repetitions within the task.
+    """
+    rows = pd.concat([model.rows.assign(label=model.label) for model in own], ignore_index=True)
+    return {str(task): _scores_of(group) for task, group in rows.groupby("task", sort=False)}
+
+
+def _scores_of(rows: pd.DataFrame) -> pd.DataFrame:
+    keys, labels = ["subset", "metric"], list(rows["label"].unique())
+    cells = rows.groupby([*keys, "label"], sort=False).apply(_score_text, include_groups=False)
+    wide = cells.unstack("label")[labels].reindex(pd.MultiIndex.from_frame(rows[keys].drop_duplicates()))
+    wide[DATA] = rows.groupby(keys, sort=False).apply(_data_text, include_groups=False)
+    return wide.fillna("").reset_index().rename(columns={"subset": "Subset", "metric": "Metric"})
+
+
+def _data_text(scores: pd.DataFrame) -> str:
+    """The version of the data behind a row; where models were scored on several, which one on which."""
+    known = scores[scores["data"] != ""]
+    models = {str(data)[:DIGITS]: ", ".join(own["label"].unique()) for data, own in known.groupby("data")}
+    if len(models) > 1:
+        return "; ".join(f"{data} ({names})" for data, names in models.items())
+    return next(iter(models), UNKNOWN)
+
+
+def _score_text(scores: pd.DataFrame) -> str:
+    """A score, its spread and its note."""
+    deviations = scores["deviation"].dropna()
+    text = f"{scores['value'].mean():.2f}"
+    if len(scores) > 1:
+        text += f" ± {scores['value'].std():.2f}"
+    elif len(deviations):
+        text += f" ({deviations.iloc[0]:.2f})"
+    notes = [note for note in scores["note"].unique() if note]
+    return f"{text}, {'; '.join(notes)}" if notes else text

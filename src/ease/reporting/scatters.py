@@ -1,0 +1,118 @@
+"""Two tables against each other: a point a model, its means over what our models are scored on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.errors import EaseError
+from ease.reporting.own import OwnModel
+from ease.reporting.published import Paper, Published, Source
+
+
+class Scatter(BaseModel):
+    """Which tables of a paper are set against each other."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    paper: str
+    title: str
+    x: str = Field(description="number of the table whose mean is the horizontal place")
+    y: str = Field(description="number of the table whose mean is the vertical place")
+
+
+class ReportOptions(BaseModel):
+    """What the report shows beside the tables."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    scatters: tuple[Scatter, ...] = ()
+
+
+class Points(NamedTuple):
+    """Columns `label`, `kind` (published or own), `method`, `x`, `y`; and what the axes mean."""
+
+    title: str
+    points: pd.DataFrame
+    x_title: str
+    y_title: str
+
+
+def build_scatters(options: ReportOptions, published: Published, own: Sequence[OwnModel]) -> list[Points]:
+    """Return the points of each pair of tables for which some model of ours is scored on both.
+
+    Raises:
+        EaseError: If a paper or table that the parameters name does not exist.
+    """
+    return [points for scatter in options.scatters if (points := _points(scatter, published, own))]
+
+
+def _points(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> Points | None:
+    paper = published.root.get(scatter.paper)
+    if paper is None or not {scatter.x, scatter.y} <= paper.tables.keys():
+        raise EaseError(
+            f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
+            f"published are {published}."
+        )
+    axes = [_single_scores(paper, number) for number in (scatter.x, scatter.y)]
+    scored = [model for model in own if all(_scored(model, axis) for axis in axes)]
+    # Means are compared over the same columns, so those that one of our models lacks are left out for all.
+    shared = [
+        {header: source for header, source in axis.items() if all(_has(model, source) for model in scored)}
+        for axis in axes
+    ]
+    if not scored or not all(shared):
+        return None
+    rows = [
+        {
+            "label": name,
+            "kind": "published",
+            "method": paper.models[name].method or "",
+            **dict(zip("xy", means, strict=True)),
+        }
+        for name in paper.tables[scatter.x].rows
+        if None not in (means := _published_means(paper, name, (scatter.x, scatter.y), shared))
+    ]
+    for model in scored:
+        x, y = (model.measure(list(axis.values())).mean for axis in shared)
+        rows.append({"label": model.label, "kind": "own", "method": model.method, "x": x, "y": y})
+    titles = [
+        _axis_title(paper, number, axis, len(whole))
+        for number, axis, whole in zip((scatter.x, scatter.y), shared, axes, strict=True)
+    ]
+    return Points(scatter.title, pd.DataFrame(rows), *titles)
+
+
+def _single_scores(paper: Paper, number: str) -> dict[str, Source]:
+    """The columns of a table that show one score each."""
+    columns = [column.header for column in paper.tables[number].columns if column.task]
+    return {header: paper.sources(number, header)[0] for header in columns}
+
+
+def _has(model: OwnModel, source: Source) -> bool:
+    return model.measure([source]).mean is not None
+
+
+def _scored(model: OwnModel, axis: dict[str, Source]) -> bool:
+    return any(_has(model, source) for source in axis.values())
+
+
+def _published_means(
+    paper: Paper, model: str, numbers: Sequence[str], shared: Sequence[dict[str, Source]]
+) -> list[float | None]:
+    """A published model's mean over the shared columns of each table; None where a figure is not printed."""
+    means: list[float | None] = []
+    for number, axis in zip(numbers, shared, strict=True):
+        table = paper.tables[number]
+        figures = [table.figure(model, header) if model in table.rows else None for header in axis]
+        means.append(None if None in figures else fmean(figure for figure in figures if figure is not None))
+    return means
+
+
+def _axis_title(paper: Paper, number: str, shared: dict[str, Source], whole: int) -> str:
+    names = f"all {whole}" if len(shared) == whole else f"{len(shared)} of {whole}: {', '.join(shared)}"
+    return f"Table {number}: {paper.tables[number].score}<br>mean over {names}"

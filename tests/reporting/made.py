@@ -1,0 +1,93 @@
+"""Scores as evaluations and sweeps leave them, some beside papers' tables, and the published figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from ease.reporting import OwnModel, Published, ReportOptions, gather_models
+from ease.reporting.published import Paper
+from tests.project import ROOT
+
+MBERT = "google-bert/bert-base-multilingual-cased"
+EASE_ROW = (79.5, 63.0, 78.4, 32.0, 60.0, 26.4, 54.0, 59.0, 59.5, 61.2)
+"""Ten scores of STS 2017, in the order of the paper's Table 2."""
+
+
+def parameters(path: str) -> Any:
+    """Read a file of the project's parameters."""
+    return yaml.safe_load((ROOT / "conf" / "base" / "parameters" / path).read_text(encoding="utf-8"))
+
+
+def published() -> Published:
+    """The figures that the project ships."""
+    return Published.model_validate(parameters("published/ease.yml")["published"])
+
+
+def paper() -> Paper:
+    """The paper of EASE."""
+    return published().root["ease"]
+
+
+def options() -> ReportOptions:
+    """What the project sets."""
+    return ReportOptions.model_validate(parameters("report.yml")["report"])
+
+
+def row(task: str, subset: str, value: float, metric: str = "spearman", **about: Any) -> dict[str, Any]:
+    """One score of the newest multilingual EASE, unless said otherwise."""
+    default = {
+        "setting": "multilingual",
+        "method": "ease",
+        "base": MBERT,
+        "pooling": "mean",
+        "model": "2026-01-02T03.04.05.678Z",
+        "repeated": False,
+        "data": f"{task}0123456789abcdef",
+        "code": "0.1.0+abcdef",
+    }
+    return {**default, "task": task, "subset": subset, "metric": metric, "value": value, **about}
+
+
+def sts17(values: tuple[float, ...] = EASE_ROW, **about: Any) -> list[dict[str, Any]]:
+    """A model's scores on the pairs of Table 2, as many as there are values."""
+    columns = [column for column in paper().tables["2"].columns if column.task]
+    return [
+        row("sts17", str(column.subset), value, **about)
+        for column, value in zip(columns, values, strict=False)
+    ]
+
+
+def baseline(task: str, subset: str, value: float, metric: str = "spearman", **about: Any) -> dict[str, Any]:
+    """One score of an encoder that is not trained here."""
+    name = "sentence-transformers/all-MiniLM-L6-v2"
+    about = {"setting": "baselines", "method": "MiniLM", "base": name, "model": name, "pooling": "", **about}
+    return row(task, subset, value, metric, **about)
+
+
+def all_rows() -> list[dict[str, Any]]:
+    """Two models of the multilingual setting, a sweep over three seeds, and a baseline that lacks some data."""
+    simcse = {"method": "simcse", "model": "2026-01-02T01.00.00.000Z"}
+    rows = [*sts17(tuple(value - 6 for value in EASE_ROW), **simcse), *sts17()]
+    for seed, shift in enumerate((-0.4, 0.2, 0.5), start=1):
+        values = tuple(value + shift for value in EASE_ROW)
+        rows += sts17(values, repeated=True, seed=seed, model="sweep over seeds", data=None, code=None)
+    for subset, value, deviation in (("ar", 30.25, 0.5), ("ca", 31.0, 0.25), ("average", 30.6, None)):
+        note = "2 of 16 subsets" if subset == "average" else ""
+        rows.append(row("mewsc16", subset, value, "accuracy", deviation=deviation, note=note))
+        rows.append(row("mewsc16", subset, value - 5, "v_measure", deviation=deviation, note=note))
+    rows.append(row("tatoeba", "average_others", 26.0, "retrieval_accuracy", note="90 of 95 subsets"))
+    rows += [row("sample_parallel", f"{code}-en", 70.0, "retrieval_accuracy") for code in ("de", "ja", "tr")]
+    rows.append(row("sample_parallel", "average", 70.0, "retrieval_accuracy"))
+    rows += [
+        baseline("sts", year, value) for year, value in (("2012", 72.37), ("2013", 80.6), ("2014", 75.59))
+    ]
+    rows += [baseline("sts", "2012", 70.0, "spearman_part_mean"), baseline("sts17", "en-en", 87.59)]
+    rows += [baseline("stc", name, value, "accuracy") for name, value in (("agnews", 84.1), ("tweet", 61.5))]
+    return rows
+
+
+def own(rows: list[dict[str, Any]] | None = None) -> list[OwnModel]:
+    """The models of some rows."""
+    return gather_models(all_rows() if rows is None else rows)
