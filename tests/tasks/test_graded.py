@@ -52,7 +52,8 @@ def test_sickr_trial_agrees_with_scipy(test_data: Path, encode: Encode) -> None:
     )
     scores = sickr.evaluate(encode, sickr.Options(path=file.parent, subsets=("trial", "train")))
     assert [score.subset for score in scores] == ["trial", "train"]
-    assert scores[0].value == pytest.approx(100 * expected.statistic, abs=0.01)
+    # Bags of words have many equal cosines, which rounding ranks.
+    assert scores[0].value == pytest.approx(100 * expected.statistic, abs=0.05)
 
 
 def test_the_development_score_of_the_multilingual_setting(test_data: Path, encode: Encode) -> None:

@@ -1,4 +1,4 @@
-"""Sentence pairs with gold similarities: read from tab-separated files, scored by Spearman's correlation."""
+"""Sentence pairs with gold similarities: read from one file or two, scored by Spearman's correlation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from ease.errors import EaseError
-from ease.metrics import cosine_spearman
+from ease.metrics import pairwise_cosine, spearman
 from ease.tasks import Encode, Score
 
 logger = logging.getLogger(__name__)
@@ -49,7 +52,7 @@ def check_gold(gold: float, lowest: float, highest: float, place: str) -> float:
     return gold
 
 
-def _parse_gold(text: str, columns: GradedColumns, place: str) -> float:
+def _parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
     """Read a grade; a blank one is NaN."""
     if not text.strip():
         return math.nan
@@ -57,17 +60,16 @@ def _parse_gold(text: str, columns: GradedColumns, place: str) -> float:
         gold = float(text)
     except ValueError:
         raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?") from None
-    return check_gold(gold, columns.lowest, columns.highest, place)
+    return check_gold(gold, lowest, highest, place)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The numbered, non-blank lines of a tab-separated file, whose quotation marks are plain text."""
+    """The numbered lines of a tab-separated file, whose quotation marks are plain text; a blank one is empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
             for row in reader:
-                if row:
-                    yield reader.line_num, row
+                yield reader.line_num, row
     except OSError as error:
         raise EaseError(f"{path}: cannot be read ({error.strerror}); set the task's `path`.") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -92,7 +94,8 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
     pairs = []
     positions = [columns.left, columns.right, columns.gold]
     named = isinstance(columns.left, str)
-    for index, (number, row) in enumerate(_rows(path)):
+    filled = ((number, row) for number, row in _rows(path) if row)
+    for index, (number, row) in enumerate(filled):
         place = f"{path}, line {number}"
         if named and index == 0:
             positions = [*_find_columns(columns, row, place)]
@@ -104,22 +107,87 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
             raise EaseError(
                 f"{place}: {len(row)} tab-separated columns instead of at least {needed}."
             ) from None
-        pairs.append(GradedPair(left, right, _parse_gold(gold, columns, place)))
+        pairs.append(GradedPair(left, right, _parse_gold(gold, columns.lowest, columns.highest, place)))
     if not pairs:
         raise EaseError(f"{path}: holds no sentence pair.")
     return pairs
 
 
-def score_graded_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str) -> Score:
-    """Spearman's correlation, in points, of the pairs' cosines with their grades (section 4.1)."""
-    left = encode([pair.left for pair in pairs])
-    right = encode([pair.right for pair in pairs])
+def read_paired_files(
+    sentences: Path, grades: Path, lowest: float = 0, highest: float = 5
+) -> list[GradedPair]:
+    """Read SemEval's form: a file of sentence pairs (further columns are sources) and one of grades, line by line.
+
+    A blank grade, of a pair that nobody graded, is NaN.
+
+    Raises:
+        EaseError: Naming both files, if they have unlike numbers of lines; one and its line, if it lacks a column
+            or a grade is no number in the range.
+    """
+    left, right = list(_rows(sentences)), list(_rows(grades))
+    while left and not left[-1][1]:
+        left.pop()
+    while len(right) > len(left) and not right[-1][1]:
+        right.pop()
+    if not left:
+        raise EaseError(f"{sentences}: holds no sentence pair.")
+    if len(left) != len(right):
+        raise EaseError(
+            f"{sentences} holds {len(left)} sentence pairs and {grades} {len(right)} grades: line i of both belongs "
+            "together; fetch both again."
+        )
+    pairs = []
+    for (number, row), (grade_number, grade) in zip(left, right, strict=True):
+        if len(row) < 2:
+            raise EaseError(
+                f"{sentences}, line {number}: {len(row)} tab-separated columns instead of at least 2."
+            )
+        gold = _parse_gold("".join(grade[:1]), lowest, highest, f"{grades}, line {grade_number}")
+        pairs.append(GradedPair(row[0], row[1], gold))
+    return pairs
+
+
+def compare_pairs(
+    encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the cosines and the grades of the pairs that have a grade, in their order: 2 x (graded,).
+
+    Those without are left out, and counted in the log.
+
+    Raises:
+        EaseError: Naming task and subset, if no pair is graded or an embedding has no cosine.
+    """
+    graded = [pair for pair in pairs if not math.isnan(pair.gold)]
+    if not graded:
+        raise EaseError(f"{task} {subset}: none of {len(pairs)} sentence pairs has a gold score.")
+    if len(graded) < len(pairs):
+        logger.info(
+            "%s %s: %d of %d pairs have no gold score", task, subset, len(pairs) - len(graded), len(pairs)
+        )
+    embeddings = encode([pair.left for pair in graded] + [pair.right for pair in graded])
     try:
-        correlation = cosine_spearman(left, right, [pair.gold for pair in pairs])
+        cosines = pairwise_cosine(embeddings[: len(graded)], embeddings[len(graded) :])
+    except EaseError as error:
+        raise EaseError(f"{task} {subset}: {error}") from error
+    return cosines, np.array([pair.gold for pair in graded])
+
+
+def score_cosines(cosines: ArrayLike, grades: ArrayLike, task: str, subset: str) -> Score:
+    """Spearman's correlation, in points, of cosines with grades (section 4.1)."""
+    try:
+        correlation = spearman(cosines, grades)
     except EaseError as error:
         raise EaseError(f"{task} {subset}: {error}") from error
     logger.info(
-        "%s %s: Spearman %.1f over %d pairs (%d without a gold score left out)",
-        *(task, subset, 100 * correlation.value, correlation.scored, correlation.unscored),
+        "%s %s: Spearman %.1f over %d pairs", task, subset, 100 * correlation.value, correlation.scored
     )
     return Score(task, subset, "spearman", 100 * correlation.value)
+
+
+def score_graded_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str) -> Score:
+    """Spearman's correlation, in points, of the pairs' cosines with their grades (section 4.1).
+
+    Raises:
+        EaseError: Naming task and subset, if fewer than 2 pairs are graded, all alike, or one has no cosine.
+    """
+    return score_cosines(*compare_pairs(encode, pairs, task, subset), task, subset)
