@@ -10,7 +10,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from ease.encoder import (
     POOLINGS,
@@ -24,6 +24,7 @@ from ease.encoder import (
     training_head,
 )
 from ease.errors import EaseError
+from ease.tokenizer import train_tokenizer
 
 SENTENCES = [
     "Berlin is the capital of Germany",
@@ -78,6 +79,30 @@ def test_poolings_are_what_their_names_say(pooling: str, tmp_path: Path) -> None
     assert np.allclose(encoder.encode(SENTENCES), expected.numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta", "distilbert"])
+def test_the_mean_of_first_and_last_layer_of_any_transformer(kind: str, tmp_path: Path) -> None:
+    tokenizer = train_tokenizer(SENTENCES, 300, 32)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 32}
+    config = AutoConfig.for_model(
+        kind,
+        vocab_size=len(tokenizer),
+        max_position_embeddings=40,
+        pad_token_id=tokenizer.pad_token_id,
+        **sizes,
+    )
+    torch.manual_seed(0)
+    AutoModel.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = load_encoder(str(tmp_path), "first_last_mean")
+    model = AutoModel.from_pretrained(tmp_path)
+    for sentence, embedding in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):
+        tokens = tokenizer(sentence, return_tensors="pt", return_token_type_ids=False)
+        with torch.no_grad():
+            layers = model(**tokens, output_hidden_states=True).hidden_states
+        assert len(layers) == 4
+        assert np.allclose(embedding, ((layers[1] + layers[-1]) / 2)[0].mean(0).numpy(), atol=1e-5)
+
+
 def test_the_mlp_is_in_the_model_or_in_the_training_alone() -> None:
     kept = build("cls_mlp")
     assert [type(module).__name__ for module in kept][1:] == ["Pooling", "Dense"]
@@ -126,6 +151,14 @@ def test_faults_are_named(tmp_path: Path) -> None:
         build_encoder(EncoderOptions())
     with pytest.raises(ValidationError, match="is no multiple of `heads`"):
         RandomBertOptions(hidden_size=10, heads=4)
+
+
+def test_an_encoder_that_cannot_be_found_says_how_to_get_it_without_a_network() -> None:
+    with pytest.raises(
+        EaseError,
+        match="'nobody/nothing' does not load: .*`hf download NAME --local-dir FOLDER`.*HF_HUB_OFFLINE=1.*cause: .",
+    ):
+        load_encoder("nobody/nothing")
 
 
 def test_an_encoder_without_a_transformer_keeps_its_pooling() -> None:

@@ -26,6 +26,7 @@ from transformers.utils import logging as transformers_logging
 
 from ease.errors import EaseError
 from ease.tokenizer import train_tokenizer
+from ease.word_vectors import is_vector_file, load_word_vectors
 
 RANDOM = "random:"
 """The name of an encoder that is made from its configuration instead of loaded."""
@@ -33,6 +34,13 @@ RANDOM = "random:"
 PoolingName = Literal["mean", "cls", "cls_mlp", "cls_mlp_train", "first_last_mean"]
 HUB_TIMEOUT = 20.0
 """Seconds to wait for the hub's answer."""
+
+WHERE_FROM = (
+    f"give a folder that holds one, a name on the Hugging Face hub, a file of word vectors or `{RANDOM}`. "
+    "The hub needs the network once. Without it, run `hf download NAME --local-dir FOLDER` on a machine that has it "
+    "and give that folder; what is in the hub's cache already loads with HF_HUB_OFFLINE=1."
+)
+"""How an encoder is to be had."""
 
 POOLINGS: tuple[str, ...] = get_args(PoolingName)
 
@@ -64,7 +72,9 @@ class EncoderOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(RANDOM, min_length=1, description="a hub name, a folder, or `random:`")
+    name: str = Field(
+        RANDOM, min_length=1, description="a hub name, a folder, a file of word vectors, or `random:`"
+    )
     pooling: PoolingName | None = Field("mean", description="null: as the encoder was saved")
     random: RandomBertOptions = Field(RandomBertOptions(), description="the architecture of `random:`")
     seed: int = Field(0, ge=0, description="of the random weights")
@@ -94,33 +104,39 @@ def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = Non
 
 
 def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> SentenceTransformer:
-    """Load an encoder from a folder or the hub, on the CPU.
+    """Load an encoder from a folder, the hub or a file of word vectors, on the CPU.
 
     A model that was not saved by sentence-transformers gets mean pooling, unless one is given.
 
     Args:
-        name: A hub name or a folder.
-        pooling: Replaces the pooling that the encoder was saved with.
+        name: A hub name, a folder, or a text file of word vectors (`.txt`, `.vec`, either with `.gz`).
+        pooling: Replaces the pooling that the encoder was saved with; word vectors have `mean` alone.
         seed: Of the MLP that `cls_mlp` adds.
 
     Raises:
-        EaseError: If there is no such encoder.
+        EaseError: If there is no such encoder, saying how to get one without a network, or a line of the word
+            vectors is wrong.
     """
     if pooling is not None:
         _check_pooling(pooling)
+    if is_vector_file(name):
+        return _averaged_words(name, pooling)
     try:
         _check_reachable(name)
         with _no_progress_bars():
             encoder = SentenceTransformer(name, device="cpu")
     except (OSError, ValueError, HTTPError) as error:
-        raise EaseError(
-            f"Encoder {name!r} does not load: give a folder that holds one, a name on the Hugging Face hub "
-            f"(which needs the network once) or `{RANDOM}`. "
-            f"The cause: {(str(error).splitlines() or [''])[0]}"
-        ) from error
+        cause = (str(error).splitlines() or [""])[0]
+        raise EaseError(f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}") from error
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
     return encoder
+
+
+def _averaged_words(name: str, pooling: str | None) -> SentenceTransformer:
+    if pooling not in (None, "mean"):
+        raise EaseError(f"Word vectors such as {name!r} have no pooling {pooling!r}: set `pooling: mean`.")
+    return load_word_vectors(Path(name))
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:
@@ -243,7 +259,9 @@ def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int
 
 def _check_reachable(name: str) -> None:
     """Ask once whether the hub has a model that is not here: loading would retry for more than a minute."""
-    if not Path(name).exists() and not isinstance(try_to_load_from_cache(name, "config.json"), str):
+    # A model of word vectors has no config.json, one of transformers no modules.json.
+    cached = (try_to_load_from_cache(name, file) for file in ("config.json", "modules.json"))
+    if not Path(name).exists() and not any(isinstance(path, str) for path in cached):
         model_info(name, timeout=HUB_TIMEOUT)
 
 
