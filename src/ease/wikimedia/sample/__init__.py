@@ -1,7 +1,7 @@
 """The sample wikis: a small Wikipedia in 18 languages, its Wikidata dump, a Wikinews; made from CLDR's data."""
 
 from ease.wikimedia.sample.news import SampleNews, write_sample_news
-from ease.wikimedia.sample.options import SampleOptions
+from ease.wikimedia.sample.options import SampleNewsOptions, SampleOptions
 from ease.wikimedia.sample.writer import SampleFiles, write_sample
 
 __all__ = [

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class SampleOptions(BaseModel):
-    """Size and seed of the sample wikis; the same options give the same bytes."""
+    """Size and seed of the sample wiki; the same options give the same bytes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,21 +34,26 @@ class SampleOptions(BaseModel):
     graded_territories: int = Field(
         default=40, ge=6, description="Territories whose kept-out facts the graded pairs are about."
     )
+    pages_per_stream: int = Field(
+        default=100, ge=1, description="Pages in each bz2 stream of a dump (Wikipedia's own dumps: 100)."
+    )
+
+
+class SampleNewsOptions(BaseModel):
+    """Size and seed of the sample Wikinews; the same options give the same bytes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seed: int = Field(
+        default=0, ge=0, description="Draws what the articles tell and the layout of the pages."
+    )
     news_per_language: int = Field(
         default=150,
         ge=60,
         le=10_000,
-        description="Articles in each Wikinews, those that a reader must drop included. Below 150 fewer "
-        "classes have ten articles. The Wikipedia does not depend on it.",
+        description="Articles in each wiki, those that a reader must drop included. Below 150 fewer classes "
+        "have ten pages.",
     )
     pages_per_stream: int = Field(
         default=100, ge=1, description="Pages in each bz2 stream of a dump (Wikimedia's own dumps: 100)."
     )
-
-    def of_wikipedia(self) -> dict[str, int]:
-        """What the Wikipedia's bytes, its Wikidata's and its tests' depend on."""
-        return self.model_dump(exclude={"news_per_language"})
-
-    def of_wikinews(self) -> dict[str, int]:
-        """What the Wikinews's bytes depend on."""
-        return self.model_dump(include={"seed", "news_per_language", "pages_per_stream"})

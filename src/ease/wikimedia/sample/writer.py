@@ -69,7 +69,7 @@ def write_sample(
     """
     options = options or SampleOptions()
     _check(languages)
-    content = {"languages": list(languages), "options": options.of_wikipedia()}
+    content = {"languages": list(languages), "options": options.model_dump()}
     key = content_key({**content, "languages": sorted(languages)}, Path(__file__).parent)
     files = SampleFiles(folder / f"sample-{key}")
     if is_whole(files.folder):

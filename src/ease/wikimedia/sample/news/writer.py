@@ -22,7 +22,7 @@ from ease.wikimedia.sample.news.articles import CASES, PLAIN, NewsPage, NewsWrit
 from ease.wikimedia.sample.news.other_pages import write_news_redirects, write_other_namespaces
 from ease.wikimedia.sample.news.stories import Reporter
 from ease.wikimedia.sample.news.words import NEWS_LANGUAGES, NewsWords, Topic, read_news_words
-from ease.wikimedia.sample.options import SampleOptions
+from ease.wikimedia.sample.options import SampleNewsOptions
 from ease.wikimedia.sample.phrases import make_phrasebook, nouns
 from ease.wikimedia.sample.whole_folder import content_key, is_whole, write_whole
 
@@ -65,21 +65,21 @@ class SampleNews:
 
 
 def write_sample_news(
-    folder: Path, languages: Sequence[str] = NEWS_LANGUAGES, options: SampleOptions | None = None
+    folder: Path, languages: Sequence[str] = NEWS_LANGUAGES, options: SampleNewsOptions | None = None
 ) -> SampleNews:
     """Write the sample Wikinews below a folder, in a folder of its own named by what it is made from.
 
     Args:
         folder: Where samples lie; made where needed.
         languages: Wikis to write, of the 16 of MewsC-16 (appendix E of the paper).
-        options: Size and seed; of these `seed`, `news_per_language` and `pages_per_stream` matter here.
+        options: Size and seed.
 
     Raises:
         EaseError: A language has no templates, or the folder cannot be written.
     """
-    options = options or SampleOptions()
+    options = options or SampleNewsOptions()
     _check(languages)
-    content = {"languages": list(languages), "options": options.of_wikinews()}
+    content = {"languages": list(languages), "options": options.model_dump()}
     package = Path(__file__).parent
     key = content_key({**content, "languages": sorted(languages)}, package.parent, package)
     files = SampleNews(folder / f"sample-news-{key}")
@@ -101,7 +101,7 @@ def _check(languages: Sequence[str]) -> None:
         )
 
 
-def _write_files(files: SampleNews, languages: Sequence[str], options: SampleOptions) -> None:
+def _write_files(files: SampleNews, languages: Sequence[str], options: SampleNewsOptions) -> None:
     files.wikinews.mkdir()
     world = read_world(_TERRITORIES)
     truth: list[dict[str, Any]] = []
@@ -129,7 +129,7 @@ def _truth(language: str, pages: Sequence[NewsPage]) -> Iterator[dict[str, Any]]
         }
 
 
-def write_news_pages(language: str, world: World, options: SampleOptions) -> list[NewsPage]:
+def write_news_pages(language: str, world: World, options: SampleNewsOptions) -> list[NewsPage]:
     """Write all pages of one wiki, in the order of its dump."""
     random = Random(f"news {options.seed} {language}")
     words = read_news_words(language)
