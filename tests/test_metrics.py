@@ -5,14 +5,24 @@ from __future__ import annotations
 import logging
 import tracemalloc
 
+import mteb
 import numpy as np
 import pytest
+from datasets import Dataset
+from mteb.timing import TimingStack
 from scipy.stats import pearsonr, rankdata
-from sklearn.metrics.pairwise import paired_cosine_distances
+from sklearn.metrics.pairwise import cosine_similarity, paired_cosine_distances
 from sklearn.neighbors import NearestNeighbors
 
 from ease.errors import EaseError
-from ease.metrics import cosine_spearman, normalize_rows, pairwise_cosine, parallel_accuracy, spearman
+from ease.metrics import (
+    cosine_spearman,
+    normalize_rows,
+    pairwise_cosine,
+    parallel_accuracy,
+    row_lengths,
+    spearman,
+)
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -36,6 +46,14 @@ def test_pairwise_cosine_agrees_with_scikit_learn() -> None:
 def test_rows_of_extreme_length_keep_their_direction() -> None:
     tiny = normalize_rows(np.array([[3e-200, 4e-200], [3e200, 4e200]]))
     np.testing.assert_allclose(tiny, [[0.6, 0.8], [0.6, 0.8]])
+
+
+def test_lengths_of_many_rows_are_those_of_numpy() -> None:
+    rows = random_rows(600_000, 8, 15).astype(np.float32)  # more than one block
+    np.testing.assert_allclose(row_lengths(rows), np.linalg.norm(rows.astype(float), axis=1), rtol=1e-12)
+    rows[599_999] = 0
+    with pytest.raises(EaseError, match="1 of 600000 rows of the queries are zero vectors, first row 599999"):
+        row_lengths(rows, "queries")
 
 
 def test_spearman_by_hand() -> None:
@@ -162,3 +180,32 @@ def test_unusable_scores_are_refused(similarities: list[float], gold: list[float
 def test_one_candidate_is_too_few() -> None:
     with pytest.raises(EaseError, match="at least 2 candidates"):
         parallel_accuracy([[1.0, 2.0]], [[1.0, 2.0]])
+
+
+def test_retrieval_agrees_with_mteb() -> None:
+    left = random_rows(120, 10, 13)
+    rows = {"sentence1": left, "sentence2": left + 1.1 * random_rows(120, 10, 14)}
+
+    class Rows:
+        """What stands for sentence i of a side is its row."""
+
+        def encode(self, inputs: object, **_: object) -> np.ndarray:
+            names = [name for batch in inputs for name in batch["text"]]  # type: ignore[attr-defined]
+            return np.stack([rows[side][int(number)] for side, number in map(str.split, names)])
+
+        def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+            return cosine_similarity(one, other)
+
+    def accuracy(query: str, candidate: str) -> float:
+        task = mteb.get_task("Tatoeba")
+        sides = {"sentence1": query, "sentence2": candidate}
+        texts = {name: [f"{side} {number}" for number in range(120)] for name, side in sides.items()}
+        where = {"hf_split": "test", "hf_subset": "deu-eng"}
+        data = Dataset.from_dict(texts)
+        scores = task._evaluate_subset(Rows(), data, **where, encode_kwargs={}, timer=TimingStack())
+        return float(scores["accuracy"])
+
+    ours = parallel_accuracy(rows["sentence1"], rows["sentence2"])
+    assert 0.2 < ours.forward < 0.9
+    assert ours.forward == pytest.approx(accuracy("sentence1", "sentence2"))
+    assert ours.backward == pytest.approx(accuracy("sentence2", "sentence1"))

@@ -15,7 +15,7 @@ from ease.errors import EaseError
 logger = logging.getLogger(__name__)
 
 BLOCK_ELEMENTS = 4_000_000
-"""Similarities held at once while retrieving (32 MB), whatever the number of candidates."""
+"""Numbers held at once while retrieving or measuring rows (32 MB), whatever the number of candidates."""
 
 TIE_TOLERANCE = 1e-9
 """Cosines closer than this are equal: rounding differs with the block in which identical rows fall."""
@@ -69,27 +69,42 @@ def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]
     return matrix
 
 
-def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
-    """Scale each row to length 1, in double precision.
+def row_lengths(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
+    """Length of each row, (n, dimension) -> (n,), in double precision and a block of rows at a time.
 
     Args:
-        embeddings: One row a sentence: (n, dimension).
+        embeddings: One row a sentence.
         name: How an error calls the matrix.
 
     Raises:
         EaseError: If it is no matrix of finite numbers, or a row is zero and so has no direction.
     """
-    matrix = finite_rows(np.asarray(embeddings, dtype=np.float64), name)
-    # Dividing by the largest entry first keeps the squares of very small or large rows within range.
-    largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
-    zero = np.flatnonzero(largest == 0)
+    matrix = finite_rows(embeddings, name)
+    lengths = np.empty(len(matrix))
+    rows = max(1, BLOCK_ELEMENTS // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), rows):
+        block = matrix[start : start + rows].astype(np.float64)
+        # Dividing by the largest entry first keeps the squares of very small or large rows within range.
+        largest = np.abs(block).max(axis=1, initial=0.0)
+        scaled = block / np.where(largest > 0, largest, 1.0)[:, None]
+        lengths[start : start + rows] = largest * np.linalg.norm(scaled, axis=1)
+    zero = np.flatnonzero(lengths == 0)
     if zero.size:
         raise EaseError(
             f"{zero.size} of {len(matrix)} rows of the {name} are zero vectors, first row {zero[0]}: "
             "they have no cosine; look at the sentences there (are they blank?) or at the encoder's pooling."
         )
-    scaled = matrix / largest
-    normalized: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return lengths
+
+
+def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
+    """Scale each row to length 1, in double precision: (n, dimension) -> (n, dimension).
+
+    Raises:
+        EaseError: As `row_lengths` does.
+    """
+    matrix = np.asarray(embeddings, dtype=np.float64)
+    normalized: Floats = matrix / row_lengths(matrix, name)[:, None]
     return normalized
 
 
