@@ -16,8 +16,8 @@ from ease.tasks import AVERAGE, Encode
 from ease.tasks._graded import GradedPair
 
 COLUMNS = ["model", "subset", "alignment", "uniformity", "positives", "sentences"]
-MAX_PAIRS = 50_000_000
-"""All pairs of 10,000 sentences: some seconds."""
+MAX_SENTENCES = 10_000
+"""Their 50 million pairs take some seconds."""
 
 
 class AlignmentOptions(BaseModel):
@@ -27,10 +27,10 @@ class AlignmentOptions(BaseModel):
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     above: float = Field(4.0, description="pairs graded higher than this are the positive ones")
-    max_pairs: int = Field(
-        MAX_PAIRS, ge=1, description="pairs of sentences for the uniformity; of more, so many are drawn"
+    max_sentences: int = Field(
+        MAX_SENTENCES, ge=2, description="sentences for the uniformity; of more, so many are drawn"
     )
-    seed: int = Field(0, ge=0, description="of the drawn pairs")
+    seed: int = Field(0, ge=0, description="of the drawn sentences")
 
 
 def alignment(left: ArrayLike, right: ArrayLike) -> float:
@@ -50,54 +50,41 @@ def alignment(left: ArrayLike, right: ArrayLike) -> float:
 
 
 def uniformity(
-    embeddings: ArrayLike, max_pairs: int = MAX_PAIRS, seed: int = 0, block_elements: int = BLOCK_ELEMENTS
+    embeddings: ArrayLike,
+    max_sentences: int = MAX_SENTENCES,
+    seed: int = 0,
+    block_elements: int = BLOCK_ELEMENTS,
 ) -> float:
     """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of rows, normalised (Eq. 6); −8 to 0, lower is better.
 
-    The pairs are those of two different rows, all of them or, where there are more than `max_pairs`, as many drawn
-    with replacement. They are computed in blocks, so that memory does not grow with their number.
+    The pairs are all those of two different rows, computed in blocks, so that memory does not grow with their number.
 
     Args:
         embeddings: (n, dimension).
-        max_pairs: The most pairs to compute.
-        seed: Of the drawn pairs.
-        block_elements: Numbers to hold at once.
+        max_sentences: The most rows to compare; of more, so many are drawn.
+        seed: Of the drawn rows.
+        block_elements: Cosines to hold at once.
 
     Raises:
         EaseError: If there are fewer than 2 rows, or a row is zero or not finite.
     """
-    unit = normalize_rows(embeddings)
-    count = len(unit)
-    if count < 2:
-        raise EaseError(f"{count} sentence(s) to measure the uniformity of: at least 2 are needed.")
-    pairs = count * (count - 1) // 2
-    if pairs <= max_pairs:
-        return math.log(math.fsum(_sums_over_all_pairs(unit, block_elements)) / pairs)
-    return math.log(math.fsum(_sums_over_drawn_pairs(unit, max_pairs, seed, block_elements)) / max_pairs)
+    rows = np.asarray(embeddings)
+    if len(rows) > max_sentences:
+        drawn = np.random.default_rng(seed).choice(len(rows), max_sentences, replace=False)
+        rows = rows[np.sort(drawn)]
+    unit = normalize_rows(rows)
+    if len(unit) < 2:
+        raise EaseError(f"{len(unit)} sentence(s) to measure the uniformity of: at least 2 are needed.")
+    pairs = len(unit) * (len(unit) - 1) // 2
+    return math.log(math.fsum(_sums_over_pairs(unit, block_elements)) / pairs)
 
 
-def _potential(cosines: Floats) -> Floats:
-    """exp(−2‖a − b‖²) of unit vectors."""
-    potential: Floats = np.exp(4 * cosines - 4)
-    return potential
-
-
-def _sums_over_all_pairs(unit: Floats, block_elements: int) -> Iterator[float]:
+def _sums_over_pairs(unit: Floats, block_elements: int) -> Iterator[float]:
+    """Sums of exp(−2‖a − b‖²), each over some rows and all those after them: (n, dimension)."""
     rows = max(1, block_elements // len(unit))
     for start in range(0, len(unit), rows):
         cosines = unit[start : start + rows] @ unit[start:].T  # (rows, those from `start` on)
-        yield float(np.triu(_potential(cosines), k=1).sum())
-
-
-def _sums_over_drawn_pairs(unit: Floats, wanted: int, seed: int, block_elements: int) -> Iterator[float]:
-    count, dimension = unit.shape
-    random = np.random.default_rng(seed)
-    chunk = max(1, block_elements // dimension)
-    for start in range(0, wanted, chunk):
-        first = random.integers(count, size=min(chunk, wanted - start))
-        second = random.integers(count - 1, size=len(first))
-        second += second >= first  # any other row
-        yield float(_potential(np.einsum("nd,nd->n", unit[first], unit[second])).sum())
+        yield float(np.triu(np.exp(4 * cosines - 4), k=1).sum())  # ‖a − b‖² = 2 − 2 cos
 
 
 def compare_alignment_uniformity(
@@ -108,7 +95,7 @@ def compare_alignment_uniformity(
     Args:
         encoders: By the names of the models.
         sets: Graded pairs by subset, such as a language pair.
-        options: Which pairs are positive, and how many pairs of sentences are computed.
+        options: Which pairs are positive, and how many sentences are compared.
 
     Returns:
         The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).
@@ -144,7 +131,7 @@ def _measure(encode: Encode, pairs: Sequence[GradedPair], options: AlignmentOpti
     left, right = (embeddings[[row_of[pair[side]] for pair in positive]] for side in (0, 1))
     return {
         "alignment": alignment(left, right),
-        "uniformity": uniformity(embeddings, options.max_pairs, options.seed),
+        "uniformity": uniformity(embeddings, options.max_sentences, options.seed),
         "positives": len(positive),
         "sentences": len(sentences),
     }
