@@ -10,7 +10,7 @@ import pytest
 
 from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
 from ease.errors import EaseError
-from ease.tasks import sample_graded, sample_parallel, sickr, stsb
+from ease.tasks import sample_graded, sample_parallel, sickr, sts17, stsb, tatoeba
 
 
 def test_graded_pairs_of_the_sample_keep_their_order_and_blanks(tmp_path: Path) -> None:
@@ -33,6 +33,24 @@ def test_real_graded_sets_come_by_their_subsets(test_data: Path) -> None:
     trial = graded_pairs("sickr", sickr.Options(path=test_data / "eval" / "sick", subsets=("trial",)))
     lines = (test_data / "eval" / "sick" / "SICK_trial.txt").read_text(encoding="utf-8").splitlines()
     assert len(trial["trial"]) == len(lines) - 1
+
+
+def test_language_pairs_of_sts_2017_come_apart(test_data: Path) -> None:
+    options = sts17.Options(path=test_data / "eval" / "sts2017", subsets=("en-en", "ar-ar"))
+    found = graded_pairs("sts17", options)
+    assert {pair: len(pairs) for pair, pairs in found.items()} == {"en-en": 250, "ar-ar": 250}
+    assert found["en-en"][0].left.isascii()
+    assert not found["ar-ar"][0].left.isascii()
+
+
+def test_tatoeba_gives_one_pair_of_languages_whatever_is_scored(test_data: Path) -> None:
+    folder = test_data / "eval" / "tatoeba"
+    found = parallel_sentences("tatoeba", tatoeba.Options(path=folder, subsets=("fra-eng",)), "deu-eng")
+    files = [folder / f"tatoeba.deu-eng.{side}" for side in ("deu", "eng")]
+    assert found.languages == ("deu", "eng")
+    assert [found.left, found.right] == [file.read_text(encoding="utf-8").splitlines() for file in files]
+    with pytest.raises(EaseError, match="Unknown subset deu-fra"):
+        parallel_sentences("tatoeba", tatoeba.Options(path=folder), "deu-fra")
 
 
 FACTS = [

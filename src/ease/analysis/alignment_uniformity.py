@@ -128,7 +128,8 @@ def _measure(encode: Encode, pairs: Sequence[GradedPair], options: AlignmentOpti
     if not positive:
         raise EaseError(f"none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`.")
     embeddings = encode(sentences)
-    left, right = (embeddings[[row_of[pair[side]] for pair in positive]] for side in (0, 1))
+    left = embeddings[[row_of[pair.left] for pair in positive]]
+    right = embeddings[[row_of[pair.right] for pair in positive]]
     return {
         "alignment": alignment(left, right),
         "uniformity": uniformity(embeddings, options.max_sentences, options.seed),

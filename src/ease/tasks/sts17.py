@@ -44,12 +44,14 @@ def files(options: Options) -> Files:
     return {pair: _present(options.path, pair) for pair in options.chosen(PAIRS)}
 
 
+def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+    """Read each pair of languages whose files are there."""
+    return {pair: _read(paths) for pair, paths in at_hand(files(options)).items()}
+
+
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with the grades, for each pair of languages, and its mean (Table 2)."""
-    scores = [
-        score_graded_pairs(encode, _read(paths), "sts17", pair)
-        for pair, paths in at_hand(files(options)).items()
-    ]
+    scores = [score_graded_pairs(encode, pairs, "sts17", pair) for pair, pairs in read_pairs(options).items()]
     return [*scores, average(scores, len(PAIRS))]
 
 

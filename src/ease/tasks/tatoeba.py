@@ -96,6 +96,12 @@ def read_pair(own: Path, english: Path) -> tuple[list[str], list[str]]:
     return left, right
 
 
+def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
+    """Read both sides of a language pair such as deu-eng."""
+    own, english = files(options.model_copy(update={"subsets": (subset,)}))[subset]
+    return read_pair(own, english)
+
+
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Retrieval accuracy of each language pair, both directions averaged, and the means of all and of the groups.
 
