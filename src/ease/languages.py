@@ -38,7 +38,26 @@ zea zgh zh zh-classical zh-min-nan zh-yue zu
 A dump's name has `_` for `-`. A newer edition's code is missing here, which find_dumps does not mind.
 """
 
+OLDER_CODES = {
+    "be-tarask": "be-x-old",
+    "egl": "eml",
+    "gsw": "als",
+    "lzh": "zh-classical",
+    "nan": "zh-min-nan",
+    "nb": "no",
+    "rup": "roa-rup",
+    "sgs": "bat-smg",
+    "vro": "fiu-vro",
+    "yue": "zh-yue",
+}
+"""Language codes that MediaWiki came to use, and the older codes of the same wikis."""
+
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+def database_code(language: str) -> str:
+    """The code by which a wiki's database, its dumps and Wikidata's sitelinks name it, with `_` for `-`."""
+    return OLDER_CODES.get(language, language)
 
 
 def check_languages(languages: Sequence[str]) -> None:

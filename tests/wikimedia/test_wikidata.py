@@ -116,6 +116,8 @@ def test_sites_of_languages_with_hyphens(tmp_path: Path) -> None:
     item = make_item(1, en="One", be_x_old="Адзін", zh_min_nan="It", commons="One", enquote="x")
     parts = ingest(tmp_path, lines_of(item), ["zh-min-nan", "be-x-old"])
     assert rows(parts.sitelinks) == [(1, "be-x-old", "Адзін"), (1, "zh-min-nan", "It")]
+    newer = ingest(tmp_path, lines_of(item), ["nan", "be-tarask"])
+    assert rows(newer.sitelinks) == [(1, "be-tarask", "Адзін"), (1, "nan", "It")]
 
 
 def test_types_of_items_outside_the_languages_are_left_out(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ import mmap
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from ease.errors import EaseError
-from ease.languages import check_languages
+from ease.languages import check_languages, database_code
 from ease.wikimedia.siteinfo import read_header
 from ease.wikimedia.streams import Compression, DecompressedStream, compression_of
 from ease.wikimedia.titles import SiteInfo
@@ -70,10 +70,12 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
             file is no MediaWiki export.
     """
     found: dict[str, list[DumpFile]] = defaultdict(list)
+    asked = {database_code(language): language for language in languages}
     for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
         of, dump = _recognise(path)
         if of == project:
-            found[dump.language].append(dump)
+            language = asked.get(dump.language, dump.language)
+            found[language].append(replace(dump, language=language))
     missing = [language for language in languages if language not in found]
     if missing or not languages or len(set(languages)) < len(languages):
         check_languages(missing or languages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ease.languages import WIKIPEDIA_LANGUAGES
+from ease.languages import OLDER_CODES, WIKIPEDIA_LANGUAGES, database_code
 from ease.wikimedia.namespace_names import LOCAL_NAMES
 
 MEDIA, FILE, CATEGORY = -2, 6, 14
@@ -67,22 +67,8 @@ zh: -1 特殊, 1 讨论, 1 討論, 2 用户, 2 用戶, 4 维基百科, 4 維基�
 """
 """Lines of a language: numbers and names of namespaces; `_` is a space. All wikis know the English ones."""
 
-_SAME_WIKI = {
-    "be-tarask": "be-x-old",
-    "egl": "eml",
-    "gsw": "als",
-    "lzh": "zh-classical",
-    "nan": "zh-min-nan",
-    "nb": "no",
-    "rup": "roa-rup",
-    "sgs": "bat-smg",
-    "vro": "fiu-vro",
-    "yue": "zh-yue",
-}
-"""Language codes that MediaWiki came to use, and the older codes of the same wikis."""
-
 LANGUAGE_PREFIXES = (
-    WIKIPEDIA_LANGUAGES | frozenset(_SAME_WIKI) | {"cz", "dk", "epo", "jp", "minnan", "zh-cn", "zh-tw"}
+    WIKIPEDIA_LANGUAGES | frozenset(OLDER_CODES) | {"cz", "dk", "epo", "jp", "minnan", "zh-cn", "zh-tw"}
 )
 """Prefixes of links to the same article in another language."""
 
@@ -100,7 +86,7 @@ doi arxiv rfc pmid imdbname imdbtitle google googlescholar wikia fandom hdl tick
 @cache
 def known_namespaces(language: str) -> dict[str, int]:
     """Lower-cased names of the namespaces that a Wikipedia knows: English ones, and those of its language."""
-    wanted = {"en", language, _SAME_WIKI.get(language, language)}
+    wanted = {"en", language, database_code(language)}
     names: dict[str, int] = {}
     for line in _OTHER_NAMES.split("\n"):
         code, _, rest = line.partition(": ")

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
+from ease.languages import database_code
+
 SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
 ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
 
@@ -43,7 +45,7 @@ def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str]) -> Pars
         first_line: The number of the chunk's first line in its file.
         languages: The Wikipedias whose articles are wanted.
     """
-    sites = {language.replace("-", "_") + "wiki": language for language in languages}
+    sites = {database_code(language).replace("-", "_") + "wiki": language for language in languages}
     counts: Counter[str] = Counter()
     broken: list[tuple[int, str]] = []
     items: list[Item] = []
