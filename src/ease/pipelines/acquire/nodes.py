@@ -6,31 +6,20 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.setting import Setting
 from ease.wikimedia.dumps import dump_date, find_dumps
-from ease.wikimedia.sample import SampleFiles, SampleOptions, write_sample
+from ease.wikimedia.mirrors import fetch_dumps, fetch_wikidata, is_mirror
+from ease.wikimedia.sample import SampleFiles, write_sample
 from ease.wikimedia.wikidata import find_wikidata
 
 logger = logging.getLogger(__name__)
 
 SAMPLE = "sample:"
 
-
-class AcquireOptions(BaseModel):
-    """Where the dumps come from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    wikipedia: str = Field(description="`sample:`, or a folder, a glob or a file of Wikipedia dumps")
-    wikidata: str | None = Field(
-        description="`sample:`, a file or folder of a Wikidata JSON dump, or null for none"
-    )
-    sample_folder: Path = Field(description="where the sample wiki is written")
-    sample: SampleOptions = Field(description="size and seed of the sample wiki")
+__all__ = ["SAMPLE", "AcquireOptions", "locate_dumps", "make_sample"]
 
 
 def make_sample(options: AcquireOptions) -> SampleFiles:
@@ -41,23 +30,21 @@ def make_sample(options: AcquireOptions) -> SampleFiles:
 def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     """List the dump files of the setting's languages, and the Wikidata dump, with their dates.
 
+    What is to come from a mirror and is not there yet is fetched.
+
     Raises:
-        EaseError: If a source does not exist or lacks a language, or several languages have no Wikidata dump.
+        EaseError: If a source does not exist or lacks a language, or several languages have no Wikidata dump, or a
+            mirror's files cannot be fetched.
     """
-    wikipedia, wikidata = options.wikipedia, options.wikidata
-    if SAMPLE in (wikipedia, wikidata):
-        sample = make_sample(options)
-        wikipedia = str(sample.wikipedia) if wikipedia == SAMPLE else wikipedia
-        wikidata = str(sample.wikidata) if wikidata == SAMPLE else wikidata
-    if not wikidata and len(setting.languages) > 1:
+    if not options.wikidata and len(setting.languages) > 1:
         raise EaseError(
             f"`acquire.wikidata` is null, but `{setting.name}` has {len(setting.languages)} languages: only Wikidata "
             "tells which entities are the same across them. Give a Wikidata JSON dump, or one language."
         )
-    dumps = find_dumps(wikipedia, setting.languages)
+    dumps = find_dumps(_wikipedia(options, setting), setting.languages)
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
-    wikidata_file = find_wikidata(wikidata) if wikidata else None
+    wikidata_file = find_wikidata(_wikidata(options)) if options.wikidata else None
     return {
         "source": options.wikipedia,
         "wikidata_source": options.wikidata,
@@ -67,3 +54,22 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
         "wikidata": str(wikidata_file) if wikidata_file else None,
         "wikidata_date": dump_date(wikidata_file) if wikidata_file else None,
     }
+
+
+def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
+    """Where the wikis' dumps lie on this machine."""
+    if options.wikipedia == SAMPLE:
+        return str(make_sample(options).wikipedia)
+    if is_mirror(options.wikipedia):
+        return fetch_dumps(options.wikipedia, setting.languages, options.mirror()).source
+    return options.wikipedia
+
+
+def _wikidata(options: AcquireOptions) -> str | Path:
+    """Where Wikidata's dump lies on this machine."""
+    assert options.wikidata is not None
+    if options.wikidata == SAMPLE:
+        return make_sample(options).wikidata
+    if is_mirror(options.wikidata):
+        return fetch_wikidata(options.wikidata, options.mirror(wikidata=True))
+    return options.wikidata

@@ -1,0 +1,132 @@
+"""`kedro run --pipeline=acquire` from a mirror: dumps fetched, checked, found; what a mirror lacks is told."""
+
+from __future__ import annotations
+
+import bz2
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ease.wikimedia.sample import SampleOptions, write_sample
+from tests.file_server import Answer, FileServer, running_server
+from tests.project import Project, make_project
+from tests.wikimedia.made_mirrors import add_dump, add_wikidata
+
+DATE, WIKIDATA_DATE = "20240101", "20240108"
+SMALL = {
+    "territories": 60,
+    "sentences_per_language": 400,
+    "parallel_facts": 40,
+    "graded_pairs": 60,
+    "graded_territories": 12,
+}
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Dumps as Wikimedia publishes them: of two wikis, and of Wikidata."""
+    made = write_sample(tmp_path_factory.mktemp("sample"), ["en", "de"], SampleOptions(seed=1, **SMALL))
+    found = {path.name[:2]: path.read_bytes() for path in made.wikipedia.glob("*.bz2")}
+    return {**found, "wikidata": made.wikidata.read_bytes()}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, dumps: dict[str, bytes]) -> Iterator[FileServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        for language in ("en", "de"):
+            add_dump(running, f"{language}wiki", DATE, dumps[language])
+        add_wikidata(running, WIKIDATA_DATE, dumps["wikidata"])
+        yield running
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Project:
+    """A project in which nothing has run."""
+    return make_project(tmp_path)
+
+
+def acquire(
+    project: Project, server: FileServer, pipeline: str = "acquire", check: bool = True, **given: Any
+) -> Any:
+    mirror = {"acquire__wikipedia": server.address, "acquire__wikidata": server.address}
+    languages = {"multilingual__setting__languages": "en de"}
+    return project.run(pipeline, check=check, **{**mirror, **languages, **given})
+
+
+@pytest.mark.slow
+def test_fetches_once_and_hands_on_what_it_fetched(
+    bare: Project, server: FileServer, dumps: dict[str, bytes]
+) -> None:
+    acquire(bare, server, "acquire,ingest", acquire__contact="me@example.org")
+    found = bare.json("01_raw/multilingual/dumps.json")
+    assert [(dump["language"], dump["dump_date"]) for dump in found["wikipedia"]] == [
+        ("en", DATE),
+        ("de", DATE),
+    ]
+    assert [(bare.folder / dump["path"]).read_bytes() for dump in found["wikipedia"]] == [
+        dumps["en"],
+        dumps["de"],
+    ]
+    assert found["wikidata_date"] == WIKIDATA_DATE
+    assert (bare.folder / found["wikidata"]).read_bytes() == dumps["wikidata"]
+    assert found["source"] == found["wikidata_source"] == server.address
+    assert {headers["User-Agent"].rpartition("; ")[2] for _, headers in server.asked} == {"me@example.org)"}
+    for language, counts in bare.json("02_intermediate/multilingual/page_counts.json").items():
+        assert counts["pages"] == bz2.decompress(dumps[language]).count(b"<page>") > 100
+    asked = len(server.asked)
+    acquire(bare, server, acquire__dump_date=DATE, acquire__wikidata_date=WIKIDATA_DATE)
+    sizes = [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
+    assert len(sizes) == 1, "Wikidata's size alone is asked for"
+    assert bare.json("01_raw/multilingual/dumps.json")["wikipedia"] == found["wikipedia"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("language", r"has no dumps of kowiki: .* Take the language out of `languages`"),
+        (
+            "unfinished",
+            "multistream dump of dewiki of 20240101 is not finished: articlesmultistreamdump is in-progress",
+        ),
+        ("checksum", r"dewiki-20240101\S+ is wrong, twice: .* has the sha1 \w{40}, but should have \w{40}"),
+        ("date", "dump_date.*String should match pattern"),
+    ],
+)
+def test_a_fault_is_told_and_leaves_no_half_dump(
+    bare: Project, server: FileServer, dumps: dict[str, bytes], fault: str, words: str
+) -> None:
+    given: dict[str, Any] = {"acquire__dump_date": DATE}
+    if fault == "language":
+        given["multilingual__setting__languages"] = "en ko"
+    if fault == "unfinished":
+        add_dump(server, "dewiki", DATE, dumps["de"], status="in-progress")
+    if fault == "checksum":
+        path = f"/dewiki/{DATE}/dewiki-{DATE}-pages-articles-multistream.xml.bz2"
+        server.answers[path] = [Answer(body=dumps["de"][:-1] + b"?")] * 2
+    if fault == "date":
+        given["acquire__dump_date"] = "yesterday"
+    done = acquire(bare, server, check=False, **given)
+    assert done.returncode == 1
+    message = done.stderr.partition("\nError: ")[2]
+    assert re.search(words, message, re.DOTALL), done.stderr
+    there = {path.name for path in (bare.folder / "data").rglob("*.bz2")}
+    assert there == ({f"enwiki-{DATE}-pages-articles-multistream.xml.bz2"} if fault == "checksum" else set())
+    assert not list((bare.folder / "data").rglob("*.part"))
+    assert not list((bare.folder / "data").rglob("dumps.json"))
+
+
+def test_real_dumps_from_a_mirror(bare: Project, server: FileServer, test_data: Path) -> None:
+    for language in ("ko", "tr"):
+        path = test_data / f"dumps/wikipedia/{language}wiki-mini-pages-articles.xml.bz2"
+        add_dump(server, f"{language}wiki", DATE, path.read_bytes(), kind="")
+    items = (test_data / "dumps/wikidata/wikidata-49-items.json").read_bytes()
+    add_wikidata(server, "20240115", bz2.compress(items))
+    acquire(bare, server, multilingual__setting__languages="ko tr", acquire__dump_kind="plain")
+    found = bare.json("01_raw/multilingual/dumps.json")
+    assert [dump["language"] for dump in found["wikipedia"]] == ["ko", "tr"]
+    assert found["wikidata_date"] == "20240115"
+    assert bz2.decompress((bare.folder / found["wikidata"]).read_bytes()) == items

@@ -1,0 +1,72 @@
+"""A mirror of dumps on a server of one's own, laid out as dumps.wikimedia.org lays it out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from tests.file_server import FileServer
+
+JOBS = {
+    "-multistream": ("articlesmultistreamdump", "articlesmultistreamdumprecombine"),
+    "": ("articlesdump", "articlesdumprecombine"),
+}
+
+
+def facts(path: str, content: bytes) -> dict[str, object]:
+    """What `dumpstatus.json` says of a file."""
+    sums = {name: hashlib.new(name, content).hexdigest() for name in ("md5", "sha1")}
+    return {"size": len(content), "url": path, **sums}
+
+
+def add_dump(
+    server: FileServer,
+    wiki: str,
+    date: str,
+    content: bytes,
+    status: str = "done",
+    parts: Mapping[str, bytes] | None = None,
+    kind: str = "-multistream",
+) -> None:
+    """Put a wiki's dump onto a mirror: one file, and, of a large wiki, the parts that it is joined from.
+
+    Args:
+        server: Whose files it joins.
+        wiki: Such as enwiki.
+        date: YYYYMMDD.
+        content: Of the one file.
+        status: Of the job that writes the one file; the parts are done.
+        parts: By what follows the kind in their names, such as `1.xml-p1p9`.
+        kind: `-multistream` or nothing.
+    """
+    folder, stem = f"/{wiki}/{date}", f"{wiki}-{date}-pages-articles{kind}"
+    whole = {f"{stem}.xml.bz2": content, f"{stem}-index.txt.bz2": b"index"}
+    cut = {f"{stem}{name}.bz2": part for name, part in (parts or {}).items()}
+    first, second = JOBS[kind]
+    jobs = {first: ("done", cut), second: (status, whole)} if parts else {first: (status, whole)}
+    listed = {
+        job: {"status": word, "updated": "", "files": {n: facts(f"{folder}/{n}", c) for n, c in some.items()}}
+        for job, (word, some) in jobs.items()
+        if word == "done"
+    }
+    waiting = {job: {"status": word, "updated": ""} for job, (word, _) in jobs.items() if word != "done"}
+    path = f"{folder}/dumpstatus.json"
+    before = json.loads(server.files[path])["jobs"] if path in server.files else {}
+    every = {**before, **listed, **waiting, "metahistory7zdump": {"status": "in-progress"}}
+    server.files[path] = json.dumps({"version": "0.8", "jobs": every}).encode()
+    for _, some in jobs.values():
+        server.files |= {f"{folder}/{name}": content for name, content in some.items()}
+
+
+def add_wikidata(
+    server: FileServer, date: str, content: bytes, packing: str = "bz2", summed: bool = True
+) -> None:
+    """Put a Wikidata dump onto a mirror; its sums are listed when it is finished."""
+    folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-all.json.{packing}"
+    server.files[f"{folder}/{name}"] = content
+    for algorithm in ("sha1", "md5"):
+        path = f"{folder}/wikidata-{date}-{algorithm}sums.txt"
+        lexemes = f"{hashlib.new(algorithm, b'').hexdigest()}  wikidata-{date}-lexemes.json.{packing}\n"
+        own = f"{hashlib.new(algorithm, content).hexdigest()}  {name}\n" if summed else ""
+        server.files[path] = server.files.get(path, b"") + (lexemes + own).encode()
