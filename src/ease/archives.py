@@ -20,7 +20,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOF
 """What the libraries raise for broken content; a full disk is told by another."""
 
 
-def unpack(archive: Path, members: Mapping[str, Path], most_bytes: int) -> None:
+def unpack(archive: Path, members: Mapping[str, Path], most_bytes: int) -> list[str]:
     """Unpack some members of a zip or tar file (also .gz, .bz2, .xz), each to a path of the caller's choice.
 
     A member is taken by its exact name, a leading `./` aside. No path and no link of the archive is followed.
@@ -30,9 +30,12 @@ def unpack(archive: Path, members: Mapping[str, Path], most_bytes: int) -> None:
         members: By the names of the wanted members: where to write them, in folders that exist.
         most_bytes: That the members may have together, unpacked.
 
+    Returns:
+        The wanted members that it lacks.
+
     Raises:
-        EaseError: If it is no such archive or broken, lacks a member, has one twice or as a link or device, is larger
-            than allowed, or the disk is full.
+        EaseError: If it is no such archive or broken, has a member twice or as a link or device, is larger than
+            allowed, or the disk is full.
     """
     missing, left = dict(members), most_bytes
     try:
@@ -49,10 +52,7 @@ def unpack(archive: Path, members: Mapping[str, Path], most_bytes: int) -> None:
                     left -= _copy(source, missing.pop(plain), left, f"{archive}: {name}")
     except _BROKEN as error:
         raise EaseError(f"{archive} is no archive, or is broken ({error}): fetch it again.") from error
-    if missing:
-        raise EaseError(
-            f"{archive} lacks {', '.join(sorted(missing)[:5])}: it is not the archive that was expected."
-        )
+    return sorted(missing)
 
 
 _Contents = Iterator[tuple[str, bool, Callable[[], IO[bytes]]]]

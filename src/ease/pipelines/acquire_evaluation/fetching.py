@@ -1,0 +1,218 @@
+"""Evaluation sets fetched from where they were published, a file at a time, or out of archives."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from ease.archives import unpack
+from ease.disk import hash_contents, write_faults_named, write_text_whole
+from ease.downloads import Client, DownloadOptions, RemoteFile, download_all
+from ease.errors import EaseError
+from ease.pipelines.acquire_evaluation.sources import Source
+
+logger = logging.getLogger(__name__)
+
+SUMS = "SHA256SUMS"
+"""The checksums of what was fetched, in the evaluation folder, in the form of `sha256sum`."""
+
+_ARCHIVES = ".archives"
+_CHANGED = (
+    "is not the published file (sha256 {found}, not {expected}): move it away to have it fetched, or keep it"
+)
+
+
+class FetchedSet(BaseModel):
+    """What became of a task's files, by their paths below the evaluation folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    licence: str
+    fetched: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+    failed: Mapping[str, str] = {}
+    """With the reason."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One file of a task."""
+
+    path: str
+    sha256: str | None
+    url: str
+    member: str | None = None
+    most_bytes: int = 0
+
+
+def fetch_evaluation_sets(
+    tasks: Sequence[str], sources: Mapping[str, Source], folder: Path, options: DownloadOptions
+) -> dict[str, FetchedSet]:
+    """Fetch what tasks lack; a file that cannot be fetched does not stop the others.
+
+    Files that are there stay untouched. A file of unknown checksum is noted in SHA256SUMS when it is first seen, and
+    held to that afterwards.
+
+    Args:
+        tasks: Names; those without a source are passed over.
+        sources: By task, as `read_sources` gives them.
+        folder: Of all evaluation sets.
+        options: How to ask servers for files.
+
+    Raises:
+        EaseError: If the folder cannot be written to, or is full.
+    """
+    wanted = {task: _list_files(sources[task]) for task in dict.fromkeys(tasks) if task in sources}
+    every = {file.path: file for files in wanted.values() for file in files}
+    sums = _read_sums(folder)
+    expected = {path: file.sha256 or sums.get(path) for path, file in every.items()}
+    failed = _check_present(folder, expected)
+    missing = [file for path, file in every.items() if not (folder / path).exists()]
+    if missing:
+        with Client(options) as client:
+            failed |= _fetch_files(
+                [file for file in missing if file.member is None], folder, expected, client
+            )
+            failed |= _fetch_members([file for file in missing if file.member], folder, expected, client)
+    fetched = {file.path for file in missing} - failed.keys()
+    seen = [path for path in every if path not in failed and sums.get(path) is None]
+    _note_sums(folder, sums | {path: hash_contents(folder / path) for path in seen})
+    report = {task: _report(sources[task].licence, files, fetched, failed) for task, files in wanted.items()}
+    for task, found in report.items():
+        _tell(task, found)
+    return report
+
+
+def _list_files(source: Source) -> list[_Wanted]:
+    single = [
+        _Wanted(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
+        for group in source.files
+        for name, sha256 in group.sha256.items()
+    ]
+    packed = [
+        _Wanted(member.path, member.sha256, archive.url, name, archive.most_bytes)
+        for archive in source.archives
+        for name, member in archive.members.items()
+    ]
+    return single + packed
+
+
+def _check_present(folder: Path, expected: Mapping[str, str | None]) -> dict[str, str]:
+    """Compare the files that are there with their checksums."""
+    failed = {}
+    for path, sha256 in expected.items():
+        if sha256 and (folder / path).exists() and (found := hash_contents(folder / path)) != sha256:
+            failed[path] = f"{folder / path} " + _CHANGED.format(found=found, expected=sha256)
+    return failed
+
+
+def _fetch_files(
+    files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None], client: Client
+) -> dict[str, str]:
+    remote = {
+        file.path: RemoteFile(
+            file.url, folder / file.path, {"sha256": sha256} if (sha256 := expected[file.path]) else {}
+        )
+        for file in files
+    }
+    outcome = download_all(list(remote.values()), client, "evaluation sets")
+    return {
+        path: str(outcome.failed[file.path]) for path, file in remote.items() if file.path in outcome.failed
+    }
+
+
+def _fetch_members(
+    files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None], client: Client
+) -> dict[str, str]:
+    """Fetch each archive once, whatever tasks want of it, and take what they want."""
+    failed: dict[str, str] = {}
+    archives = {
+        file.url: RemoteFile(
+            file.url, folder / _ARCHIVES / hashlib.sha256(file.url.encode()).hexdigest()[:16]
+        )
+        for file in files
+    }
+    outcome = download_all(list(archives.values()), client, "archives of evaluation sets")
+    for url, archive in archives.items():
+        members = [file for file in files if file.url == url]
+        try:
+            if fault := outcome.failed.get(archive.path):
+                raise fault
+            failed |= _take_members(archive.path, members, folder, expected)
+        except EaseError as error:
+            failed |= {file.path: str(error).replace(str(archive.path), url) for file in members}
+        archive.path.unlink(missing_ok=True)
+    with suppress(OSError):  # what broke off is kept there
+        (folder / _ARCHIVES).rmdir()
+    return failed
+
+
+def _take_members(
+    archive: Path, files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None]
+) -> dict[str, str]:
+    """Unpack members aside, and put those that are right into their places."""
+    failed = {}
+    with write_faults_named(folder), tempfile.TemporaryDirectory(dir=archive.parent) as aside:
+        places = {str(file.member): Path(aside) / str(number) for number, file in enumerate(files)}
+        lacking = unpack(archive, places, max(file.most_bytes for file in files))
+        for file in files:
+            place, sha256 = places[str(file.member)], expected[file.path]
+            if file.member in lacking:
+                failed[file.path] = f"{file.url} has no member {file.member}."
+            elif sha256 and (found := hash_contents(place)) != sha256:
+                failed[file.path] = (
+                    f"{file.url}: {file.member} has the sha256 {found}, but should have {sha256}."
+                )
+            else:
+                (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(place, folder / file.path)
+    return failed
+
+
+def _read_sums(folder: Path) -> dict[str, str]:
+    try:
+        text = (folder / SUMS).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    return {path: sha256 for sha256, path in re.findall(r"^([0-9a-f]{64}) [ *](.+)$", text, re.MULTILINE)}
+
+
+def _note_sums(folder: Path, sums: Mapping[str, str]) -> None:
+    if sums != _read_sums(folder):
+        lines = [f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())]
+        write_text_whole(folder / SUMS, "".join(lines))
+
+
+def _report(
+    licence: str, files: Sequence[_Wanted], fetched: set[str], failed: Mapping[str, str]
+) -> FetchedSet:
+    paths = [file.path for file in files]
+    return FetchedSet(
+        licence=licence,
+        fetched=tuple(path for path in paths if path in fetched),
+        present=tuple(path for path in paths if path not in fetched and path not in failed),
+        failed={path: failed[path] for path in paths if path in failed},
+    )
+
+
+def _tell(task: str, found: FetchedSet) -> None:
+    """Say what was fetched, under which licence, and what could not be."""
+    if found.fetched:
+        logger.info(
+            "Evaluation set %s: %d files fetched; licence: %s", task, len(found.fetched), found.licence
+        )
+    if found.failed:
+        path, reason = next(iter(found.failed.items()))
+        logger.warning(
+            "Evaluation set %s: %d of its files could not be fetched; the first, %s: %s",
+            *(task, len(found.failed), path, reason),
+        )

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import bz2
+import hashlib
+import io
+import re
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ease.archives import unpack
+from ease.downloads import DownloadOptions
+from ease.errors import EaseError
+from ease.pipelines.acquire_evaluation.fetching import FetchedSet, fetch_evaluation_sets
+from ease.pipelines.acquire_evaluation.sources import Source, read_sources
+from ease.tasks import get_task, task_names
+from tests.file_server import Answer, FileServer, running_server
+
+QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        yield running
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def tar(members: Mapping[str, bytes | None], mode: Any = "w:gz") -> bytes:
+    """An archive; None stands for a link."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode=mode) as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data or b"")
+            if data is None:
+                info.type, info.linkname = tarfile.SYMTYPE, "/etc/hostname"
+            archive.addfile(info, io.BytesIO(data or b""))
+    return content.getvalue()
+
+
+def zipped(members: Mapping[str, bytes | None]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (0o120777 if data is None else 0o100644) << 16
+            archive.writestr(info, data if data is not None else b"/etc/hostname")
+    return content.getvalue()
+
+
+def source(**given: Any) -> Source:
+    return Source.model_validate({"licence": "CC0", **given})
+
+
+def group(server: FileServer, sums: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    return [{"address": f"{server.address}/", "folder": "set", "sha256": sums}]
+
+
+def fetch(folder: Path, **sources: Source) -> dict[str, FetchedSet]:
+    return fetch_evaluation_sets([*sources], sources, folder, QUICK)
+
+
+def test_fetches_what_is_missing_once(server: FileServer, tmp_path: Path) -> None:
+    server.files |= {"/a": b"first", "/b": b"second"}
+    given = source(files=group(server, {"a": sha256(b"first"), "b": None, "c": None}))
+    report = fetch(tmp_path, task=given)["task"]
+    assert (report.fetched, report.present, report.licence) == (("set/a", "set/b"), (), "CC0")
+    assert list(report.failed) == ["set/c"]
+    assert "/c does not exist: the server answers 404" in report.failed["set/c"]
+    checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=tmp_path, capture_output=True, text=True)
+    assert checked.stdout.splitlines() == ["set/a: OK", "set/b: OK"]
+    again = fetch(tmp_path, task=given)["task"]
+    assert (again.fetched, again.present) == ((), ("set/a", "set/b"))
+    assert [path for path, _ in server.asked].count("/a") == 1
+
+
+def test_holds_a_file_to_what_it_was_at_first(server: FileServer, tmp_path: Path) -> None:
+    server.files["/b"] = b"second"
+    given = source(files=group(server, {"b": None}))
+    fetch(tmp_path, task=given)
+    (tmp_path / "set" / "b").unlink()
+    server.files["/b"] = b"another"
+    report = fetch(tmp_path, task=given)["task"]
+    words = f"has the sha256 {sha256(b'another')}, but should have {sha256(b'second')}"
+    assert words in report.failed["set/b"]
+    assert not (tmp_path / "set" / "b").exists()
+    server.files["/b"] = b"second"
+    assert fetch(tmp_path, task=given)["task"].fetched == ("set/b",)
+
+
+def test_leaves_what_a_user_has_put_there(server: FileServer, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a").write_bytes(b"mine")
+    (tmp_path / "set" / "b").write_bytes(b"mine, too")
+    given = source(files=group(server, {"a": sha256(b"first"), "b": None}))
+    report = fetch(tmp_path, task=given)["task"]
+    assert report.present == ("set/b",)
+    assert re.search(r"set/a is not the published file .*: move it away", report.failed["set/a"])
+    assert (tmp_path / "set" / "a").read_bytes() == b"mine"
+    assert server.asked == []
+    assert sha256(b"mine, too") in (tmp_path / "SHA256SUMS").read_text()
+    assert "set/a" not in (tmp_path / "SHA256SUMS").read_text()
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_takes_members_that_are_right_out_of_one_archive_for_two_tasks(
+    server: FileServer, tmp_path: Path, pack: Any
+) -> None:
+    server.files["/all"] = pack({"in/a": b"A", "in/b": b"B", "in/c": b"C", "../../evil": b"!", "/evil": b"!"})
+    url = f"{server.address}/all"
+    first = {
+        "in/a": {"path": "one/a.txt", "sha256": sha256(b"A")},
+        "in/b": {"path": "one/b", "sha256": sha256(b"?")},
+    }
+    second = {"in/c": {"path": "two/c"}, "in/d": {"path": "two/d"}}
+    report = fetch(
+        tmp_path / "sets",
+        one=source(archives=[{"url": url, "members": first}]),
+        two=source(archives=[{"url": url, "members": second}]),
+    )
+    assert (report["one"].fetched, report["two"].fetched) == (("one/a.txt",), ("two/c",))
+    words = f"in/b has the sha256 {sha256(b'B')}, but should have {sha256(b'?')}"
+    assert words in report["one"].failed["one/b"]
+    assert report["two"].failed == {"two/d": f"{url} has no member in/d."}
+    there = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert there == ["sets/SHA256SUMS", "sets/one/a.txt", "sets/two/c"]
+    assert len(server.asked) == 1
+
+
+def test_a_broken_archive_or_a_dead_server_stops_nothing(server: FileServer, tmp_path: Path) -> None:
+    good = tar({"a": bytes(1 << 20)})
+    server.files |= {"/page": b"<html>", "/cut": good[: len(good) // 2], "/good": b"good"}
+    archives = [
+        {"url": f"{server.address}/{name}", "members": {"a": {"path": f"set/{name}"}}}
+        for name in ("page", "cut", "no")
+    ]
+    with running_server() as gone:
+        dead = {"address": f"{gone.address}/", "folder": "set", "sha256": {"dead": None}}
+    report = fetch(tmp_path, task=source(archives=archives, files=[dead, *group(server, {"good": None})]))[
+        "task"
+    ]
+    assert report.fetched == ("set/good",)
+    assert {path: re.sub(r"http://[\d.:]+", "", reason)[:40] for path, reason in report.failed.items()} == {
+        "set/dead": "/dead cannot be fetched: ConnectionError",
+        "set/page": "/page is no archive, or is broken (file ",
+        "set/cut": "/cut is no archive, or is broken (Compre",
+        "set/no": "/no does not exist: the server answers 4",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (tar({"a": None}), "the member a is no plain file"),
+        (zipped({"a": None}), "the member a is no plain file"),
+        (zipped({"a": bytes(3 << 20)}), "a is larger than expected"),
+        (bz2.compress(tar({"./a": bytes(3 << 20)}, "w")), "a is larger than expected"),
+        (tar({"a": b"1", "./a": b"2"}), "or is there twice"),
+        (b"", "is no archive, or is broken"),
+    ],
+)
+def test_a_hostile_archive_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "archive").write_bytes(content)
+    with pytest.raises(EaseError, match=words):
+        unpack(tmp_path / "archive", {"a": tmp_path / "a"}, most_bytes=2 << 20)
+
+
+@pytest.mark.parametrize("path", ["../a", "/a", "", "x/../../a"])
+def test_no_path_of_a_source_leads_out_of_the_folder(path: str) -> None:
+    for given in ({"path": path}, {"path": "a", "sha256": "no sum"}):
+        with pytest.raises(ValidationError):
+            Source.model_validate({"licence": "", "archives": [{"url": "http://x", "members": {"a": given}}]})
+
+
+def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
+    """Every file of a source is one that its task asks for, and every one asked for has a source."""
+    sources = read_sources()
+    paths = {"sts": "sts/senteval", "stsb": "stsb", "sickr": "sick", "sts17": "sts2017", "bucc": "bucc2018"}
+    assert set(sources) <= set(task_names())
+    assert "mldoc" not in sources
+    for name, found in sources.items():
+        listed = {f"{group.folder}/{file}" for group in found.files for file in group.sha256}
+        listed |= {member.path for archive in found.archives for member in archive.members.values()}
+        task, folder = get_task(name), tmp_path / paths.get(name, name)
+        for path in listed:  # some tasks look what is there
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).touch()
+        asked = {
+            str(file.relative_to(tmp_path))
+            for files in task.files(task.Options(path=folder)).values()
+            for file in files
+        }
+        assert asked <= listed, name
+        other_form = {path for path in listed - asked if name == "sts17"}
+        assert listed - asked - other_form - {"sick/SICK_train.txt"} == set(), name
+
+
+@pytest.mark.parametrize("task", ["tatoeba", "mewsc16", "stc"])
+def test_fetches_the_published_files(server: FileServer, tmp_path: Path, test_data: Path, task: str) -> None:
+    known = read_sources()[task]
+    (given,) = known.files
+    at_hand = {name: value for name, value in given.sha256.items() if value}
+    assert len(at_hand) == {"tatoeba": 208, "mewsc16": 24, "stc": 5}[task]
+    if task == "tatoeba":
+        at_hand = dict([*at_hand.items()][:6])
+    server.files |= {f"/{name}": (test_data / "eval" / given.folder / name).read_bytes() for name in at_hand}
+    moved = given.model_copy(update={"address": f"{server.address}/", "sha256": at_hand})
+    report = fetch(tmp_path, **{task: known.model_copy(update={"files": (moved,)})})[task]
+    assert report.failed == {}
+    assert len(report.fetched) == len(at_hand)
+    some = report.fetched[0]
+    assert (tmp_path / some).read_bytes() == (test_data / "eval" / some).read_bytes()
+
+
+def test_the_sums_of_sick_and_sts17_are_those_of_the_published_files(test_data: Path) -> None:
+    sources = read_sources()
+    members = [
+        m
+        for task in ("sickr", "sts17")
+        for archive in sources[task].archives
+        for m in archive.members.values()
+    ]
+    known = {member.path: member.sha256 for member in members if member.sha256}
+    assert len(known) == 10
+    assert {path: sha256((test_data / "eval" / path).read_bytes()) for path in known} == known
+
+
+def test_what_breaks_off_is_gone_on_with(server: FileServer, tmp_path: Path) -> None:
+    content = tar({"a": b"A" * 100_000}, "w")
+    server.files["/all.tar"] = content
+    server.answers["/all.tar"] = [Answer(break_after=1000), Answer(status=503), Answer(status=503)]
+    members = {"a": {"path": "set/a"}}
+    given = source(archives=[{"url": f"{server.address}/all.tar", "members": members}])
+    assert list(fetch(tmp_path, task=given)["task"].failed) == ["set/a"]
+    assert fetch(tmp_path, task=given)["task"].fetched == ("set/a",)
+    assert server.ranges("/all.tar")[-1] == "bytes=1000-"
+    assert not (tmp_path / ".archives").exists()
+    assert (tmp_path / "set" / "a").read_bytes() == b"A" * 100_000
