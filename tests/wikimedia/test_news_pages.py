@@ -64,6 +64,19 @@ def test_a_date_in_a_sentence_stays(source: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("It rained in {{w|Lima}}.", "It rained in Lima."),
+        ("It rained in {{w|Lima|the city}}.", "It rained in the city."),
+        ("It rained in {{W|Lima||lang=es}}.", "It rained in Lima."),
+        ("It rained {{w}}in {{x|Lima}}.", "It rained in."),
+    ],
+)
+def test_templates_that_stand_for_text(source: str, expected: str) -> None:
+    assert FirstSentences(SiteInfo("en"), "icu", ["w"]).find(source) == expected
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from ease.errors import EaseError
 from ease.tasks import mewsc16
 from ease.wikimedia.dumps import find_dumps
 from ease.wikimedia.news_files import WIKINEWS
+from ease.wikimedia.sample import write_sample_news
 from ease.wikimedia.wikinews import build_mewsc16
+from tests.project import ROOT
 from tests.wikimedia.made_dumps import made, make_page
 from tests.wikimedia.made_news import (
     article,
@@ -29,6 +32,7 @@ from tests.wikimedia.made_news import (
 )
 
 SPORTS = "[[Category:Sports]]"
+KEYS = ("sentence", "category", "page_id", "revision_id")
 CASES = {
     "plain": article(1, "It rained. It snowed."),
     "two topics": article(2, categories=f"[[Category:Weather]] {SPORTS}"),
@@ -89,6 +93,33 @@ def test_every_case(tmp_path: Path) -> None:
     assert counts["pages"] == len(CASES) == counts["sentences"] + sum(counts["skipped"].values())
     assert counts["classes"] == {"Sports": 9, "Weather": 4}
     assert (counts["dropped_classes"], counts["faults"]) == ({}, [])
+
+
+def test_the_sample_in_all_languages_is_read_as_its_writer_meant(tmp_path: Path) -> None:
+    sample = write_sample_news(tmp_path / "sample")
+    rows = pq.read_table(sample.truth).to_pylist()
+    languages = list(dict.fromkeys(row["language"] for row in rows))
+    dumps = find_dumps(sample.wikinews, languages, "wikinews")
+    configured = yaml.safe_load((ROOT / "conf/base/parameters/mewsc16.yml").read_text(encoding="utf-8"))[
+        "mewsc16"
+    ]
+    names = ("topics", "category_redirects", "shown_templates")
+    options = news_options(**{name: configured[name] for name in names})
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps, options, target, WIKINEWS)
+    assert len(counts) == 16
+    for language, of in counts.items():
+        own = [row for row in rows if row["language"] == language]
+        kept = [row for row in own if not row["dropped"]]
+        assert [tuple(row[name] for name in KEYS) for row in rows_of(target, language)] == [
+            *((row["first_sentence"], row["topic"], row["page_id"], row["revision_id"]) for row in kept)
+        ]
+        assert of["pages"] == len(own)
+        reasons = Counter(row["dropped"].replace(" ", "_") for row in own if row["dropped"])
+        left_out = Counter(skipped(of))
+        left_out["no_topic"] += left_out.pop("empty")  # a blank page has none
+        left_out["no_prose"] = left_out.pop("no_sentence")
+        assert left_out == reasons
 
 
 def test_a_row_says_where_it_is_from(tmp_path: Path) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ease.wikimedia.articles import split_article
 from ease.wikimedia.date_lines import DateLines
 from ease.wikimedia.sentences import SentenceSplitter, SplitterEngine
-from ease.wikimedia.titles import SiteInfo
+from ease.wikimedia.titles import SiteInfo, normalize_title
 from ease.wikimedia.wikitext import Article, Link, parse_wikitext
 
 _ASIDE = "\ue000"
 """Of Unicode's private use: stands in a line that is no paragraph while the page is parsed."""
 _ITEM_OR_HEADING = re.compile(r"^([*#:;]++(?![ \t]*+\{\|)|=++)", re.MULTILINE)
+_TEMPLATE = re.compile(r"\{\{([^{}|]++)\|([^{}]*+)\}\}")
 _TAG = re.compile(r"<[^<>]*+>")
 _LONGEST_DATE_LINE = 200
 """Characters of wikitext."""
@@ -24,9 +25,17 @@ _AFTER_MARKUP = ("", ">", "}", "]", "=")
 class FirstSentences:
     """Finds first sentences of the articles of one wiki."""
 
-    def __init__(self, site: SiteInfo, engine: SplitterEngine) -> None:
-        """Prepare the rules of the wiki's language."""
+    def __init__(self, site: SiteInfo, engine: SplitterEngine, shown: Sequence[str] = ()) -> None:
+        """Prepare the rules of the wiki's language.
+
+        Args:
+            site: The wiki.
+            engine: What splits sentences.
+            shown: Templates that stand for their second argument or else their first, as `{{w|Lima|the city}}` links to
+                Wikipedia; what others write is not seen.
+        """
         self._site = site
+        self._shown = frozenset(normalize_title(name, site) for name in shown)
         self._splitter = SentenceSplitter(site.language, engine)
         self._dates = DateLines(site.language)
 
@@ -44,7 +53,8 @@ class FirstSentences:
 
     def _paragraphs(self, source: str) -> Iterator[Article]:
         """The paragraphs of a page one by one, with the links in them."""
-        marked = _ITEM_OR_HEADING.sub(rf"\1{_ASIDE}", self._set_dates_apart(source.replace(_ASIDE, "")))
+        source = _TEMPLATE.sub(self._show, source.replace(_ASIDE, ""))
+        marked = _ITEM_OR_HEADING.sub(rf"\1{_ASIDE}", self._set_dates_apart(source))
         article = parse_wikitext(marked, self._site)
         start = 0
         for line in article.text.split("\n"):
@@ -55,6 +65,13 @@ class FirstSentences:
                     line, [Link(link.start - start, link.end - start, link.target) for link in links]
                 )
             start = end + 1
+
+    def _show(self, template: re.Match[str]) -> str:
+        """What a template stands for, or the template as it is."""
+        if normalize_title(template[1], self._site) not in self._shown:
+            return template[0]
+        words = [words.strip() for words in template[2].split("|") if "=" not in words]
+        return next((shown for shown in (*words[1:2], *words[:1]) if shown), "")
 
     def _set_dates_apart(self, source: str) -> str:
         """End the paragraph behind a line of wikitext that begins one and is a date: the next line would join it."""

@@ -44,6 +44,9 @@ class NewsOptions(IngestOptions):
     category_redirects: tuple[str, ...] = Field(
         (), description="Templates on a category's page that name the category which stands for it."
     )
+    shown_templates: tuple[str, ...] = Field(
+        (), description="Templates that stand for their second argument or else their first."
+    )
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str
 def _read_shard(task: _Task) -> tuple[Path, _Report]:
     """Write a shard's rows, and count what became of its pages."""
     tally, counts = PageTally(), Counter[str]()
-    sentences = FirstSentences(task.site, task.options.splitter)
+    sentences = FirstSentences(task.site, task.options.splitter, task.options.shown_templates)
     with TableWriter(task.part, NEWS) as table:
         for page in iterate_pages(task.shard, task.options.max_page_bytes, tally):
             reason, row = _read_page(page, task, sentences)
