@@ -14,6 +14,7 @@ from ease.pipelines import (
     evaluate,
     hard_negatives,
     ingest,
+    mewsc16,
     report,
     sweep,
     train,
@@ -43,6 +44,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", method_names()),
         "analysis_monolingual": analysis.create_pipeline("monolingual", method_names(), across_languages=False),
+        "mewsc16": mewsc16.create_pipeline(),
         "__default__": sums["train_multilingual"],
     }
 

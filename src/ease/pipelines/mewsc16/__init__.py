@@ -1,0 +1,5 @@
+"""Make MewsC-16 from Wikinews dumps, and compare it with the paper's."""
+
+from ease.pipelines.mewsc16.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]

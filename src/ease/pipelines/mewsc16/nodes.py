@@ -1,0 +1,133 @@
+"""Nodes of `mewsc16`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+import plotly.graph_objects as go
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from ease.languages import check_codes
+from ease.model_card import SAMPLE_LICENCE
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.pipelines.setting import Words
+from ease.plots.mewsc16 import plot_mewsc16
+from ease.tables import format_table
+from ease.wikimedia.dumps import DumpFile, find_dumps
+from ease.wikimedia.mirrors import fetch_dumps, is_mirror
+from ease.wikimedia.news_files import WIKINEWS, NewsSource
+from ease.wikimedia.sample import SampleNewsOptions, write_sample_news
+from ease.wikimedia.streams import compression_of
+from ease.wikimedia.wikinews import NewsOptions, build_mewsc16
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_NEWS = NewsSource(
+    "the sample Wikinews",
+    "apache-2.0",
+    f"The text is this project's own, and so is its licence: {SAMPLE_LICENCE}.",
+)
+MEASURES = ("sentences", "label_types")
+TOTAL = "total"
+
+
+class Published(BaseModel):
+    """The paper's statistics of a language."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sentences: int
+    label_types: int
+
+
+class Mewsc16Options(NewsOptions):
+    """Where the Wikinews dumps come from, how they are read, and what the paper's data set has."""
+
+    wikinews: str = Field(
+        description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikinews dumps"
+    )
+    languages: Words = Field(description="Wikinews language codes")
+    sample: SampleNewsOptions = Field(description="size and seed of the sample Wikinews")
+    work: Path = Field(description="where the data set is made before it is kept")
+    published: dict[str, Published] = Field(
+        description="the paper's statistics (Table 13) by language, and `total`"
+    )
+
+    @field_validator("languages")
+    @classmethod
+    def _codes(cls, languages: Sequence[str]) -> Sequence[str]:
+        check_codes(list(languages))
+        return languages
+
+
+def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[str, Any]:
+    """List the Wikinews dumps of the languages with their dates; make or fetch those that are to be made or fetched.
+
+    Raises:
+        EaseError: If the source does not exist, lacks a language, or cannot be fetched.
+    """
+    source = options.wikinews
+    if source == SAMPLE:
+        sample = write_sample_news(acquire.sample_folder, options.languages, options.sample)
+        source = str(sample.wikinews)
+    elif is_mirror(source):
+        source = fetch_dumps(source, options.languages, acquire.mirror(), "wikinews").source
+    dumps = find_dumps(source, options.languages, "wikinews")
+    dates = sorted({dump.dump_date or "unknown" for dump in dumps})
+    logger.info("%d dumps of Wikinews, dated %s", len(dumps), ", ".join(dates))
+    return {
+        "source": options.wikinews,
+        "wikinews": [
+            {"language": dump.language, "path": str(dump.path), "dump_date": dump.dump_date} for dump in dumps
+        ],
+    }
+
+
+def make_mewsc16(located: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
+    """Make the data set's folder, and count what became of each language's pages."""
+    dumps = [
+        DumpFile(Path(file["path"]), file["language"], file["dump_date"], compression_of(Path(file["path"])))
+        for file in located["wikinews"]
+    ]
+    folder = options.work / "mewsc16"
+    source = SAMPLE_NEWS if located["source"] == SAMPLE else WIKINEWS
+    return folder, build_mewsc16(dumps, options, folder, source)
+
+
+def compare_statistics(
+    counts: dict[str, dict[str, Any]], options: Mewsc16Options
+) -> tuple[pd.DataFrame, go.Figure]:
+    """Lay sentences and label types beside the paper's: as a table, as a plot, in the log and in MLflow."""
+    table = statistics(counts, options.published)
+    figure = plot_mewsc16(table[table["language"] != TOTAL])
+    logger.info("MewsC-16 as made here, beside the paper's Table 13:\n%s", format_table(table))
+    mlflow.log_table(table, "mewsc16.json")
+    mlflow.log_figure(figure, "mewsc16.html")
+    return table, figure
+
+
+def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published]) -> pd.DataFrame:
+    """Count sentences and label types of each language and of all, with the paper's and the differences.
+
+    The paper's total is beside ours only where all of its languages are there.
+    """
+    rows = [
+        (language, found["sentences"], len(found["classes"])) for language, found in sorted(counts.items())
+    ]
+    topics = {topic for found in counts.values() for topic in found["classes"]}
+    rows.append((TOTAL, sum(sentences for _, sentences, _ in rows), len(topics)))
+    table = pd.DataFrame(rows, columns=["language", *MEASURES])
+    whole = counts.keys() >= published.keys() - {TOTAL}
+    paper = {language: figures for language, figures in published.items() if whole or language != TOTAL}
+    columns = ["language"]
+    for measure in MEASURES:
+        figures = {language: getattr(of, measure) for language, of in paper.items()}
+        table[f"paper_{measure}"] = table["language"].map(figures).astype("Int64")
+        table[f"{measure}_difference"] = table[measure] - table[f"paper_{measure}"]
+        columns += [measure, f"paper_{measure}", f"{measure}_difference"]
+    return table[columns]

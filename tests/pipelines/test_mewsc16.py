@@ -1,0 +1,206 @@
+"""The pipeline `mewsc16`, by the real command line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+import plotly.graph_objects as go
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from ease.languages import PAPER_LANGUAGES
+from ease.pipelines.mewsc16.nodes import Published, statistics
+from tests.contexts import load_context
+from tests.file_server import running_server
+from tests.project import ROOT, Done, Project, make_project
+from tests.wikimedia.made_mirrors import add_dump
+from tests.wikimedia.made_news import article, write_news
+
+LANGUAGES = ("ar", "de", "en", "ja")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """A project in which `mewsc16` has run on the sample Wikinews."""
+    project = make_project(tmp_path_factory.mktemp("mewsc16"))
+    return project, project.run("mewsc16", mewsc16__languages=" ".join(LANGUAGES), mewsc16__workers=1)
+
+
+def truth(project: Project, language: str) -> dict[int, tuple[str, str]]:
+    """What the sample's writer meant to be kept, by page ids, without small classes."""
+    (path,) = (project.folder / "data" / "01_raw" / "sample").glob("*/news_truth.parquet")
+    rows = [
+        row for row in pq.read_table(path).to_pylist() if row["language"] == language and not row["dropped"]
+    ]
+    sizes = Counter(row["topic"] for row in rows)
+    assert min(sizes.values()) < 10
+    return {
+        row["page_id"]: (row["topic"], row["first_sentence"]) for row in rows if sizes[row["topic"]] >= 10
+    }
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_data_set_is_what_the_sample_s_writer_meant(made: tuple[Project, Done], language: str) -> None:
+    folder = made[0].latest("05_model_input/mewsc16")
+    rows = pq.read_table(folder / f"{language}.parquet").to_pylist()
+    assert {row["page_id"]: (row["category"], row["sentence"]) for row in rows} == truth(made[0], language)
+    assert {row["dump_date"] for row in rows} == {"20240101"}
+    lines = (folder / f"{language}_sentences.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == [row["sentence"] for row in rows]
+
+
+def test_the_folder_holds_the_data_set_alone(made: tuple[Project, Done]) -> None:
+    folder = made[0].latest("05_model_input/mewsc16")
+    ends = (".parquet", "_categories.txt", "_sentences.txt")
+    assert {path.name for path in folder.iterdir()} == {
+        "README.md",
+        *(f"{language}{end}" for language in LANGUAGES for end in ends),
+    }
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "license: apache-2.0" in card
+    assert "the sample Wikinews" in card
+    assert list((made[0].folder / "data" / "02_intermediate" / "mewsc16").iterdir()) == []
+
+
+def test_the_statistics_stand_beside_the_papers(made: tuple[Project, Done]) -> None:
+    project, done = made
+    table = pd.read_parquet(project.latest("08_reporting/mewsc16/statistics.parquet")).set_index("language")
+    assert list(table.index) == [*LANGUAGES, "total"]
+    kept = truth(project, "de")
+    topics = len({topic for topic, _ in kept.values()})
+    assert list(table.loc["de"]) == [len(kept), 6398, len(kept) - 6398, topics, 8, topics - 8]
+    assert pd.isna(table.loc["total", "paper_sentences"])
+    counts = project.json("08_reporting/mewsc16/counts.json")
+    assert table.loc["total", "sentences"] == sum(of["sentences"] for of in counts.values())
+    assert "beside the paper's Table 13" in done.stderr
+
+
+def test_the_figure_shows_the_table(made: tuple[Project, Done]) -> None:
+    project = made[0]
+    figure = go.Figure(json.loads(project.latest("08_reporting/mewsc16/statistics_plot.json").read_text()))
+    table = pd.read_parquet(project.latest("08_reporting/mewsc16/statistics.parquet"))
+    table = table[table["language"] != "total"]
+    columns = ["sentences", "label_types", "paper_sentences", "paper_label_types"]
+    assert [list(bar.x) for bar in figure.data] == [list(table[column]) for column in columns]
+    assert all(list(bar.y) == list(table["language"]) for bar in figure.data)
+
+
+def test_mlflow_has_the_table_and_the_figure(made: tuple[Project, Done]) -> None:
+    client = mlflow.MlflowClient(made[0].store)
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    (run,) = client.search_runs(experiments)
+    assert {"mewsc16.json", "mewsc16.html"} <= {file.path for file in client.list_artifacts(run.info.run_id)}
+    assert run.data.params["mewsc16.min_class_size"] == "10"
+
+
+@pytest.mark.slow
+def test_own_dumps(tmp_path: Path) -> None:
+    """Dumps in a folder, credited to Wikinews; one of them is cut."""
+    project = make_project(tmp_path / "project")
+    write_news(tmp_path / "dumps", *(article(number) for number in range(1, 12)))
+    german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 12)]
+    cut = write_news(tmp_path / "dumps", *german, language="de")
+    cut.write_bytes(cut.read_bytes()[:-10])
+    given = {"mewsc16__wikinews": tmp_path / "dumps", "mewsc16__languages": "en de"}
+    done = project.run("mewsc16", **given, mewsc16__workers=1)
+    counts = project.json("08_reporting/mewsc16/counts.json")
+    assert counts["en"]["classes"] == {"Weather": 11}
+    assert counts["de"]["dumps"][0]["truncated"]
+    assert "is truncated" in done.stderr
+    folder = project.latest("05_model_input/mewsc16")
+    assert "license: cc-by-2.5" in (folder / "README.md").read_text(encoding="utf-8")
+    again = project.run(
+        "mewsc16", mewsc16__wikinews=tmp_path / "dumps", mewsc16__languages="en sv", check=False
+    )
+    assert again.returncode
+    assert "has no dump of sv; it has de, en of Wikinews" in again.stdout + again.stderr
+    assert project.latest("05_model_input/mewsc16") == folder
+
+
+@pytest.mark.slow
+def test_dumps_of_a_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    project = make_project(tmp_path / "project")
+    dump = write_news(tmp_path / "dumps", *(article(number) for number in range(1, 12))).read_bytes()
+    with running_server() as server:
+        add_dump(server, "enwikinews", "20240501", dump)
+        given = {"mewsc16__wikinews": server.address, "mewsc16__languages": "en", "mewsc16__workers": 1}
+        project.run("mewsc16", **given)
+    assert project.json("08_reporting/mewsc16/counts.json")["en"]["classes"] == {"Weather": 11}
+    (row,) = project.json("01_raw/wikinews_dumps.json")["wikinews"]
+    assert row["dump_date"] == "20240501"
+    assert Path(project.folder, row["path"]).read_bytes() == dump
+    card = (project.latest("05_model_input/mewsc16") / "README.md").read_text(encoding="utf-8")
+    assert "license: cc-by-2.5" in card
+
+
+def counted(**sizes: int) -> dict[str, dict[str, Any]]:
+    """Counts of languages with one topic each, "A" for all but the last."""
+    topics = ["A"] * (len(sizes) - 1) + ["B"]
+    return {
+        language: {"sentences": size, "classes": {topic: size}}
+        for (language, size), topic in zip(sizes.items(), topics, strict=True)
+    }
+
+
+def test_the_total_is_compared_where_all_of_the_papers_languages_are_there() -> None:
+    paper = {"ar": (20, 1), "en": (30, 1), "total": (51, 3)}
+    published = {
+        language: Published(sentences=of, label_types=types) for language, (of, types) in paper.items()
+    }
+    table = statistics(counted(ar=10, en=40, xx=5), published).set_index("language")
+    assert list(table.loc["total"]) == [55, 51, 4, 2, 3, -1]
+    assert list(table.loc["en"]) == [40, 30, 10, 1, 1, 0]
+    assert table.loc["xx"].isna().sum() == 4
+    assert statistics(counted(ar=10), published).set_index("language").loc["total"].isna().sum() == 4
+
+
+TABLE_13_SUM = 65_434
+"""Of the rows of Table 13, whose printed total is 65,425."""
+
+
+def test_the_configuration_holds_the_papers_table_and_languages(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    options = load_context(make_project(tmp_path_factory.mktemp("conf"))).catalog.load("params:mewsc16")
+    languages = set(PAPER_LANGUAGES) - {"it", "nl"}
+    assert set(options.languages) == languages == options.published.keys() - {"total"}
+    assert sum(options.published[language].sentences for language in languages) == TABLE_13_SUM
+    assert (options.published["total"].sentences, options.min_class_size, len(options.topics)) == (
+        65_425,
+        10,
+        13,
+    )
+
+
+def test_the_category_names_are_the_published_ones(test_data: Path) -> None:
+    file = test_data / "eval" / "mewsc16" / "en_cat_to_lang_cat.json"
+    published = json.loads(file.read_text(encoding="utf-8"))
+    conf = (ROOT / "conf" / "base" / "parameters" / "mewsc16.yml").read_text(encoding="utf-8")
+    options = yaml.safe_load(conf)["mewsc16"]
+    assert options["topics"] == {
+        topic: {
+            language: {**names, "en": topic}[language]
+            for language in options["languages"]
+            if language in {**names, "en": topic}
+        }
+        for topic, names in published.items()
+    }
+
+
+def test_as_many_classes_as_the_released_data_set(test_data: Path) -> None:
+    """The released labels are the configured categories, none of them with fewer pages than the limit."""
+    conf = (ROOT / "conf" / "base" / "parameters" / "mewsc16.yml").read_text(encoding="utf-8")
+    options = yaml.safe_load(conf)["mewsc16"]
+    for path in sorted((test_data / "eval" / "mewsc16").glob("*_categories.txt")):
+        language = path.name.partition("_")[0]
+        labels = Counter(path.read_text(encoding="utf-8").strip().split("\n"))
+        assert labels.keys() <= {names.get(language) for names in options["topics"].values()}
+        assert len(labels) == options["published"][language]["label_types"]
+        assert min(labels.values()) >= options["min_class_size"]
