@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ease.errors import EaseError
 from ease.evaluation_sets import locate_sets
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
+from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
+from ease.pipelines.acquire_evaluation.sources import read_sources
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.setting import Setting
 from ease.scoring import task_name
@@ -22,6 +24,9 @@ class EvaluationSetOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: Path = Field(description="what the tasks' relative paths start from")
+    fetch: bool = Field(
+        False, description="fetch what is missing from where it was published, where that is allowed"
+    )
 
 
 def locate_evaluation_sets(
@@ -65,6 +70,9 @@ def _locate(
     sets: EvaluationSetOptions,
     tasks: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
+    if sets.fetch:
+        names = list(dict.fromkeys(map(task_name, references)))
+        fetch_evaluation_sets(names, read_sources(), sets.folder, acquire.download)
     options = dict(tasks)
     for name in dict.fromkeys(map(task_name, references)):
         if "path" not in tasks.get(name, {}):
