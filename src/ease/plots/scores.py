@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 
 from ease.plots.style import Style, finish, method_label, method_styles, nothing
 from ease.tables import split_scores
+from ease.tasks import get_task
 
 METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
 MAIN_PANEL = "Main score of each task"
@@ -19,11 +20,13 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     """Methods side by side: a panel for each task of several subsets, and one with every task's main score.
 
     Args:
-        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
+        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points); second figures are left out.
     """
     title = "Scores by method"
     if scores.empty:
         return nothing(title)
+    metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
+    scores = scores[scores["metric"] == scores["task"].map(metrics)]
     subsets, mains = split_scores(scores)
     panels = [_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)]
     figure, main_column = _score_grid([name for name, _ in panels], mains["task"].nunique())
