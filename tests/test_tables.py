@@ -46,6 +46,24 @@ def test_the_score_table_has_a_column_a_method_and_averages_last() -> None:
     }
 
 
+def test_averages_of_groups_are_no_part_of_the_main_score() -> None:
+    group = pd.DataFrame([("ease", "parallel", "average_14", "accuracy", 0.0)], columns=COLUMNS)
+    _, mains = split_scores(pd.concat([make_scores(), group]))
+    assert mains.set_index(["method", "task"]).loc[("ease", "parallel"), "value"] == 75
+    assert "average_14" not in set(score_table(pd.concat([make_scores(), group]))["subset"])
+
+
+def test_second_figures_have_rows_and_averages_of_their_own() -> None:
+    second = make_scores().query("task == 'parallel'").assign(metric="margin", value=1.0)
+    table = score_table(pd.concat([make_scores(), second]))
+    averages = table[table["subset"] == "average"].set_index("metric")["ease"]
+    assert averages.to_dict() == {"accuracy": 75, "margin": 1}
+
+
+def test_no_scores_give_an_empty_table() -> None:
+    assert score_table(make_scores().head(0)).empty
+
+
 def test_a_method_that_lacks_a_score_has_a_gap() -> None:
     table = score_table(make_scores().query("not (method == 'simcse' and task == 'graded')"))
     assert np.isnan(table["simcse"].iloc[-1])
@@ -67,6 +85,15 @@ def test_a_table_is_markdown_with_aligned_columns() -> None:
         "| -------- | --------: | ----: | -----: | ----: |",
         "| it       | 1,234,567 |  0.12 |   2.25 |  True |",
         "| a\\|b c   |         0 |     – |      – | False |",
+    ]
+
+
+def test_columns_of_written_numbers_are_aligned_on_demand() -> None:
+    table = pd.DataFrame({"model": ["a"], "score": ["1.0 ± 0.5"], "note": ["b"]})
+    assert format_table(table, right=["score"]).splitlines() == [
+        "| model |     score | note |",
+        "| ----- | --------: | ---- |",
+        "| a     | 1.0 ± 0.5 | b    |",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import yaml
@@ -20,6 +21,7 @@ def parameters(path: str) -> Any:
     return yaml.safe_load((ROOT / "conf" / "base" / "parameters" / path).read_text(encoding="utf-8"))
 
 
+@cache
 def published() -> Published:
     """The figures that the project ships."""
     return Published.model_validate(parameters("published/ease.yml")["published"])

@@ -81,9 +81,7 @@ class OwnModel:
         """Return a score, or the mean of several, where all of them are there for a seed."""
         found = {source: self._of(source) for source in sources}
         missing = tuple(source for source, rows in found.items() if rows.empty)
-        notes = {
-            source: note for source, rows in found.items() for note in rows["note"].dropna().unique() if note
-        }
+        notes = {source: note for source, rows in found.items() for note in rows["note"].unique() if note}
         partial = any(source.subset.startswith(AVERAGE) for source in notes)
         note = "; ".join(dict.fromkeys(notes.values()))
         values = pd.concat([rows.set_index("seed")["value"] for rows in found.values()], axis=1)
@@ -118,7 +116,7 @@ def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:
     scores = pd.DataFrame(list(rows)).reindex(columns=list(COLUMNS))
     scores["repeated"] = scores["repeated"].eq(True)
     texts = ["setting", "method", "base", "pooling", "model", "note", "data", "code"]
-    scores[texts] = scores[texts].fillna("").astype(str)
+    scores[texts] = scores[texts].astype(object).fillna("").astype(str)
     scores["seed"] = [str(int(seed)) if pd.notna(seed) else "" for seed in scores["seed"]]
     keys = ["setting", "method", "base", "pooling", "model", "repeated"]
     unique = scores.drop_duplicates([*keys, "seed", "task", "subset", "metric"], keep="last")

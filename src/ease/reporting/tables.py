@@ -30,7 +30,8 @@ class Cell:
         """The figure as it is read, with its standard deviation."""
         if self.value is None:
             return NONE
-        value = f"{self.value:{'+' if self.signed and round(self.value, 1) else ''}.1f}"
+        rounded = round(self.value, 1) + 0.0  # which makes a negative zero positive
+        value = f"{rounded:{'+' if self.signed and rounded else ''}.1f}"
         spread = "" if self.deviation is None else f" ± {self.deviation:.1f}"
         return value.replace("-", MINUS) + spread
 

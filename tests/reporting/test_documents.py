@@ -1,0 +1,192 @@
+"""The report as Markdown and as HTML: what it shows, leaves out and says of itself."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+import pytest
+from lxml import html
+from markdown_it import MarkdownIt
+
+from ease.errors import EaseError
+from ease.reporting import Published, Report, ReportOptions, build_report, render_html, render_markdown
+from ease.reporting.tables import ReportTable
+from tests.reporting.made import all_rows, baseline, options, own, published, row
+
+
+def report(rows: list[dict[str, Any]] | None = None) -> Report:
+    return build_report(published(), options(), own(rows))
+
+
+@pytest.fixture(scope="module")
+def made() -> Report:
+    return report()
+
+
+@pytest.fixture(scope="module")
+def page(made: Report) -> html.HtmlElement:
+    return html.document_fromstring(render_html(made))
+
+
+def cells(table: ReportTable) -> list[list[str]]:
+    return [[row.name, row.origin, *(cell.text for cell in row.cells)] for row in table.rows]
+
+
+def test_only_tables_with_a_figure_of_ours_are_shown_and_the_others_named(made: Report) -> None:
+    numbers = [found.group(1) for table in made.tables if (found := re.search(r"Table (\d+)", table.title))]
+    assert numbers == ["2", "3", "5", "7", "14", "15"]
+    assert made.tables[-1].title == "Task sample_parallel"
+    (line,) = made.left_out
+    assert re.findall(r"(\d+) \(", line) == ["1", "4", "6", "10", "11"]
+
+
+def test_tasks_that_a_paper_shows_have_no_table_of_their_own() -> None:
+    titles = [table.title for table in report([row("stsb", "dev", 1.0)]).tables]
+    assert titles == []
+    titles = [table.title for table in report([row("sample_graded", "en", 1.0)]).tables]
+    assert titles == ["Task sample_graded"]
+
+
+def test_markdown_renders_as_the_tables_that_were_built(made: Report) -> None:
+    rendered = html.document_fromstring(
+        MarkdownIt("commonmark").enable("table").render(render_markdown(made))
+    )
+    tables = rendered.findall(".//table")
+    assert len(tables) == len(made.tables) + 1 + len(made.scores)
+    for table, built in zip(tables, made.tables, strict=False):
+        head, *rows = [[cell.text_content() for cell in line] for line in table.iter("tr")]
+        assert head == ["Model", "From", *built.headers]
+        assert [[text.rstrip("¹²³") for text in line] for line in rows] == cells(built)
+        bold = [cell.text_content() for cell in table.iter("strong")]
+        assert bold == [cell.text for row in built.rows for cell in row.cells if cell.best]
+
+
+def test_markdown_is_aligned_for_reading_as_text(made: Report) -> None:
+    blocks = re.findall(r"(?:^\|.*\n)+", render_markdown(made), flags=re.MULTILINE)
+    assert len(blocks) == len(made.tables) + 1 + len(made.scores)
+    for block in blocks:
+        assert len({len(line) for line in block.splitlines()}) == 1, block
+
+
+def test_footnotes_and_notes_stand_below_their_table(made: Report) -> None:
+    text = render_markdown(made)
+    section = text[text.index("Table 5:") : text.index("Table 7:")]
+    assert "| 26.0¹ |" in re.sub(" +", " ", section)
+    assert "¹ EASE, multilingual: 90 of 95 subsets." in section
+    assert "The paper averages over 94 languages" in section
+
+
+def test_html_shows_the_tables_that_were_built(made: Report, page: html.HtmlElement) -> None:
+    tables = page.xpath("//table[@class='figures']")
+    assert len(tables) == len(made.tables)
+    for table, built in zip(tables, made.tables, strict=True):
+        for mark in table.xpath(".//td/sup"):
+            mark.drop_tree()
+        shown = [[cell.text_content().strip() for cell in line] for line in table.xpath("./tbody/tr")]
+        assert shown == cells(built)
+        assert [cell.text_content() for cell in table.xpath(".//strong")] == [
+            cell.text for row in built.rows for cell in row.cells if cell.best
+        ]
+
+
+def test_html_can_be_read_with_a_screen_reader(page: html.HtmlElement) -> None:
+    assert page.get("lang") == "en"
+    assert page.xpath("//title")[0].text
+    assert all(table.xpath("./caption") for table in page.iter("table"))
+    assert all(head.get("scope") for head in page.iter("th"))
+    for element in page.xpath("//*[@role='img' or @role='region']"):
+        assert element.get("aria-label")
+    targets = {link.get("href").removeprefix("#") for link in page.iter("a")}
+    assert len(targets) > 8
+    assert targets <= {element.get("id") for element in page.xpath("//*[@id]")}
+    headings = [int(element.tag[1]) for element in page.xpath("//h1|//h2|//h3")]
+    assert headings[0] == 1
+    assert all(following - previous <= 1 for previous, following in pairwise(headings))
+
+
+def test_html_holds_plotly_once_and_asks_the_network_for_nothing(page: html.HtmlElement) -> None:
+    assert not page.xpath("//script[@src]|//img|//iframe|//link[not(starts-with(@href, 'data:'))]")
+    sizes = sorted(len(script.text or "") for script in page.iter("script"))
+    assert sizes[-1] > 1_000_000 > sizes[-2]
+    styles = "".join(style.text for style in page.iter("style"))
+    assert "url(" not in styles
+    assert "@import" not in styles
+    assert "@media print" in styles
+    drawn = [script for script in page.iter("script") if "Plotly.newPlot" in (script.text or "")[:2000]]
+    assert len(drawn) == len(page.xpath("//figure")) == 7 + 2
+
+
+def test_names_are_escaped() -> None:
+    page = html.document_fromstring(render_html(report([baseline("sts", "2012", 50.0, method="<b>&|x")])))
+    shown = page.xpath("//table[@class='figures']//tr[@class='own first']/th")
+    assert [cell.text_content() for cell in shown] == ["<b>&|x"]
+    text = render_markdown(report([baseline("sts", "2012", 50.0, method="a|b")]))
+    assert "| a\\|b " in text
+
+
+def test_models_say_version_code_and_seeds(made: Report) -> None:
+    table = made.models.set_index(["Model", "Seeds"])
+    assert table.loc[("EASE, multilingual", "not recorded")].to_dict() == {
+        "Version or name": "2026-01-02T03.04.05.678Z",
+        "Starts from": "google-bert/bert-base-multilingual-cased",
+        "Pooling": "mean",
+        "Code": "0.1.0+abcdef",
+        "Scores": 21,
+    }
+    assert table.loc[("EASE, multilingual", "1, 2, 3"), "Code"] == "not recorded"
+    assert table.loc[("MiniLM", "none"), "Scores"] == 7
+
+
+def test_a_model_scored_by_two_versions_of_the_code_has_two_rows() -> None:
+    models = report([row("stsb", "dev", 1.0), row("stsb", "test", 1.0, code="0.2.0+f")]).models
+    assert list(models["Code"]) == ["0.1.0+abcdef", "0.2.0+f"]
+
+
+def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:
+    clusters = made.scores["mewsc16"].set_index(["Subset", "Metric"])
+    assert clusters.loc[("ar", "v_measure")].to_dict() == {
+        "EASE, multilingual": "25.25 (0.50)",
+        "Data (SHA-256)": "mewsc1601234",
+    }
+    assert clusters.loc[("average", "accuracy"), "EASE, multilingual"] == "30.60, 2 of 16 subsets"
+    pairs = made.scores["sts17"].set_index(["Subset", "Metric"])
+    assert pairs.loc[("en-en", "spearman")].to_dict() == {
+        "SimCSE, multilingual": "73.50",
+        "EASE, multilingual": "79.50",
+        "EASE, multilingual (sweep of 3 seeds)": "79.60 ± 0.46",
+        "MiniLM": "87.59",
+        "Data (SHA-256)": "sts170123456",
+    }
+    assert pairs.loc[("en-nl", "spearman"), "MiniLM"] == ""
+    counts = sum(
+        table.drop(columns=["Subset", "Metric", "Data (SHA-256)"]).ne("").sum().sum()
+        for table in made.scores.values()
+    )
+    assert counts == len(
+        pd.DataFrame(all_rows()).drop_duplicates(["method", "repeated", "task", "subset", "metric"])
+    )
+
+
+def test_models_scored_on_other_data_are_told_apart() -> None:
+    rows = [row("stsb", "dev", 1.0), row("stsb", "dev", 2.0, method="simcse", data="other")]
+    (data,) = report(rows).scores["stsb"]["Data (SHA-256)"]
+    assert data == "other (SimCSE, multilingual); stsb01234567 (EASE, multilingual)"
+
+
+def test_a_report_without_scores_says_how_to_make_them() -> None:
+    empty = report([])
+    assert "kedro run --pipeline=evaluate" in render_markdown(empty)
+    text = render_html(empty)
+    assert "kedro run --pipeline=evaluate" in html.document_fromstring(text).text_content()
+    assert len(text) < 20_000, "without figures Plotly is not needed"
+
+
+def test_a_wrong_scatter_is_named() -> None:
+    wrong = ReportOptions.model_validate({"scatters": [{"paper": "ease", "title": "t", "x": "99", "y": "2"}]})
+    with pytest.raises(EaseError, match="`report.scatters` names the tables 99 and 2 of 'ease'"):
+        build_report(published(), wrong, own())
+    with pytest.raises(EaseError, match="report.scatters"):
+        build_report(Published.model_validate({}), options(), own())

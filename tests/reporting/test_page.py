@@ -1,0 +1,93 @@
+"""The report opens in a real browser, from a file and without a network."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ease.reporting import build_report, render_html
+from tests.browser import Browser, browser
+from tests.reporting.made import options, own, published
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WATCH = """
+window.faults = [];
+window.addEventListener('error', event => faults.push(String(event.message)), true);
+window.addEventListener('unhandledrejection', event => faults.push(String(event.reason)));
+for (const name of ['error', 'warn']) {
+  const said = console[name];
+  console[name] = (...words) => { faults.push(words.join(' ')); said(...words); };
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The report in a browser that collects what the page complains of."""
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "report.html").write_text(
+        render_html(build_report(published(), options(), own())), encoding="utf-8"
+    )
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            with browser(path, tmp_path_factory.mktemp("profile")) as opened:
+                opened.call("Page.enable")
+                opened.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+                opened.open((folder / "report.html").as_uri())
+                opened.wait_for("Table 14", "All scores", "stc012345678")
+                yield opened
+            return
+    pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
+
+
+def count(page: Browser, selector: str) -> int:
+    return len(page.texts(selector))
+
+
+def wait_for_figures(page: Browser) -> None:
+    deadline = time.monotonic() + 60
+    while count(page, ".js-plotly-plot .main-svg .xaxislayer-above") < 9 and time.monotonic() < deadline:
+        time.sleep(0.5)
+
+
+def test_tables_and_figures_are_shown(page: Browser) -> None:
+    wait_for_figures(page)
+    assert count(page, "table.figures") == 7
+    assert count(page, "figure .js-plotly-plot .main-svg .xaxislayer-above") == 9
+    assert count(page, "#bars-1 .bars .point") == 5 * 11 + 1
+    assert {"EASE-mBERTbase", "EASE, multilingual"} <= set(page.texts("#bars-1 .legendtext"))
+    assert "MiniLM" in page.texts("#scatter-1 .textpoint")
+    figures = "[...document.querySelectorAll('.js-plotly-plot')]"
+    assert page.evaluate(f"{figures}.every(shown => shown.offsetHeight > 300 && shown.offsetWidth > 600)")
+
+
+def test_nothing_is_complained_of_or_fetched(page: Browser) -> None:
+    wait_for_figures(page)
+    assert page.evaluate("window.faults") == []
+    assert page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)") == []
+
+
+def test_the_page_fits_a_screen_and_a_phone(page: Browser) -> None:
+    wait_for_figures(page)
+    for width in (1600, 400):
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 500,
+        )
+        time.sleep(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.call("Emulation.clearDeviceMetricsOverride")
+
+
+def test_the_page_prints_without_its_contents(page: Browser) -> None:
+    page.call("Emulation.setEmulatedMedia", media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    page.call("Emulation.setEmulatedMedia", media="")
+    assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "block"
