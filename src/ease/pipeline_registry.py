@@ -40,10 +40,13 @@ def register_pipelines() -> dict[str, Pipeline]:
         **pieces["multilingual"],
         "acquire_evaluation": evaluation_data(pieces),
         "evaluate": evaluation_data(pieces) + evaluations(pieces),
+        "report": reports(pieces),
         **sums,
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", method_names()),
-        "analysis_monolingual": analysis.create_pipeline("monolingual", method_names(), across_languages=False),
+        "analysis_monolingual": analysis.create_pipeline(
+            "monolingual", method_names(), across_languages=False
+        ),
         "mewsc16": mewsc16.create_pipeline(),
         "__default__": sums["train_multilingual"],
     }
@@ -79,6 +82,12 @@ def evaluations(pieces: dict[str, dict[str, Pipeline]]) -> Pipeline:
     return sum(
         (pieces[setting]["evaluate"] for setting in SETTINGS), evaluate.create_baselines_pipeline(SETTINGS)
     )
+
+
+def reports(pieces: dict[str, dict[str, Pipeline]]) -> Pipeline:
+    """Sum what compares the methods of each setting, and all scores with the published ones."""
+    compared = (pieces[setting]["report"] for setting in SETTINGS)
+    return sum(compared, report.create_report_pipeline(SETTINGS, method_names()))
 
 
 def training_data(pieces: dict[str, Pipeline]) -> Pipeline:
