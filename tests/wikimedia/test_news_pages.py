@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,12 @@ def test_real_pages(test_data: Path, language: str, engine: SplitterEngine) -> N
     assert sentence is not None
     assert sentence.startswith(BERLIN[language])
     assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "line", ["." * 200_000 + "a", "1. " * 20_000, "{{w|" * 20_000, "[[a]]\n.\n\n" * 20_000]
+)
+def test_hostile_pages_take_no_longer_than_others(line: str) -> None:
+    started = time.monotonic()
+    first(f"May 3, 2022\n{line}\n\nIt rained.")
+    assert time.monotonic() - started < 20

@@ -14,7 +14,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"'([^']+)'")
 _DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
-_SENTENCE_END = re.compile(r"[.!?…。؟۔]\W*$")
+_SENTENCE_ENDS = frozenset(".!?…。؟۔")
 _LONGEST_PLACE = 40
 """Characters before a date that may name a place: "Washington, D.C. (United States), "."""
 
@@ -54,14 +54,15 @@ class DateLines:
 
     def is_place_and_date(self, line: str) -> bool:
         """Whether a line is a short text and a date with its year, and does not end as a sentence does."""
-        folded = _fold(line).strip()
-        words = list(_WORD.finditer(folded))
+        folded = _fold(line)
+        words, numbers = list(_WORD.finditer(folded)), list(_NUMBER.finditer(folded))
         place = max((word.end() for word in words if not self._is_date_word(word[0])), default=0)
-        numbers = [number for number in _NUMBER.finditer(folded) if number.start() >= place]
+        dates = [number for number in numbers if number.start() >= place]
         has_month = any(word.start() >= place and word[0] in self._months for word in words)
-        has_year = any(len(number[0]) == 4 for number in numbers)
-        dated = has_year and (has_month or len(numbers) > 2)
-        return dated and place <= _LONGEST_PLACE and not _SENTENCE_END.search(folded)
+        has_year = any(len(number[0]) == 4 for number in dates)
+        end = max((part.end() for part in (*words[-1:], *numbers[-1:])), default=0)
+        ended = not _SENTENCE_ENDS.isdisjoint(folded[end:])
+        return has_year and (has_month or len(dates) > 2) and place <= _LONGEST_PLACE and not ended
 
     def is_inside_date(self, before: str, after: str) -> bool:
         """Whether the boundary between two sentences cuts a date: "Am 3." and "Mai 2022 …"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from ease.wikimedia.articles import split_article
@@ -56,13 +57,15 @@ class FirstSentences:
         source = _TEMPLATE.sub(self._show, source.replace(_ASIDE, ""))
         marked = _ITEM_OR_HEADING.sub(rf"\1{_ASIDE}", self._set_dates_apart(source))
         article = parse_wikitext(marked, self._site)
+        starts = [link.start for link in article.links]
         start = 0
         for line in article.text.split("\n"):
             end = start + len(line)
             if _ASIDE not in line and not self._dates.is_place_and_date(line):
-                links = [link for link in article.links if start <= link.start and link.end <= end]
+                links = article.links[bisect_left(starts, start) : bisect_left(starts, end)]
+                inside = [link for link in links if link.end <= end]
                 yield Article(
-                    line, [Link(link.start - start, link.end - start, link.target) for link in links]
+                    line, [Link(link.start - start, link.end - start, link.target) for link in inside]
                 )
             start = end + 1
 
