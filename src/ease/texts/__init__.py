@@ -1,0 +1,100 @@
+"""Training texts from any source, one kind a file: found by their file names, not listed.
+
+A kind's module holds `Options` and `read`, as `Kind` describes them. Modules whose names begin with an underscore hold
+what several kinds share.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.texts._desk import Desk
+from ease.texts._mixture import Gathered, Reader, gather
+from ease.texts._options import COLUMNS, Source, SourceOptions
+
+__all__ = [
+    "COLUMNS",
+    "Desk",
+    "Gathered",
+    "Kind",
+    "Source",
+    "SourceOptions",
+    "gather_texts",
+    "get_kind",
+    "kind_names",
+    "source_options",
+]
+
+
+class Kind(Protocol):
+    """What the module of a kind of source holds."""
+
+    Options: type[SourceOptions]
+
+    def read(self, options: SourceOptions, desk: Desk, seed: int) -> Source:
+        """Make the source's texts a table, in bounded memory.
+
+        Raises:
+            EaseError: Naming the file and the line that are wrong.
+        """
+
+
+def kind_names() -> list[str]:
+    """Names of all kinds of sources, sorted."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def get_kind(name: str) -> Kind:
+    """Find a kind of source by its name.
+
+    Raises:
+        EaseError: If there is none of that name, with the nearest one.
+    """
+    names = kind_names()
+    if name not in names:
+        near = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise EaseError(f"Unknown kind of texts {name!r} in `data`: {hint}There are {', '.join(names)}.")
+    return cast(Kind, import_module(f"{__name__}.{name}"))
+
+
+def source_options(values: Mapping[str, Any]) -> SourceOptions:
+    """Check one entry of a recipe's `data`.
+
+    Raises:
+        EaseError: Naming the kind and every parameter that is wrong.
+    """
+    if "kind" not in values:
+        raise EaseError(f"A source in `data` has no `kind`: choose from {', '.join(kind_names())}.")
+    options = get_kind(str(values["kind"])).Options
+    try:
+        return options.model_validate(values)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'options'}: {fault['msg']}" for fault in error.errors()
+        )
+        known = ", ".join(options.model_fields)
+        raise EaseError(f"`data` of kind {values['kind']!r}: {faults}. It takes {known}.") from error
+
+
+def gather_texts(sources: list[SourceOptions], desk: Desk, seed: int, rows: int | None = None) -> Gathered:
+    """Read the sources and mix them.
+
+    Args:
+        sources: What to read, each with its weight.
+        desk: Where to compute.
+        seed: Chooses rows, languages and pairs; the engine's threads do not matter.
+        rows: In all; None for as many as the weights allow.
+
+    Raises:
+        EaseError: If a source is faulty, holds nothing or too little.
+    """
+    readers = [Reader(options, get_kind(options.kind).read) for options in sources]
+    return gather(readers, desk, seed, rows)

@@ -1,0 +1,41 @@
+"""Any text file, a string a line: the 10,000 strings of Mirror-BERT (section 3), or sentences for SimCSE."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from ease.texts._desk import Desk
+from ease.texts._files import text_lines
+from ease.texts._options import FileOptions, Source
+
+_SCHEMA = pa.schema([("line", pa.int64()), ("sentence", pa.string())])
+
+
+class Options(FileOptions):
+    """A text file in UTF-8, also .gz or .bz2."""
+
+
+def read(options: Options, desk: Desk, seed: int) -> Source:
+    """Take each distinct string once, where it first stands; blank lines and repeated strings are counted.
+
+    Raises:
+        EaseError: Naming the file, if it is missing, empty or cut, and the line, if it is not UTF-8.
+    """
+    counts = Counter({"read": 0, "blank": 0})
+    lines = desk.store(_strings(options.path, counts), _SCHEMA)
+    distinct = lines.group_by("sentence").agg(key=lines.line.min())
+    counts["repeated"] = counts["read"] - counts["blank"] - int(distinct.count().execute())
+    return Source(distinct, counts)
+
+
+def _strings(path: Path, counts: Counter[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text_lines(path), start=1):
+        counts["read"] += 1
+        if text := line.strip():
+            yield number, text
+        else:
+            counts["blank"] += 1

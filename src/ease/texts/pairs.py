@@ -1,0 +1,32 @@
+"""The sentences of the setting's training pairs, as they are: what EASE itself is trained on, without the entities."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ease.errors import EaseError
+from ease.texts._desk import Desk
+from ease.texts._options import Source, SourceOptions
+
+_SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
+
+
+class Options(SourceOptions):
+    """Nothing beside what all kinds share."""
+
+
+def read(options: Options, desk: Desk, seed: int) -> Source:
+    """Take every pair's sentence, in the order of `pair_id`; a sentence that has several pairs comes several times.
+
+    Raises:
+        EaseError: If the setting has no training pairs yet.
+    """
+    if desk.pairs is None:
+        raise EaseError(
+            "`data` of kind 'pairs' needs the setting's training pairs, and there are none: make them by `kedro run "
+            "--pipeline=train_SETTING --tags=acquire,ingest,entity_pairs,hard_negatives`."
+        )
+    chosen = desk.pairs.select(key=desk.pairs.pair_id, sentence=desk.pairs.sentence)
+    # By way of a file: the pairs may lie on another engine.
+    table = desk.store_batches(chosen.to_pyarrow_batches(), _SCHEMA)
+    return Source(table, {"read": int(table.count().execute())})

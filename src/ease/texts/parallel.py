@@ -1,0 +1,90 @@
+"""Parallel sentences: the positive is the sentence in another language (mSimCSE, supervised by translations)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from ease.errors import EaseError
+from ease.texts._desk import Desk
+from ease.texts._files import Column, column_names, file_kind, lines_in_step, read_fields
+from ease.texts._languages import check_spoken
+from ease.texts._options import Source, SourceOptions
+from ease.texts.columns import kept_rows, read_columns
+
+NAMES = ("sentence", "positive")
+FACTS = ("fact_id", "language", "text")
+"""The columns of a table that states each fact in several languages."""
+
+_PAIRS = pa.schema([("key", pa.int64()), ("sentence", pa.string()), ("positive", pa.string())])
+_STATEMENTS = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in FACTS)])
+
+
+class Options(SourceOptions):
+    """One file with two columns, two files line by line, or a table of facts by language."""
+
+    path: Path | None = Field(None, description="a table: two columns, or fact_id, language and text")
+    paths: tuple[Path, Path] | None = Field(None, description="two line files, as OPUS has them")
+    columns: tuple[Column, Column] = Field((1, 2), description="of a table, by name, or by number from 1")
+    pivot: str = Field("en", description="the language of the sentences, in a table of facts")
+    languages: tuple[str, ...] | None = Field(
+        None, min_length=1, description="of the positives, in a table of facts; null: all others"
+    )
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Options:
+        if (self.path is None) is (self.paths is None):
+            raise EaseError("Parallel sentences are in `path` or in `paths`: give one of the two.")
+        return self
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The table, or the two files."""
+        return (self.path,) if self.path is not None else self.paths or ()
+
+
+def read(options: Options, desk: Desk, seed: int) -> Source:
+    """Take every pair with two sentences; the others are counted.
+
+    Raises:
+        EaseError: Naming the file and the line, if the sides are not of the same length, or a language that is lacking.
+    """
+    if options.paths is not None:
+        counts = Counter({"read": 0, "blank": 0})
+        table = desk.store(kept_rows(_in_step(options.paths), counts, NAMES), _PAIRS)
+        return Source(table, counts)
+    assert options.path is not None
+    if _states_facts(options.path, options.columns):
+        return _read_facts(options.path, options, desk)
+    return read_columns(options.path, NAMES, options.columns, desk)
+
+
+def _in_step(paths: Sequence[Path]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    yield from enumerate(lines_in_step(paths), start=1)
+
+
+def _states_facts(path: Path, columns: Sequence[Column]) -> bool:
+    return "fact_id" not in columns and file_kind(path) == "tsv" and column_names(path) == FACTS
+
+
+def _read_facts(path: Path, options: Options, desk: Desk) -> Source:
+    """Pair each fact in the pivot language with the same fact in every other language."""
+    counts = Counter({"read": 0, "blank": 0})
+    statements = desk.store(kept_rows(read_fields(path, FACTS), counts, FACTS), _STATEMENTS)
+    check_spoken(statements.language, (options.pivot, *(options.languages or ())), path)
+    others = statements.filter(statements.language != options.pivot)
+    if options.languages:
+        others = others.filter(others.language.isin(list(options.languages)))
+    return Source(_paired(statements.filter(statements.language == options.pivot), others), counts)
+
+
+def _paired(pivots: ir.Table, others: ir.Table) -> ir.Table:
+    sentences = pivots.select("fact_id", sentence=ibis._.text)
+    joined = others.select("key", "fact_id", positive=ibis._.text).inner_join(sentences, "fact_id")
+    return joined.select("key", "sentence", "positive")

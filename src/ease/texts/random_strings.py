@@ -1,0 +1,57 @@
+"""Strings without any meaning: letters and digits drawn evenly (Mirror-BERT, Table 10 and appendix C)."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from random import Random
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from ease.errors import EaseError
+from ease.texts._desk import Desk
+from ease.texts._options import Source, SourceOptions
+
+_SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
+
+
+class Options(SourceOptions):
+    """How many strings, and how long; the paper does not state their lengths."""
+
+    rows: int = Field(10_000, ge=1, description="strings to make")
+    shortest: int = Field(3, ge=1, description="characters of the shortest string")
+    longest: int = Field(10, ge=1, description="characters of the longest; all lengths are as likely")
+    characters: str = Field(
+        string.ascii_letters + string.digits, min_length=2, description="what strings are made of"
+    )
+
+    @model_validator(mode="after")
+    def _enough(self) -> Options:
+        if self.shortest > self.longest:
+            raise EaseError(f"`shortest` {self.shortest} is above `longest` {self.longest}.")
+        strings = sum(
+            len(set(self.characters)) ** length for length in range(self.shortest, self.longest + 1)
+        )
+        if self.rows * 2 > strings:
+            raise EaseError(
+                f"{self.rows} distinct strings of {self.shortest} to {self.longest} of {len(set(self.characters))} "
+                "characters: there are too few; lower `rows` or raise `longest`."
+            )
+        return self
+
+
+def read(options: Options, desk: Desk, seed: int) -> Source:
+    """Make distinct strings; the same seed gives the same ones."""
+    made = desk.store(_strings(options, seed), _SCHEMA)
+    distinct = made.group_by("sentence").agg(key=made.key.min())
+    table = distinct.order_by("key").limit(options.rows)
+    return Source(table, {"made": options.rows})
+
+
+def _strings(options: Options, seed: int) -> Iterator[tuple[int, str]]:
+    """Yield strings, and more than wanted, since a short one may come twice."""
+    random = Random(f"random strings {seed}")
+    for number in range(4 * options.rows + 100):
+        length = random.randint(options.shortest, options.longest)
+        yield number, "".join(random.choices(options.characters, k=length))
