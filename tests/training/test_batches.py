@@ -16,7 +16,7 @@ from torch import nn
 
 from ease.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import get_method, method_options
+from ease.methods import Derive, get_method, method_options
 from ease.training.batches import Layout, make_batch, open_pairs, pair_indices, prepare_pairs
 from ease.training.model import TrainingModel
 from ease.training.tables import read_vocabulary
@@ -88,6 +88,35 @@ def test_faulty_pairs_are_named(files: Path, tmp_path: Path, changes: dict[str, 
     with pytest.raises(EaseError, match=message):
         prepare(files, write(tmp_path, **changes), tmp_path / "pairs.bin")
     assert not (tmp_path / "pairs.bin").exists()
+
+
+def test_missing_texts_are_derived_or_absent_or_named(files: Path, tmp_path: Path) -> None:
+    encoder = load_encoder(str(files / "encoder"))
+    path = write(tmp_path, positive=["Berlin", None, ""], pair_id=None)
+    layout = Layout(12, ("sentence", "positive", "negative", "numbered"))
+    derived: dict[str, Derive] = {
+        "positive": lambda sentences, rows: sentences,
+        "negative": lambda sentences, rows: [None] * len(rows),
+        "numbered": lambda sentences, rows: [
+            f"{row} {text}" for row, text in zip(rows, sentences, strict=True)
+        ],
+    }
+    prepare_pairs(path, None, encoder, layout, tmp_path / "pairs.bin", derived)
+    stored = open_pairs(tmp_path / "pairs.bin", layout)
+    expected = {"positive": ["Berlin", "Oslo", ""], "numbered": ["1 Oslo", "2 Roma"]}
+    for name, texts in expected.items():
+        found = [row["tokens"][: row["length"]].tolist() for row in stored[name][-len(texts) :]]
+        assert found == encoder.tokenizer(texts)["input_ids"]
+        assert stored[name]["present"].all()
+    assert not stored["negative"]["present"].any()
+    needing = layout._replace(required=("sentence", "positive"))
+    with pytest.raises(
+        EaseError, match="1 texts of column 'positive', which the method requires, are missing"
+    ):
+        prepare_pairs(
+            path, None, encoder, needing, tmp_path / "no.bin", {**derived, "positive": derived["negative"]}
+        )
+    assert not (tmp_path / "no.bin").exists()
 
 
 def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:

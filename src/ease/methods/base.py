@@ -53,10 +53,12 @@ class Inputs(NamedTuple):
     """Given if the method needs entities"""
     texts: Mapping[str, Texts] = {}
     """The columns that the method reads token by token"""
+    autocast: torch.dtype | None = None
+    """Half precision in which a method runs transformers of its own accord, if any"""
 
 
-Derive = Callable[[Sequence[str], NDArray[np.int64]], list[str]]
-"""Makes a column of texts from the sentences and the numbers of their rows."""
+Derive = Callable[[Sequence[str], NDArray[np.int64]], Sequence[str | None]]
+"""Makes a column of texts from the sentences and the numbers of their rows; null where a row is to have none."""
 
 
 class TrainingMethod(nn.Module, ABC):
@@ -73,6 +75,9 @@ class TrainingMethod(nn.Module, ABC):
 
     views: tuple[str, ...]
     """The column of texts that each view encodes; a column named twice is encoded twice, with other dropout masks."""
+
+    required: tuple[str, ...] = (SENTENCE,)
+    """Columns of which every row must have a text."""
 
     token_columns: tuple[str, ...] = ()
     """Columns of which the method is also given the tokens."""
@@ -104,7 +109,7 @@ class TrainingMethod(nn.Module, ABC):
         """
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
-        """Return how columns that the data lack are made from the sentences; none by default."""
+        """Return how columns or single texts that the data lack are made from the sentences; none by default."""
         return {}
 
     @abstractmethod

@@ -53,6 +53,8 @@ class Layout(NamedTuple):
     max_tokens: int
     columns: tuple[str, ...] = (SENTENCE,)
     """Of texts"""
+    required: tuple[str, ...] = (SENTENCE,)
+    """Columns of which every row must have a text"""
 
     @property
     def type(self) -> np.dtype[np.void]:
@@ -77,20 +79,21 @@ def prepare_pairs(
     The rows are in the order of `pair_id`, whatever engine wrote the table.
 
     Args:
-        pairs: Parquet with the layout's columns, of whose texts all but the sentence may be missing; with a vocabulary,
-            entity and hard_negative; pair_id if it has one.
+        pairs: Parquet with the layout's columns, of whose texts those that are not required may be missing; with a
+            vocabulary, entity and hard_negative; pair_id if it has one.
         vocabulary: Parquet with row and entity; without one, entities are left out.
         encoder: Whose tokenizer to use.
         layout: Columns of texts, and the number of tokens at which a text is cut.
         target: Written aside and renamed.
-        derived: How columns that the table lacks are made from its sentences.
+        derived: How columns that the table lacks, and texts that are missing in it, are made from its sentences.
 
     Raises:
-        EaseError: If a column, a sentence or an entity is missing, or there are no pairs.
+        EaseError: If a column, a required text or an entity is missing, or there are no pairs.
     """
     derived = derived or {}
-    stored_columns = [name for name in layout.columns if name not in derived]
-    source = open_pair_table(pairs, vocabulary is not None, stored_columns)
+    needed = [name for name in layout.columns if name not in derived]
+    source = open_pair_table(pairs, vocabulary is not None, needed)
+    stored_columns = [name for name in layout.columns if name in source.schema.names]
     places = _places(source)
     entities = None if vocabulary is None else used_entities(pairs, vocabulary)
     aside = target.with_name(f".{target.name}.part")
@@ -104,9 +107,9 @@ def prepare_pairs(
         prepared = np.zeros(batch.num_rows, dtype=layout.type)
         _prepare_entities(prepared, batch, entities)
         for name in layout.columns:
-            texts = derived[name](batch[SENTENCE].to_pylist(), rows) if name in derived else None
-            texts = batch[name].to_pylist() if texts is None else texts
-            _prepare_texts(prepared[name], texts, encoder, pairs, required=name == SENTENCE)
+            texts = _read_texts(name, batch, rows, derived)
+            _check_texts(name, texts, layout, pairs)
+            _prepare_texts(prepared[name], texts, encoder)
         stored[rows] = prepared
         start += batch.num_rows
     stored.flush()
@@ -225,18 +228,26 @@ def _places(source: pads.Dataset) -> NDArray[np.int64]:
     return places
 
 
-def _prepare_texts(
-    rows: NDArray[np.void],
-    texts: Sequence[str | None],
-    encoder: SentenceTransformer,
-    pairs: Path,
-    *,
-    required: bool,
-) -> None:
-    """Tokenise a column of a batch; for a text that is missing, the empty one is encoded and not present."""
+def _read_texts(
+    name: str, batch: pa.RecordBatch, rows: NDArray[np.int64], derived: Mapping[str, Derive]
+) -> Sequence[str | None]:
+    """Read a column of a batch, and make from the sentences what it lacks."""
+    stored = batch[name].to_pylist() if name in batch.schema.names else [None] * batch.num_rows
+    if name not in derived or None not in stored:
+        return stored
+    made = derived[name](batch[SENTENCE].to_pylist(), rows)
+    return [other if text is None else text for text, other in zip(stored, made, strict=True)]
+
+
+def _check_texts(name: str, texts: Sequence[str | None], layout: Layout, pairs: Path) -> None:
     missing = sum(text is None for text in texts)
-    if missing and required:
-        raise EaseError(f"Training pairs {pairs}: {missing} sentences are missing.")
+    if missing and name in layout.required:
+        what = "sentences" if name == SENTENCE else f"texts of column {name!r}, which the method requires,"
+        raise EaseError(f"Training pairs {pairs}: {missing} {what} are missing.")
+
+
+def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
+    """Tokenise a column of a batch; for a text that is missing, the empty one is encoded and not present."""
     longest = rows["tokens"].shape[1]
     tokens = encoder.tokenizer(
         [text or "" for text in texts],

@@ -36,13 +36,17 @@ class TrainingModel(nn.Module):
 
     def layout(self, max_tokens: int) -> Layout:
         """What is to be prepared of each row for the method."""
-        return Layout(max_tokens, tuple(dict.fromkeys([*self.method.views, *self.method.token_columns])))
+        columns = tuple(dict.fromkeys([*self.method.views, *self.method.token_columns]))
+        return Layout(max_tokens, columns, self.method.required)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Encode every view of the batch and compute its loss terms."""
         inputs = self.encode(batch)
+        device = inputs.sentences.device.type
+        if torch.is_autocast_enabled(device):
+            inputs = inputs._replace(autocast=torch.get_autocast_dtype(device))
         # Cosines over a small temperature lose too much in half precision.
-        with torch.autocast(inputs.sentences.device.type, enabled=False):
+        with torch.autocast(device, enabled=False):
             terms: dict[str, Tensor] = self.method(inputs)
         return terms
 
