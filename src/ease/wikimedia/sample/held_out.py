@@ -64,7 +64,7 @@ def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: Sample
         EaseError: If the world is too small for them.
     """
     random = Random(f"held out {options.seed}")
-    usable = _unmistakable(world, books)
+    usable = unmistakable(world, books)
     facts = [f for f in world.facts if f.relation in MOST_SHARED and {f.subject, f.object} <= usable]
     random.shuffle(facts)
     graded = _draw_graded(facts, options.graded_territories)
@@ -80,7 +80,7 @@ def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: Sample
     return HeldOut(tuple(sorted(parallel)), tuple(sorted(graded)))
 
 
-def _unmistakable(world: World, books: Mapping[str, Phrasebook]) -> set[Entity]:
+def unmistakable(world: World, books: Mapping[str, Phrasebook]) -> set[Entity]:
     """Entities named in every language, nowhere the same as another of their kind."""
     usable = set(world.entities)
     for book in books.values():

@@ -34,6 +34,14 @@ class SampleOptions(BaseModel):
     graded_territories: int = Field(
         default=40, ge=6, description="Territories whose kept-out facts the graded pairs are about."
     )
+    nli_premises: int = Field(
+        default=1500, ge=1, description="Premises of inferences in every language; fewer where facts are."
+    )
+    parallel_train_facts: int = Field(
+        default=1500,
+        ge=1,
+        description="Told facts stated in every language to train on; fewer where facts are.",
+    )
     pages_per_stream: int = Field(
         default=100, ge=1, description="Pages in each bz2 stream of a dump (Wikipedia's own dumps: 100)."
     )

@@ -16,6 +16,7 @@ from ease.wikimedia.sample.dump_files import dump_name, write_dump
 from ease.wikimedia.sample.held_out import GradedPair, ParallelSentence, word_graded, word_parallel
 from ease.wikimedia.sample.options import SampleOptions
 from ease.wikimedia.sample.site import read_site
+from ease.wikimedia.sample.training_files import write_training_texts
 from ease.wikimedia.sample.whole_folder import content_key, is_whole, write_whole
 from ease.wikimedia.sample.wiki import Sample, prepare_sample, write_pages
 from ease.wikimedia.sample.wikidata_dump import WIKIDATA_NAME, write_wikidata
@@ -51,6 +52,16 @@ class SampleFiles:
     def graded(self) -> Path:
         """Kept-out English pairs: sentence1, sentence2, score (0 to 5)."""
         return self.folder / "graded.parquet"
+
+    @property
+    def nli(self) -> Path:
+        """Inferences to train on, in XNLI's columns."""
+        return self.folder / "nli.tsv.gz"
+
+    @property
+    def parallel_train(self) -> Path:
+        """Told facts in every language to train on: fact_id, language, text."""
+        return self.folder / "parallel_train.tsv.gz"
 
 
 def write_sample(
@@ -103,6 +114,7 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     _write_table(files.parallel, parallel, _PARALLEL)
     graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
     _write_table(files.graded, graded, _GRADED)
+    write_training_texts(files.nli, files.parallel_train, sample, languages)
 
 
 def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], schema: pa.Schema) -> None:
