@@ -62,6 +62,7 @@ class Ease(TrainingMethod):
     """EASE with its entity table and projection, both trained."""
 
     Options = EaseOptions
+    reads_entities = True
     summary = (
         "EASE brings a sentence close to the embedding of an entity that it links to and away from other "
         "entities, hard negatives of the same type among them, and close to its own encoding under another "
