@@ -15,7 +15,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from sentence_transformers import SentenceTransformer
 
 from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, load_encoder, save_encoder
-from ease.encoding import encode_with
+from ease.encoding import EncodingOptions, encode_with
 from ease.tasks import Encode, get_task, missing_files, sts17
 from ease.tasks._graded import read_paired_files
 
@@ -45,7 +45,8 @@ def threads() -> Any:
 
 @pytest.fixture(scope="module")
 def minilm(threads: None) -> Encode:
-    return encode_with(load_encoder(str(get_model_path())))
+    # Small batches pad less: a third faster on a CPU than the default.
+    return encode_with(load_encoder(str(get_model_path())), EncodingOptions(batch_size=32))
 
 
 def score_at_hand(encode: Encode, folder: Path) -> dict[tuple[str, str], float]:
@@ -114,7 +115,7 @@ def english(test_data: Path) -> sts17.Options:
 def score_by_mteb(encoder: SentenceTransformer) -> float:
     """MTEB's own score of the local task, in points."""
     done = mteb.evaluate(
-        encoder, [LocalTask()], cache=None, show_progress_bar=False, encode_kwargs={"batch_size": 256}
+        encoder, [LocalTask()], cache=None, show_progress_bar=False, encode_kwargs={"batch_size": 32}
     )
     return 100 * float(done.task_results[0].get_score())
 
