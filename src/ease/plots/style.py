@@ -51,6 +51,10 @@ PUBLISHED_STYLES = (
     Style("#A3A3A3", "/", "dot", "square-open"),
     Style("#D9D9D9", "x", "dot", "diamond-open"),
     Style("#B5B5B5", "-", "dot", "triangle-up-open"),
+    Style("#8A8A8A", "", "dot", "cross-open"),
+    Style("#CFCFCF", "\\", "dot", "star-open"),
+    Style("#B0B0B0", "|", "dot", "pentagon-open"),
+    Style("#DDDDDD", ".", "dot", "hexagon-open"),
 )
 """Greys for what others have printed, so that colour means what was scored here."""
 
