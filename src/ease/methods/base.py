@@ -76,9 +76,6 @@ class TrainingMethod(nn.Module, ABC):
     reads_entities: ClassVar[bool] = False
     """Whether the method is trained on pairs of sentences and entities; all others are trained on gathered texts."""
 
-    required: ClassVar[tuple[str, ...]] = ()
-    """Columns of texts that no row may lack, beside the sentence."""
-
     views: tuple[str, ...]
     """The column of texts that each view encodes; a column named twice is encoded twice, with other dropout masks."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
@@ -16,6 +16,9 @@ def _words(value: Any) -> Any:
     return value.split() if isinstance(value, str) else value
 
 
+MLM = "mlm"
+"""The method, masked-language modelling, whose encoder other methods may start from."""
+
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
@@ -27,6 +30,10 @@ class Setting(BaseModel):
     name: str = Field(description="the setting's name, as in paths and namespaces")
     languages: Words = Field(description="Wikipedia language codes")
     encoder: EncoderOptions = Field(description="what every method starts from")
+    start: Literal["untrained", "mlm"] = Field(
+        "untrained",
+        description="untrained: methods start from the encoder as it is; mlm: from what the method `mlm` made of it",
+    )
     dev_tasks: Words = Field(
         description="tasks, or single splits of them (`stsb:dev`), whose averaged scores choose the best checkpoint"
     )

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import ibis
 import mlflow
 import pandas as pd
-import pyarrow.parquet as pq
 
-from ease.disk import write_faults_named
 from ease.evaluation_sets import at_paths, read_located, require_sets
 from ease.model_card import (
     SAMPLE_LICENCE,
@@ -21,6 +19,7 @@ from ease.model_card import (
     ModelCardData,
 )
 from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.gathering import write_parquet
 from ease.pipelines.mlflow_runs import RunReport, flatten_options, remember_run, training_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
@@ -28,14 +27,18 @@ from ease.plots import plot_curves
 from ease.scoring import chosen_tasks
 from ease.training import TrainingJob, TrainingResult, run_job
 
+TEXT_LICENCE = "as its publisher says"
+
 
 class TrainingData(NamedTuple):
-    """What every training of a setting is given."""
+    """What a training is given."""
 
     encoder: Path
-    training_pairs: ibis.Table
-    vocabulary: ibis.Table
-    entity_embeddings: Path
+    rows: ibis.Table
+    """Pairs of sentences and entities, or training texts; ordered by their `pair_id`"""
+    vocabulary: ibis.Table | None
+    """Of the entities, for methods that read them"""
+    entity_embeddings: Path | None
     evaluation_data: Mapping[str, Any]
     dumps: Mapping[str, Any]
     tasks: Mapping[str, Mapping[str, Any]]
@@ -68,9 +71,11 @@ def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
     located = read_located(data.evaluation_data)
     require_sets(data.setting.dev_tasks, located, data.tasks)
     folder.mkdir(parents=True, exist_ok=True)
-    pairs, vocabulary = folder / "training_pairs.parquet", folder / "entity_vocabulary.parquet"
-    _write_parquet(data.training_pairs.order_by("pair_id"), pairs)
-    _write_parquet(data.vocabulary.order_by("row"), vocabulary)
+    pairs, vocabulary = folder / "training_pairs.parquet", None
+    write_parquet(data.rows.order_by("pair_id"), pairs)
+    if data.vocabulary is not None:
+        vocabulary = folder / "entity_vocabulary.parquet"
+        write_parquet(data.vocabulary.order_by("row"), vocabulary)
     return TrainingJob(
         folder=folder,
         pairs=pairs,
@@ -82,20 +87,43 @@ def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
         method_options=recipe.options,
         training=recipe.training,
         development=chosen_tasks(data.setting.dev_tasks, at_paths(data.tasks, located)),
-        card=describe_data(data, recipe.method),
+        card=describe_data(data, recipe),
     )
 
 
-def _write_parquet(table: ibis.Table, path: Path) -> None:
-    """Write a table as one file: Spark's own writer makes a folder of files with random names."""
-    with write_faults_named(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
-        for batch in table.to_pyarrow_batches():
-            writer.write_batch(batch)
-
-
-def describe_data(data: TrainingData, method: str) -> ModelCardData:
+def describe_data(data: TrainingData, recipe: Recipe) -> ModelCardData:
     """Tell the model card what the model is trained on."""
-    dumps, made_here = data.dumps, data.dumps["source"] == SAMPLE
+    texts = recipe.data or ({"kind": "pairs"},)  # without sources the rows are the pairs themselves
+    sources = [source for text in texts for source in _sources(text, data.dumps)]
+    licences = {source.licence for source in sources}
+    if licences == {SAMPLE_LICENCE}:
+        licence = "apache-2.0"
+    else:
+        licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
+    start = data.setting.encoder.name
+    return ModelCardData(
+        name=f"{recipe.method} ({data.setting.name})",
+        languages=data.setting.languages,
+        sources=tuple(sources),
+        licence=licence,
+        base_model=None if ":" in start or Path(start).exists() else start,
+    )
+
+
+def _sources(text: Mapping[str, Any], dumps: Mapping[str, Any]) -> list[DataSource]:
+    """Name the data behind one source of training texts."""
+    if text["kind"] == "pairs":
+        return _dump_sources(dumps)
+    if text["kind"] == "random_strings":
+        return [DataSource(name="Random strings", licence=SAMPLE_LICENCE)]
+    places = [str(place) for place in text.get("paths", [text.get("path", "")])]
+    made_here = places[0].startswith(SAMPLE)
+    name = f"{text['kind']}: {' and '.join(places if made_here else (Path(place).name for place in places))}"
+    return [DataSource(name=name, licence=SAMPLE_LICENCE if made_here else TEXT_LICENCE)]
+
+
+def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
+    made_here = dumps["source"] == SAMPLE
     wiki, licence = ("Sample wiki", SAMPLE_LICENCE) if made_here else ("Wikipedia", WIKIPEDIA_LICENCE)
     sources = [
         DataSource(name=f"{wiki} ({dump['language']})", date=dump["dump_date"], licence=licence)
@@ -105,14 +133,7 @@ def describe_data(data: TrainingData, method: str) -> ModelCardData:
         made = dumps["wikidata_source"] == SAMPLE
         name, licence = ("Sample Wikidata", SAMPLE_LICENCE) if made else ("Wikidata", WIKIDATA_LICENCE)
         sources.append(DataSource(name=name, date=dumps["wikidata_date"], licence=licence))
-    start = data.setting.encoder.name
-    return ModelCardData(
-        name=f"{method} ({data.setting.name})",
-        languages=data.setting.languages,
-        sources=tuple(sources),
-        licence="apache-2.0" if made_here else "cc-by-sa-4.0",
-        base_model=None if ":" in start or Path(start).exists() else start,
-    )
+    return sources
 
 
 def history_rows(result: TrainingResult) -> list[dict[str, Any]]:

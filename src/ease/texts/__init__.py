@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.texts._desk import Desk
+from ease.texts._desk import Desk, open_desk
 from ease.texts._mixture import Gathered, Reader, gather
 from ease.texts._options import COLUMNS, Source, SourceOptions
 
@@ -29,6 +29,7 @@ __all__ = [
     "gather_texts",
     "get_kind",
     "kind_names",
+    "open_desk",
     "source_options",
 ]
 

@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ease.encoding import encode_with
 from ease.entities.permutation import permute_entities
 from ease.evaluation_sets import at_paths, read_located, scorable
+from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import add_scores
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
@@ -70,6 +72,8 @@ def run_sweep(
     setting: Setting,
     tasks: dict[str, dict[str, Any]],
     work: str,
+    acquire: AcquireOptions,
+    texts: TextOptions,
     **recipes: Any,
 ) -> tuple[pd.DataFrame, go.Figure]:
     """Train and score every variant from every seed, each in a nested MLflow run; a broken sweep goes on.
@@ -92,17 +96,22 @@ def run_sweep(
             data = TrainingData(
                 start, pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, seeded
             )
-            rows += train_variant(variant, seed, recipes, data, folder)
+            recipe = varied(Recipe.model_validate(recipes[variant.method]), variant, seed)
+            if recipe.data is not None:
+                file, _ = gather_data(recipe, training_pairs, acquire, texts, folder / "texts")
+                data = data._replace(
+                    rows=ibis.duckdb.connect().read_parquet(file), vocabulary=None, entity_embeddings=None
+                )
+            rows += train_variant(variant, seed, recipe, data, folder)
     table, figure = report_variants(pd.DataFrame(rows), setting)
     shutil.rmtree(folder)
     return table, figure
 
 
 def train_variant(
-    variant: Variant, seed: int, recipes: dict[str, Any], data: TrainingData, folder: Path
+    variant: Variant, seed: int, recipe: Recipe, data: TrainingData, folder: Path
 ) -> list[dict[str, Any]]:
     """Train one variant from one seed and score it on the test tasks."""
-    recipe = varied(Recipe.model_validate(recipes[variant.method]), variant, seed)
     name = f"{variant.label} seed={seed}"
     result = train_tracked(name, data, recipe, folder / name)
     located = read_located(data.evaluation_data)
@@ -126,7 +135,8 @@ def with_seed(setting: Setting, seed: int) -> Setting:
 def varied(recipe: Recipe, variant: Variant, seed: int) -> Recipe:
     """Return the recipe with the variant's own parameters and the seed."""
     training = {**recipe.training.model_dump(), **variant.training, "seed": seed}
-    return Recipe(method=recipe.method, options={**recipe.options, **variant.options}, training=training)
+    options = {**recipe.options, **variant.options}
+    return Recipe.model_validate({**recipe.model_dump(), "options": options, "training": training})
 
 
 def report_variants(rows: pd.DataFrame, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:

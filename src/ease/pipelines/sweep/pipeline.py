@@ -22,6 +22,8 @@ def create_pipeline(setting: str, name: str) -> Pipeline:
         "setting": "params:setting",
         "tasks": "params:tasks",
         "work": "params:work",
+        "acquire": "params:acquire",
+        "texts": "params:texts",
         **recipes,
     }
     return pipeline(
@@ -35,6 +37,6 @@ def create_pipeline(setting: str, name: str) -> Pipeline:
             )
         ],
         namespace=setting,
-        parameters={f"params:{name}", "params:tasks", "params:work"},
+        parameters={f"params:{shared}" for shared in (name, "tasks", "work", "acquire", "texts")},
         tags="sweep",
     )

@@ -13,8 +13,10 @@ from ease.encoder import build_encoder as build
 from ease.encoder import save_encoder
 from ease.entities.hashing import draw
 from ease.errors import EaseError
+from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import Setting
+from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.training_jobs import TrainingData, history_rows, train_tracked
 
 
@@ -35,9 +37,27 @@ def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
         yield from batch.column("text").to_pylist()
 
 
-def train_encoder(
-    encoder: Path | None,
-    training_pairs: ibis.Table,
+def gather_texts(
+    training_pairs: ibis.Table | None,
+    acquire: AcquireOptions,
+    texts: TextOptions,
+    recipe: Recipe,
+    setting: Setting,
+    work: str,
+) -> tuple[list[Path], list[dict[str, Any]]]:
+    """Gather the texts that a recipe's `data` names, and report what was taken of each source."""
+    folder = Path(work) / f"{setting.name}.{recipe.method}.texts"
+    file, report = gather_data(recipe, training_pairs, acquire, texts, folder)
+    return [file], report
+
+
+Trained = tuple[Path, list[dict[str, Any]]]
+"""The folder of the best model, inside the work folder until it is kept; rows of step, name and value."""
+
+
+def train_on_entities(
+    untrained: Path | None,
+    training_pairs: ibis.Table | None,
     vocabulary: ibis.Table,
     entity_embeddings: Path,
     evaluation_data: dict[str, Any],
@@ -46,23 +66,70 @@ def train_encoder(
     setting: Setting,
     tasks: dict[str, dict[str, Any]],
     work: str,
-) -> tuple[Path, list[dict[str, Any]]]:
-    """Train by the recipe's method in a nested MLflow run, going on from a broken run's checkpoint.
+    mlm: Path | None = None,
+) -> Trained:
+    """Train by a method that reads the setting's pairs of sentences and entities.
 
-    Returns:
-        The folder of the best model, inside the work folder until it is kept; rows of step, name and value.
+    Raises:
+        EaseError: If there is no encoder to start from, or no pair.
+    """
+    if training_pairs is None:
+        raise EaseError(
+            f"There are no training pairs: make them by `kedro run --pipeline=train_{setting.name} "
+            "--tags=acquire,ingest,entity_pairs,hard_negatives`."
+        )
+    start = chosen_start(setting, recipe, untrained, mlm)
+    data = TrainingData(
+        start, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
+    )
+    return _train(data, recipe, Path(work))
+
+
+def train_on_texts(
+    untrained: Path | None,
+    texts: ibis.Table,
+    evaluation_data: dict[str, Any],
+    dumps: dict[str, Any],
+    recipe: Recipe,
+    setting: Setting,
+    tasks: dict[str, dict[str, Any]],
+    work: str,
+    mlm: Path | None = None,
+) -> Trained:
+    """Train by a method that reads gathered texts.
 
     Raises:
         EaseError: If there is no encoder to start from.
     """
-    if encoder is None:
+    start = chosen_start(setting, recipe, untrained, mlm)
+    return _train(
+        TrainingData(start, texts, None, None, evaluation_data, dumps, tasks, setting), recipe, Path(work)
+    )
+
+
+def _train(data: TrainingData, recipe: Recipe, work: Path) -> Trained:
+    """Train in a nested MLflow run, going on from a broken run's checkpoint."""
+    name = f"{data.setting.name}.{recipe.method}"
+    result = train_tracked(name, data, recipe, work / name)
+    return result.model, history_rows(result)
+
+
+def chosen_start(setting: Setting, recipe: Recipe, untrained: Path | None, mlm: Path | None) -> Path:
+    """Return the encoder that the setting lets a method start from; MLM itself always starts untrained.
+
+    Raises:
+        EaseError: If there is none yet, with the command that makes it.
+    """
+    if setting.start == MLM and recipe.method != MLM:
+        if mlm is None:
+            raise EaseError(
+                f"`{setting.name}.setting.start` is {MLM}, but that encoder is not trained yet: train it by `kedro run "
+                f"--pipeline=train --namespaces={setting.name}.{MLM}`."
+            )
+        return mlm
+    if untrained is None:
         raise EaseError(
             "There is no encoder to train: make it by `kedro run "
             f"--pipeline=train_{setting.name} --tags=entity_embeddings`."
         )
-    data = TrainingData(
-        encoder, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
-    )
-    name = f"{setting.name}.{recipe.method}"
-    result = train_tracked(name, data, recipe, Path(work) / name)
-    return result.model, history_rows(result)
+    return untrained

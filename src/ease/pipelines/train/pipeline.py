@@ -1,12 +1,19 @@
 """Wiring of `train`."""
 
 from kedro.pipeline import Pipeline, node, pipeline
+from kedro.pipeline.node import Node
 
+from ease.methods import get_method
 from ease.pipelines.mlflow_runs import TRAINING_TAG
-from ease.pipelines.train.nodes import build_encoder, train_encoder
+from ease.pipelines.setting import MLM
+from ease.pipelines.train.nodes import build_encoder, gather_texts, train_on_entities, train_on_texts
 
 UNTRAINED = "untrained"
-SHARED = ("training_pairs", "entity_vocabulary", "entity_embeddings", "evaluation_data", "dumps")
+PAIRS = "training_pairs"
+ENTITIES = ("entity_vocabulary", "entity_embeddings")
+SHARED = ("evaluation_data", "dumps")
+TRAINING = ("recipe", "setting", "tasks", "work")
+GATHERING = ("acquire", "texts", "recipe", "setting", "work")
 
 
 def create_encoder_pipeline(setting: str) -> Pipeline:
@@ -25,24 +32,51 @@ def create_encoder_pipeline(setting: str) -> Pipeline:
 
 
 def create_pipeline(setting: str, method: str) -> Pipeline:
-    """Create `train` for one method of one setting."""
+    """Create `train` for one method of one setting: on pairs with entities, or on texts that are gathered first."""
+    # MLM itself has no other start than the untrained encoder.
+    starts = ("untrained",) if method == MLM else ("untrained", MLM)
+    if get_method(method).reads_entities:
+        nodes, given, parameters = [_entity_node(starts)], {PAIRS, *ENTITIES, *SHARED}, {*TRAINING}
+    else:
+        nodes, given, parameters = (
+            [_gather_node(), _text_node(starts)],
+            {PAIRS, *SHARED},
+            {*TRAINING, *GATHERING},
+        )
+    places = {"recipe": f"{setting}.{method}", "setting": f"{setting}.setting"}
     return pipeline(
-        [
-            node(
-                train_encoder,
-                ["start", *SHARED, "params:recipe", "params:setting", "params:tasks", "params:work"],
-                ["encoder", "history"],
-                name="train_encoder",
-                tags=TRAINING_TAG,
-            )
-        ],
+        nodes,
         namespace=f"{setting}.{method}",
-        inputs={"start": f"{setting}.{UNTRAINED}.encoder", **{name: f"{setting}.{name}" for name in SHARED}},
-        parameters={
-            "params:recipe": f"params:{setting}.{method}",
-            "params:setting": f"params:{setting}.setting",
-            "params:tasks": "params:tasks",
-            "params:work": "params:work",
+        inputs={
+            **{start: f"{setting}.{start}.encoder" for start in starts},
+            **{name: f"{setting}.{name}" for name in given},
         },
+        parameters={f"params:{name}": f"params:{places.get(name, name)}" for name in parameters},
         tags="train",
     )
+
+
+def _gather_node() -> Node:
+    inputs = [PAIRS, *(f"params:{name}" for name in GATHERING)]
+    return node(gather_texts, inputs, ["texts", "text_report"], name="gather_texts")
+
+
+def _text_node(starts: tuple[str, ...]) -> Node:
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    arguments = {"untrained": "untrained", "texts": "texts", **_common(starts)}
+    return node(train_on_texts, arguments, ["encoder", "history"], name="train_encoder", tags=TRAINING_TAG)
+
+
+def _entity_node(starts: tuple[str, ...]) -> Node:
+    tables = {PAIRS: PAIRS, "vocabulary": ENTITIES[0], "entity_embeddings": ENTITIES[1]}
+    arguments = {"untrained": "untrained", **tables, **_common(starts)}
+    return node(train_on_entities, arguments, ["encoder", "history"], name="train_encoder", tags=TRAINING_TAG)
+
+
+def _common(starts: tuple[str, ...]) -> dict[str, str]:
+    """The arguments that end both functions; the last one has a default."""
+    return {
+        **{name: name for name in SHARED},
+        **{name: f"params:{name}" for name in TRAINING},
+        **{start: start for start in starts[1:]},
+    }

@@ -1,0 +1,88 @@
+"""From a recipe's `data` to one file of training texts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.disk import hash_contents, write_faults_named
+from ease.errors import EaseError
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
+from ease.pipelines.recipe import Recipe
+from ease.texts import gather_texts, open_desk, source_options
+
+SAMPLE_TEXTS = ("nli", "parallel_train")
+"""What follows `sample:` in the addresses of the sample's own training texts."""
+
+
+class TextOptions(BaseModel):
+    """How training texts are gathered."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    memory_limit: str = Field("4GB", description="that DuckDB may hold; beyond it, it spills to disk")
+
+
+def gather_data(
+    recipe: Recipe,
+    training_pairs: ibis.Table | None,
+    acquire: AcquireOptions,
+    options: TextOptions,
+    folder: Path,
+) -> tuple[Path, list[dict[str, Any]]]:
+    """Gather a recipe's texts, whatever the engine of the other tables, on a DuckDB of its own.
+
+    Args:
+        recipe: Its sources; the training's seed chooses rows, languages and pairs.
+        training_pairs: The setting's, for sources of the kind `pairs`; None if there are none.
+        acquire: Where the sample lies, for addresses such as `sample:nli`.
+        options: Limits.
+        folder: Is emptied, and holds the file in the end.
+
+    Returns:
+        A Parquet file with pair_id, sentence, positive and negative; what was read of each source, left out and taken.
+
+    Raises:
+        EaseError: Naming the file, line or parameter that is wrong.
+    """
+    sources = [source_options(resolved(source, acquire)) for source in recipe.data or ()]
+    file = folder / "texts.parquet"
+    with write_faults_named(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        desk = open_desk(folder / "sources", options.memory_limit, pairs=training_pairs)
+        gathered = gather_texts(sources, desk, recipe.training.seed, recipe.rows)
+        write_parquet(gathered.table, file)
+        desk.connection.disconnect()
+        shutil.rmtree(desk.folder)
+    for line, source in zip(gathered.report, sources, strict=True):
+        line["sha256"] = [hash_contents(place) for place in source.places if place.is_file()]
+    return file, gathered.report
+
+
+def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, Any]:
+    """Put the path of the sample's file in the place of an address such as `sample:nli`.
+
+    Raises:
+        EaseError: If the sample has no such texts.
+    """
+    address = str(source.get("path", ""))
+    if not address.startswith(SAMPLE):
+        return dict(source)
+    name = address.removeprefix(SAMPLE)
+    if name not in SAMPLE_TEXTS:
+        known = " and ".join(f"{SAMPLE}{text}" for text in SAMPLE_TEXTS)
+        raise EaseError(f"`path` {address} in `data`: the sample has the training texts {known}.")
+    return {**source, "path": getattr(make_sample(acquire), name)}
+
+
+def write_parquet(table: ibis.Table, path: Path) -> None:
+    """Write a table as one file: Spark's own writer makes a folder of files with random names."""
+    with write_faults_named(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
+        for batch in table.to_pyarrow_batches():
+            writer.write_batch(batch)
