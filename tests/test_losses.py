@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from ease.losses import NO_ENTITY, cosine_logits, entity_loss, excluded_candidates, self_supervised_loss
+from ease.losses import (
+    NO_ENTITY,
+    cosine_logits,
+    entity_loss,
+    excluded_candidates,
+    masked_token_loss,
+    self_supervised_loss,
+    supervised_loss,
+)
 
 
 def cosine(first: np.ndarray, second: np.ndarray) -> float:
@@ -138,6 +147,86 @@ def test_a_missing_hard_negative_gets_no_gradient() -> None:
     assert not gradient[1].any()
     assert not gradient[4].any()
     assert gradient[0].any()
+
+
+def naive_supervised_loss(
+    anchors: np.ndarray, positives: np.ndarray, negatives: np.ndarray, present: Sequence[bool], weight: float
+) -> float:
+    """Equation 5 of supervised SimCSE at a temperature of 0.2, and 8 with exp(weight) for its α."""
+    losses = []
+    for i, anchor in enumerate(anchors):
+        denominator = 0.0
+        for j in range(len(anchors)):
+            denominator += np.exp(cosine(anchor, positives[j]) / 0.2)
+            if present[j]:
+                alpha = np.exp(weight) if i == j else 1.0
+                denominator += alpha * np.exp(cosine(anchor, negatives[j]) / 0.2)
+        losses.append(-np.log(np.exp(cosine(anchor, positives[i]) / 0.2) / denominator))
+    return float(np.mean(losses))
+
+
+def slopes(loss: Callable[..., float], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Gradients by central differences."""
+    found = []
+    for place, values in enumerate(inputs):
+        gradient = np.zeros_like(values)
+        for index in np.ndindex(values.shape):
+            ends = []
+            for step in (1e-5, -1e-5):
+                moved = [array.copy() for array in inputs]
+                moved[place][index] += step
+                ends.append(loss(*moved))
+            gradient[index] = (ends[0] - ends[1]) / 2e-5
+        found.append(gradient)
+    return found
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.7])
+@pytest.mark.parametrize("present", [[True] * 6, [True, False, False, True, True, False], [False] * 6])
+def test_supervised_loss_is_equation_5_with_its_gradients(present: list[bool], weight: float) -> None:
+    inputs = triples()
+    loss = supervised_loss(*inputs, 0.2, present=torch.tensor(present), hard_negative_weight=weight)
+
+    def naive(*values: np.ndarray) -> float:
+        return naive_supervised_loss(*values, present, weight)
+
+    assert loss.item() == pytest.approx(naive(*arrays(*inputs)), rel=1e-12)
+    gradients = torch.autograd.grad(loss, inputs)
+    for gradient, expected in zip(arrays(*gradients), slopes(naive, arrays(*inputs)), strict=True):
+        assert np.abs(gradient - expected).max() < 1e-8
+    assert (gradients[2].abs().sum(1) > 0).tolist() == present
+
+
+def test_supervised_losses_of_shares_average_to_that_of_the_whole_batch() -> None:
+    inputs, present = triples(), torch.tensor([True, False, True, True, False, True])
+    whole = supervised_loss(*inputs, 0.1, present=present, hard_negative_weight=0.5)
+    shares = [
+        supervised_loss(
+            inputs[0][rows], *inputs[1:], 0.1, present=present, own=rows, hard_negative_weight=0.5
+        )
+        for rows in torch.arange(6).split(3)
+    ]
+    assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
+
+
+def test_masked_token_loss_is_the_mean_surprise_with_its_gradient() -> None:
+    logits, targets = vectors(5), torch.tensor([4, 0, 2, 2, 1, 3])
+
+    def naive(rows: np.ndarray) -> float:
+        shares = np.exp(rows) / np.exp(rows).sum(1, keepdims=True)
+        return float(np.mean([-np.log(share[target]) for share, target in zip(shares, targets, strict=True)]))
+
+    loss = masked_token_loss(logits, targets)
+    assert loss.item() == pytest.approx(naive(*arrays(logits)), rel=1e-12)
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert np.abs(gradient.numpy() - slopes(naive, arrays(logits))[0]).max() < 1e-8
+
+
+def test_without_a_masked_token_there_is_no_loss_and_no_gradient() -> None:
+    logits = vectors(5)
+    loss = masked_token_loss(logits[:0], torch.tensor([], dtype=torch.long))
+    assert loss.item() == 0.0
+    assert not torch.autograd.grad(loss, logits)[0].any()
 
 
 def test_half_precision_embeddings_get_single_precision_logits() -> None:
