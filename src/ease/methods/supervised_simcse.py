@@ -1,0 +1,87 @@
+"""Supervised SimCSE (Gao et al. 2021, section 4): an anchor finds its positive among positives and hard negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from ease.distributed import gather, gather_with_gradient
+from ease.errors import EaseError
+from ease.losses import supervised_loss
+from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
+
+POSITIVE, NEGATIVE = "positive", "negative"
+
+
+class SupervisedSimcseOptions(BaseModel):
+    """Parameters of supervised SimCSE."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    temperature: float = Field(0.05, gt=0, description="τ of equation 5, dividing the cosine")
+    hard_negative_weight: float = Field(
+        0.0,
+        description="added to the logit of an anchor's own hard negative: the logarithm of the paper's α",
+    )
+    gather_negatives: bool = Field(
+        False, description="take candidates from all processes; no effect in a single process"
+    )
+
+
+class SupervisedSimcse(TrainingMethod):
+    """Supervised SimCSE: nothing is trained beside the encoder."""
+
+    Options = SupervisedSimcseOptions
+    summary = (
+        "Supervised SimCSE brings a sentence close to one that it entails, and away from one that contradicts it and "
+        "from the other sentences of the batch."
+    )
+    name: ClassVar[str] = "Supervised SimCSE"
+    views = (SENTENCE, POSITIVE, NEGATIVE)
+    required: tuple[str, ...] = (SENTENCE, POSITIVE)
+
+    def __init__(self, options: SupervisedSimcseOptions) -> None:
+        """Keep the options."""
+        super().__init__()
+        self.options = options
+
+    @classmethod
+    def needs_entities(cls, options: BaseModel) -> bool:
+        """Read texts alone."""
+        return False
+
+    @classmethod
+    def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
+        """Make the method, for any encoder."""
+        if not isinstance(options, SupervisedSimcseOptions):
+            raise EaseError(f"{cls.name} takes SupervisedSimcseOptions, not {type(options).__name__}.")
+        return cls(options)
+
+    def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
+        """Let texts without a column of hard negatives have none."""
+        return {NEGATIVE: lambda sentences, rows: [None] * len(sentences)}
+
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Compute equation 5 over a batch, or over the candidates of all processes."""
+        anchors, positives, negatives = inputs.sentences
+        present = inputs.present[2]
+        own = own_rows(len(anchors), anchors.device, self.options.gather_negatives)
+        if self.options.gather_negatives:
+            candidates = gather_with_gradient(torch.stack([positives, negatives], dim=1))  # (m, 2, dimension)
+            positives, negatives = candidates.unbind(dim=1)
+            present = gather(present.byte()).bool()  # gloo gathers no booleans
+        loss = supervised_loss(
+            anchors,
+            positives,
+            negatives,
+            self.options.temperature,
+            present=present,
+            own=own,
+            hard_negative_weight=self.options.hard_negative_weight,
+        )
+        return {TOTAL: loss}

@@ -1,0 +1,120 @@
+"""Supervised SimCSE: its loss by hand, its batches, and a training."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from torch import Tensor
+
+from ease.errors import EaseError
+from ease.methods import TOTAL, get_method, method_options
+from ease.training import run_job
+from tests.methods.made import build, cosine, encoder, floats, inputs
+from tests.training.processes import finish, messages, start
+from tests.training.tiny_training import MakeJob, losses, same, weights
+
+PRESENT = torch.tensor([[True] * 4, [True] * 4, [True, False, True, False]])
+
+
+def loss_by_hand(texts: Tensor, temperature: float, present: list[bool], weight: float = 0.0) -> float:
+    """Equation 5 of anchors, positives and negatives, (3, n, dimension), one number after the other."""
+    anchors, positives, negatives = texts.tolist()
+    found = []
+    for index, anchor in enumerate(anchors):
+        denominator = sum(math.exp(cosine(anchor, other) / temperature) for other in positives)
+        for place, other in enumerate(negatives):
+            if present[place]:
+                denominator += math.exp(cosine(anchor, other) / temperature + weight * (place == index))
+        found.append(math.log(denominator) - cosine(anchor, positives[index]) / temperature)
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_the_loss_is_equation_5(weight: float) -> None:
+    texts = floats(1, 3, 4, 6)
+    method = build("supervised_simcse", temperature=0.3, hard_negative_weight=weight)
+    expected = loss_by_hand(texts, 0.3, PRESENT[2].tolist(), weight)
+    assert method(inputs(texts, present=PRESENT))[TOTAL].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    texts, method = floats(1, 3, 4, 6), build("supervised_simcse")
+    expected = loss_by_hand(texts, 0.05, [True] * 4)
+    assert method(inputs(texts))[TOTAL].item() == pytest.approx(expected, rel=1e-5)
+    assert not list(method.parameters())
+    assert not get_method("supervised_simcse").needs_entities(method_options("supervised_simcse", {}))
+
+
+def test_options_of_another_method_are_refused() -> None:
+    with pytest.raises(EaseError, match="Supervised SimCSE takes SupervisedSimcseOptions, not SimcseOptions"):
+        get_method("supervised_simcse").build(method_options("simcse", {}), encoder(), None)
+
+
+def write_triplets(folder: Path, negatives: bool = True) -> Path:
+    """80 triplets over ten places: a sentence, another on the same place, and one on the next place."""
+    places = ["Berlin", "Париж", "東京", "Roma", "Lisboa", "Москва", "大阪", "Ankara", "Kraków", "Oslo"]
+    rows = [places[number % 10] for number in range(80)]
+    others = [places[(number + 1) % 10] for number in range(80)]
+    columns = {
+        "sentence": [f"{place} is a large city" for place in rows],
+        "positive": [f"people like {place}" for place in rows],
+        "negative": pa.array(
+            [f"people like {other}" if number % 3 else None for number, other in enumerate(others)]
+        ),
+    }
+    path = folder / "triplets.parquet"
+    pq.write_table(
+        pa.table({name: column for name, column in columns.items() if negatives or name != "negative"}), path
+    )
+    return path
+
+
+def test_a_training_learns_and_leaves_the_encoder_alone(make_job: MakeJob, tmp_path: Path) -> None:
+    changes = {"pairs": write_triplets(tmp_path), "method": "supervised_simcse", "development": {}}
+    result = run_job(make_job(training={"steps": 40}, **changes))
+    found = list(losses(result).values())
+    # Ten places in a batch of 16: some of its positives are the same text, which no encoder can tell apart.
+    assert sum(found[-5:]) < 0.7 * sum(found[:5])
+    assert not (result.model / "training").exists()
+
+
+def test_texts_without_negatives_train_and_without_positives_are_refused(
+    make_job: MakeJob, tmp_path: Path
+) -> None:
+    pairs = write_triplets(tmp_path, negatives=False)
+    result = run_job(make_job("pairs", pairs=pairs, method="supervised_simcse", training={"steps": 2}))
+    assert result.steps == 2
+    table = pq.read_table(pairs)
+    lacking = pa.array([None, *table["positive"].to_pylist()[1:]])
+    pq.write_table(table.set_column(1, "positive", lacking), pairs)
+    with pytest.raises(EaseError, match="1 texts of column 'positive', which the method requires"):
+        run_job(make_job("lacking", pairs=pairs, method="supervised_simcse"))
+    pq.write_table(table.drop(["positive"]), pairs)
+    with pytest.raises(EaseError, match=r"lack the column\(s\) positive; they have sentence"):
+        run_job(make_job("without", pairs=pairs, method="supervised_simcse"))
+
+
+def test_two_processes_that_gather_candidates_equal_one_with_the_joint_batch(
+    make_job: MakeJob, tmp_path: Path
+) -> None:
+    changes = {
+        "pairs": write_triplets(tmp_path),
+        "method": "supervised_simcse",
+        "method_options": {"gather_negatives": True, "hard_negative_weight": 0.5},
+        "encoder": "encoder_without_dropout",
+        "development": {},
+    }
+    one = run_job(make_job("one", training={"steps": 4}, **changes))
+    job = make_job("two", training={"steps": 4, "processes": 2}, **changes)
+    assert finish(start(job, 2)) == [0, 0], messages(job)
+    two = run_job(job)
+    assert list(losses(two).values()) == pytest.approx(list(losses(one).values()), rel=1e-5)
+    found, expected = weights(two), weights(one)
+    assert found.keys() == expected.keys()
+    assert all(abs(found[name] - expected[name]).max() < 2e-5 for name in expected)
+    assert not same(found, weights(run_job(make_job("start", training={"steps": 1}, **changes))))
