@@ -13,10 +13,18 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder
-from ease.methods import Entities, Inputs, TrainingMethod, get_method, method_options
+from ease.methods import Entities, Inputs, Texts, TrainingMethod, get_method, method_options
 
 ENTITIES = Entities(torch.tensor([2, 0, 2, 4]), torch.tensor([1, -1, 3, 2]))
 """Two pairs of one entity, one pair without a hard negative, one whose hard negative is the others' entity."""
+
+
+TEXTS = {
+    "sentence": Texts(
+        torch.randint(5, 10, (4, 8), generator=torch.Generator().manual_seed(0)), torch.ones(4, 8)
+    )
+}
+"""Tokens of four sentences."""
 
 
 def floats(seed: int, *shape: int) -> Tensor:
@@ -40,7 +48,7 @@ def build(name: str, **values: Any) -> TrainingMethod:
 def inputs(sentences: Tensor, entities: Entities | None = None, present: Tensor | None = None) -> Inputs:
     """What a method is given of these views, all of them there unless said."""
     there = torch.ones(sentences.shape[:2], dtype=torch.bool)
-    return Inputs(sentences, there if present is None else present, entities)
+    return Inputs(sentences, there if present is None else present, entities, TEXTS)
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:

@@ -7,6 +7,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from ease.errors import EaseError
+from ease.masking import MaskedLanguageModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
 
 
@@ -19,19 +20,29 @@ class SimcseOptions(BaseModel):
     gather_negatives: bool = Field(
         False, description="take candidates from all processes; no effect in a single process"
     )
+    mlm_weight: float = Field(
+        0.0,
+        ge=0,
+        description="λ of the auxiliary masked-language-modelling loss: 0.1 in SimCSE's paper; 0: none",
+    )
+    mlm_probability: float = Field(0.15, gt=0, lt=1, description="with which that loss masks a token")
 
 
 class Simcse(TrainingMethod):
-    """SimCSE: nothing is trained beside the encoder."""
+    """SimCSE: nothing is trained beside the encoder, but for the head of the MLM loss where there is one."""
 
     Options = SimcseOptions
     summary = "SimCSE brings a sentence close to its own encoding under another dropout mask."
     views = (SENTENCE, SENTENCE)
 
-    def __init__(self, options: SimcseOptions) -> None:
-        """Keep the options."""
+    def __init__(self, options: SimcseOptions, encoder: SentenceTransformer) -> None:
+        """Make what the MLM loss needs, where it has a weight."""
         super().__init__()
         self.options = options
+        self.masked: MaskedLanguageModel | None = None
+        if options.mlm_weight:
+            self.token_columns = (SENTENCE,)
+            self.masked = MaskedLanguageModel(encoder, options.mlm_probability)
 
     @classmethod
     def needs_entities(cls, options: BaseModel) -> bool:
@@ -40,14 +51,17 @@ class Simcse(TrainingMethod):
 
     @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Simcse:
-        """Make SimCSE, for any encoder."""
+        """Make SimCSE, for any encoder; the MLM loss wants a transformer with a mask token."""
         if not isinstance(options, SimcseOptions):
             raise EaseError(f"SimCSE takes SimcseOptions, not {type(options).__name__}.")
-        return cls(options)
+        return cls(options, encoder)
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
-        """Compute equation 3."""
+        """Compute equation 3, and the MLM loss of the sentences where it has a weight."""
         loss = self_supervised_term(
             inputs.sentences, self.options.self_temperature, self.options.gather_negatives
         )
-        return {TOTAL: loss, "self_loss": loss}
+        if self.masked is None:
+            return {TOTAL: loss, "self_loss": loss}
+        mlm_loss = self.masked(*inputs.texts[SENTENCE], inputs.autocast)
+        return {TOTAL: loss + self.options.mlm_weight * mlm_loss, "self_loss": loss, "mlm_loss": mlm_loss}
