@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 from ease.embedding_cache import EmbeddingCache
 from ease.encoder import embedding_dimension, load_encoder
 
-CHUNK = 64
+CHUNK = 256
 """Batches between two writes to the cache."""
 
 
@@ -26,7 +26,9 @@ class EncodingOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    batch_size: int = Field(256, ge=1, description="sentences encoded at once")
+    batch_size: int | None = Field(
+        None, ge=1, description="sentences encoded at once; null: 32 on a CPU, where padding costs, 256 on a GPU"
+    )
     cache: Path | None = Field(
         None, description="folder that keeps embeddings by model and sentence; null: keep none"
     )
@@ -46,11 +48,12 @@ def encode_with(
         model = encoder
     else:
         model = load_encoder(str(encoder)).to(best_device())
+    batch_size = options.batch_size or (32 if model.device.type == "cpu" else 256)
     cache = None if options.cache is None else EmbeddingCache(options.cache / f"{fingerprint(model)}.sqlite")
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
-        embeddings = _encode_distinct(model, list(distinct), cache, options.batch_size)
+        embeddings = _encode_distinct(model, list(distinct), cache, batch_size)
         if len(distinct) == len(sentences):
             return embeddings
         return embeddings[[distinct[sentence] for sentence in sentences]]
