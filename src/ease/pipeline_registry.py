@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kedro.pipeline import Pipeline
 
 from ease.methods import method_names
@@ -21,6 +23,8 @@ from ease.pipelines import (
 )
 
 SETTINGS = ("multilingual", "monolingual")
+COMPARED = ("ease", "simcse")
+"""The methods that the pipeline of a whole setting trains; `train` knows all of them."""
 SWEEPS = ("seeds", "grid", "control")
 
 
@@ -28,19 +32,25 @@ def register_pipelines() -> dict[str, Pipeline]:
     """Name every pipeline that `kedro run --pipeline=NAME` knows.
 
     A piece by its own name is that of the multilingual setting; `--pipeline=train_monolingual --tags=<piece>` runs it
-    for the other.
+    for the other. `train`, `evaluate` and `report` are those of all settings and methods: `--namespaces` chooses.
     """
-    pieces = {setting: setting_pieces(setting) for setting in SETTINGS}
-    sums = {f"train_{setting}": sum(pieces[setting].values(), Pipeline([])) for setting in SETTINGS}
+    compared = {setting: setting_pieces(setting, COMPARED) for setting in SETTINGS}
+    every = {setting: setting_pieces(setting, method_names()) for setting in SETTINGS}
+    sums = {f"train_{setting}": sum(pieces.values(), Pipeline([])) for setting, pieces in compared.items()}
     sweeps = {
-        name: training_data(pieces["multilingual"]) + sweep.create_pipeline("multilingual", name)
+        name: training_data(every["multilingual"]) + sweep.create_pipeline("multilingual", name)
         for name in SWEEPS
     }
+    located = of_all_settings(every, "acquire_evaluation") + acquire_evaluation.create_baselines_pipeline(
+        SETTINGS
+    )
+    scored = of_all_settings(every, "evaluate") + evaluate.create_baselines_pipeline(SETTINGS)
     return {
-        **pieces["multilingual"],
-        "acquire_evaluation": evaluation_data(pieces),
-        "evaluate": evaluation_data(pieces) + evaluations(pieces),
-        "report": reports(pieces),
+        **every["multilingual"],
+        "acquire_evaluation": located,
+        "train": of_all_settings(every, "train"),
+        "evaluate": located + scored,
+        "report": of_all_settings(every, "report") + report.create_report_pipeline(SETTINGS, method_names()),
         **sums,
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", method_names()),
@@ -52,9 +62,8 @@ def register_pipelines() -> dict[str, Pipeline]:
     }
 
 
-def setting_pieces(setting: str) -> dict[str, Pipeline]:
+def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
     """Create the pieces of one setting, in the order in which data flows."""
-    methods = method_names()
     start = train.create_encoder_pipeline(setting)
     trainings = [train.create_pipeline(setting, method) for method in methods]
     evaluations = [evaluate.create_pipeline(setting, name) for name in (train.UNTRAINED, *methods)]
@@ -71,23 +80,9 @@ def setting_pieces(setting: str) -> dict[str, Pipeline]:
     }
 
 
-def evaluation_data(pieces: dict[str, dict[str, Pipeline]]) -> Pipeline:
-    """Sum what lays out the evaluation sets of all settings and of the baselines."""
-    located = (pieces[setting]["acquire_evaluation"] for setting in SETTINGS)
-    return sum(located, acquire_evaluation.create_baselines_pipeline(SETTINGS))
-
-
-def evaluations(pieces: dict[str, dict[str, Pipeline]]) -> Pipeline:
-    """Sum what scores the newest encoder of every setting and method, and the baselines."""
-    return sum(
-        (pieces[setting]["evaluate"] for setting in SETTINGS), evaluate.create_baselines_pipeline(SETTINGS)
-    )
-
-
-def reports(pieces: dict[str, dict[str, Pipeline]]) -> Pipeline:
-    """Sum what compares the methods of each setting, and all scores with the published ones."""
-    compared = (pieces[setting]["report"] for setting in SETTINGS)
-    return sum(compared, report.create_report_pipeline(SETTINGS, method_names()))
+def of_all_settings(pieces: dict[str, dict[str, Pipeline]], name: str) -> Pipeline:
+    """Sum one piece over all settings."""
+    return sum((pieces[setting][name] for setting in SETTINGS), Pipeline([]))
 
 
 def training_data(pieces: dict[str, Pipeline]) -> Pipeline:
