@@ -3,150 +3,133 @@
 from __future__ import annotations
 
 import json
-import logging
+import re
 from pathlib import Path
 from typing import Any
 
 import mlflow
 import pandas as pd
 import pytest
-from kedro.framework.context import KedroContext
-from kedro.io.core import is_parameter
-from kedro.runner import SequentialRunner
+from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from ease.methods import method_names
-from ease.pipeline_registry import SETTINGS
-from ease.pipelines.report import create_report_pipeline
 from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores
-from tests.contexts import load_context, undisturbed
-from tests.project import Project, make_project
-from tests.reporting.made import EASE_ROW, baseline, row, sts17
+from ease.pipelines.setting import Setting
+from tests.contexts import undisturbed
+from tests.project import Done, Project, make_project
+from tests.reporting.made import EASE_ROW, MODEL, baseline, row, sts17
 
-PIPELINE = create_report_pipeline(SETTINGS, method_names())
+VERSION = "2026-01-01T00.00.00.000Z"
+ENCODER = "multilingual.setting.encoder.name=bert-base-multilingual-cased"
+KNOWN_LATER = ("base", "pooling", "method", "repeated")
+"""What an evaluation of a setting does not say of its scores."""
+
+
+def version(project: Project, path: str) -> Path:
+    """Where a version of a dataset below `data` is to lie."""
+    file = project.folder / "data" / path / VERSION / Path(path).name
+    file.parent.mkdir(parents=True)
+    return file
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("report"))
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which a model of a setting, a baseline and a sweep over two seeds were scored."""
+    project = make_project(tmp_path_factory.mktemp("report"))
+    rows = [{name: value for name, value in row.items() if name not in KNOWN_LATER} for row in sts17()]
+    scores = {"multilingual/ease": rows, "baselines": [baseline("sts", "2012", 72.37)]}
+    for place, own in scores.items():
+        version(project, f"07_model_output/{place}/scores.json").write_text(json.dumps(own), encoding="utf-8")
+    about = {"variant": "ease", "method": "ease", "task": "sts17", "subset": "en-en", "metric": "spearman"}
+    swept = [{**about, "seed": seed, "value": 79.0 + seed, "development": 1.0} for seed in (1, 2)]
+    pd.DataFrame(swept).to_parquet(version(project, "08_reporting/multilingual/sweeps/seeds.parquet"))
+    return project
 
 
 @pytest.fixture(scope="module")
-def context(bare: Project) -> KedroContext:
-    given = {"multilingual__setting__encoder__name": "bert-base-multilingual-cased"}
-    return load_context(bare, **given)
+def done(scored: Project) -> Done:
+    return scored.kedro("run", "--pipeline=report", "--params", ENCODER, start=False)
 
 
-def evaluated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows as an evaluation saves them, which knows of neither encoder nor method."""
-    return [
-        {name: value for name, value in row.items() if name not in ("base", "pooling", "method", "repeated")}
-        for row in rows
-    ]
-
-
-def run(project: Project, context: KedroContext) -> str:
-    """Run the pipeline; returns the id of its MLflow run."""
-    with undisturbed(), pytest.MonkeyPatch.context() as patch:
-        patch.chdir(project.folder)
-        mlflow.set_tracking_uri(project.store)
-        with mlflow.start_run() as started:
-            SequentialRunner().run(PIPELINE, context.catalog)
-    return str(started.info.run_id)
-
-
-def test_every_dataset_of_the_pipeline_is_configured(context: KedroContext) -> None:
-    names = {name for name in PIPELINE.datasets() if not is_parameter(name)}
-    assert {"report", "report_bars", "report_scatter", "baselines.scores"} < names
-    kept = {
-        name: getattr(context.catalog.get(name, fallback_to_runtime_pattern=True), "_version", None)
-        for name in names
-    }
-    assert [name for name, version in kept.items() if version is None] == []
-
-
-def test_scores_become_a_report_in_its_place_in_the_log_and_in_mlflow(
-    bare: Project, context: KedroContext, caplog: pytest.LogCaptureFixture
-) -> None:
-    catalog = context.catalog
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(bare.folder)
-        catalog.save("multilingual.ease.scores", evaluated(sts17()))
-        catalog.save("baselines.scores", [baseline("sts", "2012", 72.37)])
-        sweep = [
-            {
-                "variant": "ease",
-                "method": "ease",
-                "seed": seed,
-                "task": "sts17",
-                "subset": "en-en",
-                "metric": "spearman",
-            }
-            | {"value": 79.0 + seed, "development": 1.0}
-            for seed in (1, 2)
-        ]
-        catalog.save("multilingual.seeds_sweep", pd.DataFrame(sweep))
-    with caplog.at_level(logging.INFO):
-        run_id = run(bare, context)
-    folder = bare.latest("08_reporting/report")
+@pytest.fixture(scope="module")
+def text(scored: Project, done: Done) -> str:
+    """The report as Markdown."""
+    folder = scored.latest("08_reporting/report")
     assert sorted(path.name for path in folder.iterdir()) == ["report.html", "report.md"]
-    text = (folder / "report.md").read_text(encoding="utf-8")
-    for line in ("| here, 1 seed ", "| here, 2 seeds", "80.5 ± 0.7", "difference from EASE-mBERTbase"):
-        assert line in text
-    (table,) = [
-        record.getMessage()
-        for record in caplog.records
-        if record.getMessage().startswith("EASE (2022), Table 2:")
-    ]
-    assert table.partition("\n\n")[2] in text
-    bars, scatter = (bare.json(f"08_reporting/report_{name}.json") for name in ("bars", "scatter"))
+    return (folder / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tracked(scored: Project, done: Done) -> Run:
+    """The run in MLflow."""
+    client = MlflowClient(scored.store)
+    (run,) = client.search_runs([found.experiment_id for found in client.search_experiments()])
+    return run
+
+
+def test_scores_become_a_report(scored: Project, text: str) -> None:
+    lines = ("| here, 1 seed ", "| here, 2 seeds", "80.5 ± 0.7", "difference from EASE-mBERTbase", MODEL)
+    assert [line for line in lines if line not in text] == []
+
+
+def test_the_tables_are_printed(done: Done, text: str) -> None:
+    (table,) = re.findall(r"Table 2:.*\n\n.*\n\n((?:\|.*\n)+)", text)
+    assert table in done.stderr + done.stdout
+    assert "Tables of EASE (2022) without a figure of ours: 1 " in done.stderr + done.stdout
+
+
+def test_the_figures_are_kept(scored: Project, done: Done) -> None:
+    bars, scatter = (scored.json(f"08_reporting/report_{name}.json") for name in ("bars", "scatter"))
     newest, _ = [trace for trace in bars["data"] if trace["name"] == "EASE, multilingual"]
     assert newest["y"][:10] == list(EASE_ROW), "of Table 2; Table 7 shows their average"
-    assert "empty" in scatter["layout"]["annotations"][0]["text"], (
-        "no model is scored on both tables of a pair"
-    )
-    client = MlflowClient(bare.store)
-    assert {file.path for file in client.list_artifacts(run_id)} >= {
-        "report",
-        "report_bars.html",
-        "report_scatter.html",
-    }
-    kept = Path(client.download_artifacts(run_id, "report/report.md"))
+    shown = scatter["layout"]["annotations"][0]["text"]
+    assert "empty" in shown, "no model is scored on both tables of a pair"
+
+
+def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(
+    scored: Project, tracked: Run, text: str
+) -> None:
+    client = MlflowClient(scored.store)
+    artifacts = {file.path for file in client.list_artifacts(tracked.info.run_id)}
+    assert {"report", "report_bars.html", "report_scatter.html"} <= artifacts
+    kept = Path(client.download_artifacts(tracked.info.run_id, "report/report.md"))
     assert kept.read_text(encoding="utf-8") == text
-    rows = json.loads(bare.latest("08_reporting/multilingual/report_scores.json").read_text("utf-8"))
+    assert tracked.data.params["published"].startswith("ease: tables 1, 2, 3")
+    assert not [name for name in tracked.data.params if name.startswith("published.")]
+
+
+def test_gathered_scores_say_which_encoder_they_are_of(scored: Project, done: Done) -> None:
+    rows = scored.json("08_reporting/multilingual/report_scores.json")
     assert {(row["method"], row["base"], row["pooling"], row["repeated"]) for row in rows} == {
         ("ease", "bert-base-multilingual-cased", "mean", repeated) for repeated in (True, False)
     }
 
 
-def test_without_any_score_the_report_says_so(
-    tmp_path: Path, bare: Project, caplog: pytest.LogCaptureFixture
-) -> None:
-    empty = bare.copy(tmp_path / "empty")
-    for folder in ("07_model_output", "08_reporting/multilingual", "08_reporting/report"):
-        for path in sorted((empty.folder / "data" / folder).rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-    run(empty, load_context(empty))
-    assert "kedro run --pipeline=evaluate" in (empty.latest("08_reporting/report") / "report.md").read_text(
-        "utf-8"
+def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "empty")
+    done = project.kedro("run", "--pipeline=report", start=False)
+    text = (project.latest("08_reporting/report") / "report.md").read_text(encoding="utf-8")
+    assert "kedro run --pipeline=evaluate" in text
+    assert "The report is empty" in done.stderr + done.stdout
+
+
+def test_gathered_scores_keep_what_an_evaluation_says() -> None:
+    encoder: dict[str, Any] = {"name": "random:", "pooling": "cls", "seed": 1}
+    setting = Setting.model_validate(
+        {"name": "small", "languages": "en", "encoder": encoder, "dev_tasks": "stsb", "test_tasks": "stsb"}
     )
-    assert "The report is empty" in caplog.text
+    given = row("stsb", "dev", 70.0, seed=42, note="n", deviation=0.5)
+    bare = {name: value for name, value in given.items() if name not in ("base", "pooling", "setting")}
+    (gathered,) = gather_scores(setting, None, ease=[bare], simcse=[])
+    assert gathered == {**bare, "base": "random:", "pooling": "cls", "setting": "small"}
 
 
-def test_gathered_scores_keep_what_an_evaluation_says(context: KedroContext) -> None:
-    setting = context.catalog.load("params:multilingual.setting")
-    given = [row("stsb", "dev", 70.0, seed=42, note="n", deviation=0.5)]
-    (gathered,) = gather_scores(setting, None, ease=given, simcse=[])
-    assert gathered["base"] == given[0]["base"]
-    assert {name: gathered[name] for name in ("seed", "note", "deviation", "data", "code")} == {
-        name: given[0][name] for name in ("seed", "note", "deviation", "data", "code")
-    }
-
-
-def test_methods_are_compared_where_some_have_no_score_yet(bare: Project) -> None:
-    with undisturbed(), pytest.MonkeyPatch.context() as patch:
-        patch.chdir(bare.folder)
-        mlflow.set_tracking_uri(bare.store)
+def test_methods_are_compared_where_some_have_no_score_yet(tmp_path: Path) -> None:
+    with undisturbed():
+        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+        mlflow.set_experiment(
+            experiment_id=mlflow.create_experiment("compare", artifact_location=str(tmp_path / "artifacts"))
+        )
         with mlflow.start_run():
             scores = [row("sample_graded", "en", 70.0)]
             table, figure = compare_scores(untrained=[], ease=scores)
