@@ -25,7 +25,7 @@ from ease.pipelines import (
 SETTINGS = ("multilingual", "monolingual")
 COMPARED = ("ease", "simcse")
 """The methods that the pipeline of a whole setting trains; `train` knows all of them."""
-SWEEPS = ("seeds", "grid", "control")
+SWEEPS = ("seeds", "grid", "control", "ablation", "pooling")
 
 
 def register_pipelines() -> dict[str, Pipeline]:

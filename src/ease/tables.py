@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection
+from itertools import product
 
 import pandas as pd
 
-from ease.tasks import AVERAGE
+from ease.errors import EaseError
+from ease.tasks import AVERAGE, get_task
 
 COLUMNS = ["method", "task", "subset", "metric", "value"]
 """Columns of a table of scores."""
@@ -49,6 +51,48 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     wide = rows.pivot(index=["task", "subset", "metric"], columns="method", values="value")[methods]
     order = sorted(wide.index, key=lambda key: (tasks.index(key[0]), key[1] == AVERAGE, key[1]))
     return wide.loc[order].rename_axis(columns=None).reset_index()
+
+
+def main_figures(scores: pd.DataFrame) -> pd.DataFrame:
+    """Leave the scores that a task's main score is made of: of single subsets, by its main metric."""
+    main = {task: get_task(task).METRIC for task in scores["task"].unique()}
+    return scores[(scores["metric"] == scores["task"].map(main)) & ~_averaged(scores)]
+
+
+def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean, standard deviation and number of seeds of each variant's main scores; a row a variant and task.
+
+    Args:
+        scores: Columns `variant`, `seed`, `seconds`, `task`, `subset`, `metric`, `value` (points).
+    """
+    variants, tasks = dict.fromkeys(scores["variant"]), dict.fromkeys(scores["task"])
+    mains = main_figures(scores).groupby(["variant", "task", "seed"], sort=False)
+    seeded = mains.agg(value=("value", "mean"), seconds=("seconds", "first")).reset_index()
+    groups = seeded.groupby(["variant", "task"], sort=False)
+    table = groups.agg(
+        mean=("value", "mean"),
+        deviation=("value", "std"),
+        seeds=("value", "size"),
+        seconds=("seconds", "mean"),
+    )
+    return table.reindex([key for key in product(variants, tasks) if key in table.index]).reset_index()
+
+
+def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
+    """Return one score for each variant and seed: of a task's average, or of the subset `task:subset`.
+
+    Args:
+        scores: Columns `variant`, `method`, `seed`, `task`, `subset`, `metric`, `value` (points).
+        shown: The task or subset; None stands for the first task.
+    """
+    task, _, subset = (shown or str(scores["task"].iloc[0])).partition(":")
+    own = main_figures(scores)
+    own = own[(own["task"] == task) & (own["subset"] == subset if subset else True)]
+    if own.empty:
+        known = ", ".join(dict.fromkeys(scores["task"] + ":" + scores["subset"]))
+        raise EaseError(f"No score of {shown} to show; there are {known}.")
+    keys = ["variant", "method", "seed", "task"]
+    return own.groupby(keys, sort=False, as_index=False)["value"].mean()
 
 
 def _cell(value: object, decimals: int) -> str:

@@ -15,6 +15,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from safetensors.numpy import load_file
 
 from ease.entities.vectors import iterate_entity_vectors, parse_numbers
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
@@ -203,6 +204,20 @@ class _Lookup:
         if place == len(self._hashes) or self._hashes[place] != wanted:
             return None, False
         return int(self._rows[place]), bool(self._direct[place])
+
+
+def draw_like(table: Path, seed: int) -> np.ndarray:
+    """Draw random embeddings of the shape and the standard deviation of given ones (the ablation of Table 7).
+
+    Args:
+        table: Safetensors with `embeddings`, (rows, dimension).
+        seed: Of the numbers.
+    """
+    given = load_file(table)["embeddings"]
+    rows, dimension = given.shape
+    numbers = _draw_rows(rows, dimension, seed)
+    numbers *= np.float32(_std(given, np.ones(len(given), dtype=bool)))
+    return numbers
 
 
 def _hash(title: str) -> np.uint64:

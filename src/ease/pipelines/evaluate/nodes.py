@@ -18,7 +18,7 @@ from ease.evaluation_sets import LocatedSet, at_paths, read_located, scorable
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.mlflow_runs import add_scores, log_scores
 from ease.pipelines.setting import Setting
-from ease.scoring import score_tasks
+from ease.scoring import TaskOptions, score_tasks
 from ease.tasks import Score
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,8 @@ def score_encoder(
     located = read_located(evaluation_data)
     scores = score(encoder, references, located, tasks, encoding)
     add_scores(encoder, scores)
-    return score_rows(scores, located, setting=setting.name, model=encoder.parent.name)
+    about = {"setting": setting.name, "model": encoder.parent.name, "seed": setting.encoder.seed}
+    return score_rows(scores, located, **about)
 
 
 def score_baselines(
@@ -81,7 +82,14 @@ def score_baselines(
             mlflow.log_params(baseline.model_dump())
             scores = score(encoder, references, located, tasks, encoding)
             log_scores(run.info.run_id, scores)
-        rows += score_rows(scores, located, setting=BASELINES, method=name, model=baseline.name)
+        about = {
+            "setting": BASELINES,
+            "method": name,
+            "model": baseline.name,
+            "base": baseline.name,
+            "pooling": baseline.pooling,
+        }
+        rows += score_rows(scores, located, **about)
     return rows
 
 
@@ -89,7 +97,7 @@ def score(
     encoder: SentenceTransformer | Path,
     references: Sequence[str],
     located: Mapping[str, LocatedSet],
-    tasks: dict[str, dict[str, Any]],
+    tasks: TaskOptions,
     encoding: EncodingOptions,
 ) -> list[Score]:
     """Score an encoder on those of the named tasks whose data are there."""
@@ -99,7 +107,7 @@ def score(
 
 
 def score_rows(
-    scores: Sequence[Score], located: Mapping[str, LocatedSet], **about: str
+    scores: Sequence[Score], located: Mapping[str, LocatedSet], **about: Any
 ) -> list[dict[str, Any]]:
     """Lay scores out as rows that say what they were made from: model, data and code."""
     return [

@@ -4,61 +4,49 @@ from __future__ import annotations
 
 import logging
 import shutil
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
-from pydantic import BaseModel, ConfigDict, Field
+from safetensors.numpy import save_file
 
-from ease.encoding import encode_with
+from ease.disk import write_faults_named
+from ease.encoding import EncodingOptions
+from ease.entities.embeddings import draw_like
+from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities
-from ease.evaluation_sets import at_paths, read_located, scorable
+from ease.evaluation_sets import read_located
 from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.evaluate.nodes import score, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data
-from ease.pipelines.mlflow_runs import add_scores
+from ease.pipelines.mlflow_runs import add_scores, log_scores
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import Setting
+from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.train.nodes import build_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.plots import plot_variants
-from ease.scoring import score_tasks, task_name
-from ease.tables import format_table
-from ease.tasks import AVERAGE
+from ease.tables import format_table, shown_scores, variant_table
+from ease.tasks import Score
 
 logger = logging.getLogger(__name__)
 
-
-class Variant(BaseModel):
-    """One way to train, repeated from several seeds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    method: str = Field(description="whose recipe is varied")
-    seeds: tuple[int, ...] = Field(min_length=1, description="of the encoder's weights and of the training")
-    options: dict[str, Any] = Field({}, description="method parameters that differ from the recipe's")
-    training: dict[str, Any] = Field({}, description="parameters of the loop that differ from the recipe's")
-    permute_entities: bool = Field(
-        False, description="give each language its own permutation of the entities"
-    )
-
-    @property
-    def label(self) -> str:
-        """Name the variant by what differs from the recipe."""
-        differing = [f"{name}={value}" for name, value in {**self.options, **self.training}.items()]
-        return " ".join([self.method, *differing, *(["permuted"] if self.permute_entities else [])])
+MADE = ".made"
+"""Marks an encoder that is whole."""
 
 
-class Sweep(BaseModel):
-    """Variants to train and score on the setting's test tasks."""
+class Inputs(NamedTuple):
+    """What every variant of a sweep is given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(description="the sweep's name, as in paths")
-    variants: tuple[Variant, ...] = Field(min_length=1)
+    sentences: ibis.Table
+    data: TrainingData
+    acquire: AcquireOptions
+    texts: TextOptions
+    recipes: dict[str, Any]
+    folder: Path
 
 
 def run_sweep(
@@ -82,72 +70,105 @@ def run_sweep(
         recipes: The setting's recipes by their methods' names.
 
     Returns:
-        Columns variant, method, seed, task, subset, metric, value, development; and the main task's plot.
+        A row a score: variant, method, seed, development, seconds, the score's own columns, model, data and code; and
+        the plot of one task.
     """
     folder = Path(work) / f"{setting.name}.{sweep.name}"
+    data = TrainingData(
+        Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
+    )
+    inputs = Inputs(sentences, data, acquire, texts, recipes, folder)
+    runs = [(variant, seed) for variant in sweep.all_variants for seed in variant.seeds]
     rows = []
-    for variant in sweep.variants:
-        pairs = training_pairs
-        for seed in variant.seeds:
-            seeded = with_seed(setting, seed)
-            if variant.permute_entities:
-                pairs = permute_entities(training_pairs, vocabulary, seed)
-            start = build_encoder(sentences, seeded, str(folder))
-            data = TrainingData(
-                start, pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, seeded
-            )
-            recipe = varied(Recipe.model_validate(recipes[variant.method]), variant, seed)
-            if recipe.data is not None:
-                file, _ = gather_data(recipe, training_pairs, acquire, texts, folder / "texts")
-                data = data._replace(
-                    rows=ibis.duckdb.connect().read_parquet(file), vocabulary=None, entity_embeddings=None
-                )
-            rows += train_variant(variant, seed, recipe, data, folder)
-    table, figure = report_variants(pd.DataFrame(rows), setting)
+    for number, (variant, seed) in enumerate(runs, start=1):
+        logger.info("%s, %d of %d: %s, seed %d", sweep.name, number, len(runs), variant.label, seed)
+        rows += run_variant(variant, seed, sweep.setting(setting, variant, seed), inputs)
+    table, figure = report_variants(pd.DataFrame(rows), sweep)
     shutil.rmtree(folder)
     return table, figure
 
 
-def train_variant(
-    variant: Variant, seed: int, recipe: Recipe, data: TrainingData, folder: Path
-) -> list[dict[str, Any]]:
-    """Train one variant from one seed and score it on the test tasks."""
+def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
+    """Train one variant from one seed, unless it is the start itself, and score it on the test tasks."""
     name = f"{variant.label} seed={seed}"
-    result = train_tracked(name, data, recipe, folder / name)
+    data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
+    about: dict[str, Any] = {"variant": variant.label, "method": variant.method, "seed": seed}
+    if variant.method == START:
+        with mlflow.start_run(run_name=name, nested=True) as run:
+            scores = score_model(data.encoder, data)
+            log_scores(run.info.run_id, scores)
+        about |= {"development": None, "seconds": 0.0}
+    else:
+        recipe = variant.recipe(inputs.recipes, seed)
+        data = variant_data(variant, recipe, data, inputs)
+        result = train_tracked(name, data, recipe, inputs.folder / name)
+        scores = score_model(result.model, data)
+        add_scores(result.model, scores)
+        about |= {"development": result.best_score, "seconds": result.seconds}
     located = read_located(data.evaluation_data)
-    references = scorable(data.setting.test_tasks, located)
-    scores = score_tasks(encode_with(result.model), references, at_paths(data.tasks, located))
-    add_scores(result.model, scores)
-    about = {
-        "variant": variant.label,
-        "method": variant.method,
-        "seed": seed,
-        "development": result.best_score,
-    }
-    return [{**about, **asdict(score)} for score in scores]
+    return [{**about, **row} for row in score_rows(scores, located, setting=setting.name, model=name)]
 
 
-def with_seed(setting: Setting, seed: int) -> Setting:
-    """Return the setting with an encoder from another seed."""
-    return setting.model_copy(update={"encoder": setting.encoder.model_copy(update={"seed": seed})})
+def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
+    """Make the encoder that the variants of one seed and pooling start from, once."""
+    folder = inputs.folder / f"start seed={seed} {setting.encoder.pooling}"
+    untrained = folder / f"{setting.name}.untrained"
+    if not (folder / MADE).exists():
+        build_encoder(inputs.sentences, setting, str(folder))
+        (folder / MADE).touch()
+    if setting.start != MLM:
+        return untrained
+    recipe = Variant(method=MLM, seeds=(seed,)).recipe(inputs.recipes, seed)
+    data = inputs.data._replace(setting=setting, encoder=untrained)
+    given = variant_data(Variant(method=MLM, seeds=(seed,)), recipe, data, inputs)
+    return train_tracked(f"{MLM} seed={seed}", given, recipe, folder / MLM).model
 
 
-def varied(recipe: Recipe, variant: Variant, seed: int) -> Recipe:
-    """Return the recipe with the variant's own parameters and the seed."""
-    training = {**recipe.training.model_dump(), **variant.training, "seed": seed}
-    options = {**recipe.options, **variant.options}
-    return Recipe.model_validate({**recipe.model_dump(), "options": options, "training": training})
+def variant_data(variant: Variant, recipe: Recipe, data: TrainingData, inputs: Inputs) -> TrainingData:
+    """Return what a variant is trained on: its texts, or its share of the pairs and the entity table."""
+    seed = recipe.training.seed
+    if recipe.data is not None:
+        folder = inputs.folder / "texts"
+        file, _ = gather_data(recipe, inputs.data.rows, inputs.acquire, inputs.texts, folder)
+        rows = ibis.duckdb.connect().read_parquet(file)
+        return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
+    pairs, table = inputs.data.rows, inputs.data.entity_embeddings
+    if variant.permute_entities:
+        pairs = permute_entities(pairs, inputs.data.vocabulary, seed)
+    if variant.languages is not None:
+        pairs = pairs.filter(pairs.language.isin(variant.languages))
+    if variant.rows is not None:
+        pairs = drawn_pairs(pairs, variant.rows, seed)
+    if variant.entity_table == "random" and table is not None:
+        drawn = draw_like(table, seed)
+        table = inputs.folder / f"random seed={seed}.safetensors"
+        with write_faults_named(table):
+            save_file({"embeddings": drawn}, table)
+    return data._replace(rows=pairs, entity_embeddings=table)
 
 
-def report_variants(rows: pd.DataFrame, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:
-    """Show each variant's average on the setting's first test task, in the log, as a plot and in MLflow."""
-    task = task_name(setting.test_tasks[0])
-    averages = rows[(rows["task"] == task) & (rows["subset"] == AVERAGE)]
-    if averages.empty:
-        averages = rows[rows["task"] == task]
-    table = averages[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
-    logger.info("Variants, in points of 100:\n%s", format_table(table))
-    figure = plot_variants(averages, title=f"{task} of each variant")
+def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
+    """Draw so many pairs of each language, by the seed alone."""
+    ticket = draw(seed, pairs.pair_id)
+    turn = ibis.row_number().over(group_by=pairs.language, order_by=[ticket, pairs.pair_id])
+    return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")
+
+
+def score_model(encoder: Path, data: TrainingData) -> list[Score]:
+    """Score an encoder on those test tasks whose data are there."""
+    located = read_located(data.evaluation_data)
+    return score(encoder, data.setting.test_tasks, located, data.tasks, EncodingOptions())
+
+
+def report_variants(rows: pd.DataFrame, sweep: Sweep) -> tuple[pd.DataFrame, go.Figure]:
+    """Show each variant's mean and deviation over its seeds, in the log and in MLflow, and one task as a plot."""
+    rows = rows.astype({"development": float, "deviation": float})
+    table = variant_table(rows)
+    logger.info(
+        "Variants, in points of 100, mean and standard deviation over seeds:\n%s", format_table(table)
+    )
+    shown = shown_scores(rows, sweep.shown)
+    figure = plot_variants(shown, title=f"{shown['task'].iloc[0]} of each variant")
     mlflow.log_table(table, "variants.json")
     mlflow.log_figure(figure, "variants.html")
     return rows, figure

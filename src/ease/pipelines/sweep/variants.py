@@ -1,0 +1,127 @@
+"""What a sweep varies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ease.encoder import PoolingName
+from ease.errors import EaseError
+from ease.pipelines.recipe import Recipe
+from ease.pipelines.setting import Setting, Words
+
+START = "start"
+"""The method of a variant that scores the encoder as it starts, without training."""
+
+
+class Variant(BaseModel):
+    """One way to train, repeated from several seeds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: str = Field(description=f"whose recipe is varied, or `{START}`: the encoder that it starts from")
+    seeds: tuple[int, ...] = Field(min_length=1, description="of the encoder's weights and of the training")
+    name: str | None = Field(None, description="in tables and plots; null: what differs from the recipe")
+    options: dict[str, Any] = Field({}, description="method parameters that differ from the recipe's")
+    training: dict[str, Any] = Field({}, description="parameters of the loop that differ from the recipe's")
+    data: tuple[dict[str, Any], ...] | None = Field(
+        None, description="other sources of training texts; null: the recipe's"
+    )
+    rows: int | None = Field(
+        None, ge=1, description="training texts, or pairs of each language; null: the recipe's"
+    )
+    pooling: PoolingName | None = Field(None, description="null: the setting's")
+    languages: Words | None = Field(None, description="whose pairs are trained on; null: all")
+    entity_table: Literal["given", "random"] = Field("given", description="what the entity table starts from")
+    permute_entities: bool = Field(
+        False, description="give each language its own permutation of the entities"
+    )
+
+    @property
+    def label(self) -> str:
+        """Name the variant by what differs from the recipe."""
+        if self.name:
+            return self.name
+        differing = {**self.options, **self.training, "pooling": self.pooling, "rows": self.rows}
+        words = [f"{name}={value}" for name, value in differing.items() if value is not None]
+        if self.permute_entities:
+            words.append("permuted")
+        if self.entity_table == "random":
+            words.append("random table")
+        return " ".join([self.method, *words, *(self.languages or ())])
+
+    def recipe(self, recipes: dict[str, Any], seed: int) -> Recipe:
+        """Return the method's recipe with what differs, and the seed."""
+        own = Recipe.model_validate(recipes[self.method]).model_dump()
+        changed: dict[str, Any] = {
+            "options": {**own["options"], **self.options},
+            "training": {**own["training"], **self.training, "seed": seed},
+        }
+        if self.data is not None:
+            changed["data"] = self.data
+        if own["data"] is not None and self.rows is not None:
+            changed["rows"] = self.rows
+        return Recipe.model_validate({**own, **changed})
+
+
+class Grid(BaseModel):
+    """Every combination of several values of parameters, each from every seed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: str = Field(description="whose recipe is varied")
+    seeds: tuple[int, ...] = Field(min_length=1, description="of each combination")
+    options: dict[str, tuple[Any, ...]] = Field({}, description="the values of method parameters")
+    training: dict[str, tuple[Any, ...]] = Field({}, description="the values of parameters of the loop")
+
+    def variants(self) -> Iterator[Variant]:
+        """Yield a variant for each combination."""
+        for values in product(*self.options.values(), *self.training.values()):
+            options = dict(zip(self.options, values, strict=False))
+            training = dict(zip(self.training, values[len(self.options) :], strict=True))
+            yield Variant(method=self.method, seeds=self.seeds, options=options, training=training)
+
+
+class Sweep(BaseModel):
+    """Variants to train and score on the setting's test tasks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="the sweep's name, as in paths")
+    variants: tuple[Variant, ...] = Field((), description="single ones")
+    grids: tuple[Grid, ...] = Field((), description="combinations of values")
+    start: Literal["untrained", "mlm"] | None = Field(None, description="null: the setting's")
+    tasks: Words | None = Field(None, description="that score the variants; null: the setting's test tasks")
+    shown: str | None = Field(
+        None, description="the task, or subset of one, that the plot shows; null: the first"
+    )
+
+    @model_validator(mode="after")
+    def _some(self) -> Sweep:
+        if not self.all_variants:
+            raise EaseError(f"The sweep {self.name!r} varies nothing: give `variants` or `grids`.")
+        labels = [variant.label for variant in self.all_variants]
+        twice = {label for label in labels if labels.count(label) > 1}
+        if twice:
+            raise EaseError(f"The sweep {self.name!r} names {', '.join(sorted(twice))} twice: set `name`.")
+        return self
+
+    @property
+    def all_variants(self) -> tuple[Variant, ...]:
+        """The single ones and those of the grids."""
+        return (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
+
+    def setting(self, setting: Setting, variant: Variant, seed: int) -> Setting:
+        """Return the setting with the start, pooling and seed of a variant."""
+        encoder: dict[str, Any] = {"seed": seed}
+        if variant.pooling is not None:
+            encoder["pooling"] = variant.pooling
+        changed: dict[str, Any] = {"encoder": setting.encoder.model_copy(update=encoder)}
+        if self.start is not None:
+            changed["start"] = self.start
+        if self.tasks is not None:
+            changed["test_tasks"] = self.tasks
+        return setting.model_copy(update=changed)
