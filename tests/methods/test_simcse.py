@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import torch
 
 from ease.errors import EaseError
 from ease.losses import NO_ENTITY
 from ease.methods import TOTAL, Entities, get_method, method_options
+from ease.training import run_job
 from tests.methods.made import ENTITIES, build, encoder, floats, inputs, self_loss
+from tests.training.tiny_training import MakeJob
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.7])
@@ -27,6 +32,32 @@ def test_entities_make_no_difference() -> None:
     )
     assert not list(method.parameters())
     assert not get_method("simcse").needs_entities(method_options("simcse", {}))
+
+
+def test_the_mlm_loss_is_added_by_its_weight_and_draws_nothing_without_one() -> None:
+    sentences = floats(1, 2, 4, 6)
+    with_mlm = build("simcse", mlm_weight=0.1, mlm_probability=0.5)
+    terms = with_mlm(inputs(sentences))
+    own = self_loss(sentences, 0.05)
+    assert with_mlm.token_columns == ("sentence",)
+    assert terms["mlm_loss"].item() > 1
+    assert terms[TOTAL].item() == pytest.approx(own + 0.1 * terms["mlm_loss"].item(), rel=1e-5)
+    without = build("simcse")
+    state = torch.get_rng_state()
+    assert set(without(inputs(sentences))) == {TOTAL, "self_loss"}
+    assert torch.equal(torch.get_rng_state(), state)
+    assert without.token_columns == ()
+
+
+def test_both_losses_fall_together(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"method": "simcse", "method_options": {"mlm_weight": 0.1}, "development": {}}
+    job = make_job(training={"steps": 120, "report_every": 20, "learning_rate": 3e-3}, **changes)
+    history = run_job(job).history
+    for name in ("self_loss", "mlm_loss"):
+        assert history[-1][name] < 0.8 * history[0][name]
+        assert history[-1]["loss"] == pytest.approx(
+            history[-1]["self_loss"] + 0.1 * history[-1]["mlm_loss"], rel=1e-5
+        )
 
 
 def test_options_of_another_method_are_refused() -> None:

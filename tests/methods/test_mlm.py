@@ -1,0 +1,135 @@
+"""Masked-language modelling as a method: it learns, resumes exactly, and leaves a plain encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel
+
+from ease.encoder import load_encoder, save_encoder
+from ease.errors import EaseError
+from ease.methods import TOTAL, get_method, method_options
+from ease.training import TrainingResult, run_job
+from tests.methods.made import build, encoder, floats, inputs
+from tests.training.tiny_training import MakeJob, losses, same, sentences, tiny_job, weights
+
+
+def unigram_entropy(files: Path) -> float:
+    """Nats per token of the best model that knows the tokens' frequencies alone."""
+    tokenizer: Any = load_encoder(str(files / "encoder")).tokenizer
+    tokens = np.concatenate(tokenizer(sentences(), truncation=True, max_length=16)["input_ids"])
+    tokens = tokens[~np.isin(tokens, tokenizer.all_special_ids)]
+    shares = np.unique(tokens, return_counts=True)[1] / len(tokens)
+    return float(-(shares * np.log(shares)).sum())
+
+
+@pytest.fixture(scope="module")
+def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainingResult:
+    """300 steps of masked-language modelling."""
+    training = {"steps": 300, "report_every": 50, "learning_rate": 3e-3}
+    folder = tmp_path_factory.mktemp("mlm") / "job"
+    return run_job(tiny_job(files, folder, method="mlm", development={}, training=training))
+
+
+def test_the_loss_falls_far_below_that_of_unigrams(trained: TrainingResult, files: Path) -> None:
+    entropy, found = unigram_entropy(files), list(losses(trained).values())
+    assert found[0] > entropy - 0.5
+    assert found[-1] < 0.6 * entropy
+
+
+def test_the_head_is_saved_beside_the_encoder(trained: TrainingResult, files: Path) -> None:
+    start = load_file(files / "encoder" / "model.safetensors")
+    found = load_file(trained.model / "model.safetensors")
+    assert {name: value.shape for name, value in found.items()} == {
+        name: value.shape for name, value in start.items()
+    }
+    assert not torch.equal(
+        found["embeddings.word_embeddings.weight"], start["embeddings.word_embeddings.weight"]
+    )
+    parts = load_file(trained.model / "training" / "parts.safetensors")
+    assert all(name.startswith("method.masked.") for name in parts)
+    assert max(value.ndim for value in parts.values()) == 2
+    assert sum(value.numel() for value in parts.values()) == 32 * 32 + 3 * 32 + len(
+        found["embeddings.word_embeddings.weight"]
+    )
+    assert AutoModel.from_pretrained(trained.model).config.hidden_size == 32
+
+
+def test_the_saved_parts_and_encoder_have_the_loss_that_was_reported(
+    trained: TrainingResult, files: Path
+) -> None:
+    loaded = load_encoder(str(trained.model)).eval()
+    method = get_method("mlm").build(method_options("mlm", {}), loaded, None).eval()
+    parts = load_file(trained.model / "training" / "parts.safetensors")
+    method.load_state_dict({name.removeprefix("method."): value for name, value in parts.items()})
+    batch = loaded.tokenizer(
+        sentences(),
+        padding=True,
+        truncation=True,
+        max_length=16,
+        return_tensors="pt",
+        return_token_type_ids=False,
+    )
+    torch.manual_seed(0)
+    found = [method.masked(batch["input_ids"], batch["attention_mask"]).item() for _ in range(20)]
+    # Without dropout it is a little lower than during training.
+    assert np.mean(found) < list(losses(trained).values())[-1] + 0.1
+
+
+class Stop(Exception):
+    """Breaks a training off in the middle of a step."""
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), [("mlm", {}), ("simcse", {"mlm_weight": 0.1})], ids=["mlm", "simcse with MLM"]
+)
+def test_a_broken_training_masks_the_same_tokens_as_a_whole_one(
+    make_job: MakeJob, method: str, options: dict[str, float]
+) -> None:
+    changes: dict[str, Any] = {"method": method, "method_options": options, "development": {}}
+    whole = run_job(make_job("whole", **changes))
+    broken = make_job("broken", **changes)
+
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 6:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run_job(broken, stop)
+    resumed = run_job(broken)
+    assert losses(resumed) == losses(whole)
+    assert same(weights(resumed), weights(whole))
+    other = run_job(make_job("other", **{**changes, "training": {"seed": 1}}))
+    assert losses(other) != losses(whole)
+
+
+def test_it_reads_tokens_alone() -> None:
+    method = build("mlm", probability=0.5)
+    torch.manual_seed(1)
+    first = method(inputs(floats(0, 2, 4, 6)))[TOTAL]
+    torch.manual_seed(1)
+    second = method(inputs(floats(1, 2, 4, 6)))[TOTAL]
+    assert first == second
+    assert not get_method("mlm").needs_entities(method_options("mlm", {}))
+    with pytest.raises(EaseError, match="MLM takes MlmOptions, not EaseOptions"):
+        get_method("mlm").build(method_options("ease", {}), encoder(), None)
+
+
+def test_a_training_without_a_mask_token_is_refused_and_says_why(
+    make_job: MakeJob, files: Path, tmp_path: Path
+) -> None:
+    loaded = load_encoder(str(files / "encoder"))
+    loaded.tokenizer.mask_token = None
+    save_encoder(loaded, tmp_path / "maskless")
+    assert load_encoder(str(tmp_path / "maskless")).tokenizer.mask_token_id is None
+    for method, options in (("mlm", {}), ("simcse", {"mlm_weight": 0.1})):
+        job = make_job(method, method=method, method_options=options)
+        with pytest.raises(EaseError, match="hides tokens behind the mask token, .* has none"):
+            run_job(job.model_copy(update={"encoder": str(tmp_path / "maskless")}))
+    plain = make_job("plain", method="simcse", training={"steps": 1})
+    assert run_job(plain.model_copy(update={"encoder": str(tmp_path / "maskless")})).steps == 1
