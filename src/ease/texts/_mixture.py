@@ -59,7 +59,8 @@ def gather(readers: Sequence[Reader], desk: Desk, seed: int, rows: int | None) -
         # Without a draw the rows need not be sorted by their tickets.
         parts.append(_whole(table if quota == line["available"] else _lowest(table, quota), number))
         line["taken"] = quota
-        logger.info("Training texts: %s", ", ".join(f"{name} {value}" for name, value in line.items()))
+        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in line.items() if value != "")
+        logger.info("Training texts: %s", told)
     mixed = reduce(lambda left, right: left.union(right), parts)
     pair_id = as_int64(ibis.row_number().over(order_by=[mixed.source, mixed.key]))
     return Gathered(mixed.select(*COLUMNS, pair_id=pair_id).relocate("pair_id").order_by("pair_id"), report)

@@ -1,0 +1,156 @@
+"""A recipe's `data` by the command line, the start that a setting chooses, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+
+from ease.errors import EaseError
+from ease.pipelines.acquire.options import AcquireOptions
+from ease.pipelines.gathering import TextOptions, gather_data
+from ease.pipelines.recipe import Recipe
+from ease.pipelines.setting import Setting
+from ease.pipelines.train.nodes import chosen_start
+from ease.wikimedia.sample import SampleOptions
+from tests.project import Project
+
+SMALL_SAMPLE = SampleOptions(
+    territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
+)
+
+
+def configure(project: Project, method: str, **values: Any) -> None:
+    """Change a method's recipe in the user's own environment."""
+    text = yaml.safe_dump({"multilingual": {method: values}})
+    (project.folder / "conf" / "local" / "parameters.yml").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def acquire(tmp_path: Path) -> AcquireOptions:
+    return AcquireOptions(
+        wikipedia="sample:",
+        wikidata="sample:",
+        sample_folder=tmp_path / "sample",
+        sample=SMALL_SAMPLE,
+        download_folder=tmp_path,
+    )
+
+
+def recipe(*data: dict[str, Any], **values: Any) -> Recipe:
+    return Recipe(method="simcse", options={}, data=data, training={}, **values)
+
+
+def trained_rows(project: Project) -> pd.DataFrame:
+    """The newest texts of SimCSE."""
+    return pd.read_parquet(project.latest("05_model_input/multilingual/simcse/texts"))
+
+
+def test_simcse_is_trained_on_the_sentences_of_the_pairs(project: Project) -> None:
+    texts = trained_rows(project)
+    pairs = pd.read_parquet(project.latest("05_model_input/multilingual/training_pairs.parquet"))
+    pairs = pairs.sort_values("pair_id")
+    assert texts["sentence"].tolist() == pairs["sentence"].tolist()
+    assert texts["pair_id"].tolist() == pairs["pair_id"].tolist()
+    (report,) = project.json("08_reporting/multilingual/simcse/text_report.json")
+    assert (report["kind"], report["taken"]) == ("pairs", len(pairs))
+
+
+def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
+    lines = [f"A sentence about the number {number}." for number in range(100)]
+    (copy.folder / "sentences.txt").write_text("\n".join(["\ufeff", *lines, "", lines[0]]), encoding="utf-8")
+    configure(copy, "simcse", data=[{"kind": "lines", "path": "sentences.txt", "rows": 64}])
+    copy.run("train", "--namespaces=multilingual.simcse")
+    texts = trained_rows(copy)
+    assert len(texts) == len(set(texts["sentence"])) == 64
+    assert set(texts["sentence"]) <= set(lines)
+    assert texts[["positive", "negative"]].isna().all(axis=None)
+    (report,) = copy.json("08_reporting/multilingual/simcse/text_report.json")
+    assert {name: report[name] for name in ("read", "blank", "repeated", "taken")} == {
+        "read": 103,
+        "blank": 2,
+        "repeated": 1,
+        "taken": 64,
+    }
+    card = ModelCard.load(copy.latest("06_models/multilingual/simcse/encoder") / "README.md")
+    assert "| lines: sentences.txt |" in card.text
+    assert card.data.license == "other"
+    made = json.loads(
+        (copy.latest("05_model_input/multilingual/simcse/texts").parent / "provenance.json").read_text()
+    )
+    assert made["parameters"]["params:multilingual.simcse"]["data"][0]["path"] == "sentences.txt"
+
+
+def test_a_faulty_source_is_refused_before_anything_runs(copy: Project) -> None:
+    configure(copy, "simcse", data=[{"kind": "lines", "paths": "sentences.txt"}])
+    done = copy.run("train", "--namespaces=multilingual.simcse", check=False)
+    assert done.returncode
+    assert "`data` of kind 'lines': path: Field required; paths: Extra inputs" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_start_that_is_not_trained_yet_is_refused_with_the_command(copy: Project) -> None:
+    done = copy.run(
+        "train", "--namespaces=multilingual.simcse", check=False, multilingual__setting__start="mlm"
+    )
+    assert done.returncode
+    assert "`multilingual.setting.start` is mlm, but that encoder is not trained yet" in done.stderr
+    assert "--pipeline=train --namespaces=multilingual.mlm" in done.stderr
+
+
+def test_the_setting_chooses_the_start_of_all_methods_but_mlm(tmp_path: Path) -> None:
+    values = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "stsb", "test_tasks": "stsb"}
+    untrained, mlm, simcse = tmp_path / "untrained", tmp_path / "mlm", recipe({"kind": "pairs"})
+    own = simcse.model_copy(update={"method": "mlm"})
+    settings = {start: Setting.model_validate({**values, "start": start}) for start in ("untrained", "mlm")}
+    assert chosen_start(settings["untrained"], simcse, untrained, mlm) == untrained
+    assert chosen_start(settings["mlm"], simcse, untrained, mlm) == mlm
+    assert chosen_start(settings["mlm"], simcse, None, mlm) == mlm
+    assert chosen_start(settings["mlm"], own, untrained, None) == untrained
+    with pytest.raises(EaseError, match="no encoder to train: make it by `kedro run --pipeline=train_s"):
+        chosen_start(settings["mlm"], own, None, None)
+
+
+def test_methods_without_entities_need_data_and_others_take_none() -> None:
+    with pytest.raises(ValueError, match="'simcse' has no `data` to train on"):
+        Recipe(method="simcse", options={}, training={})
+    with pytest.raises(
+        ValueError, match="'ease' is trained on the setting's pairs .*set `data` and `rows` to null"
+    ):
+        Recipe(method="ease", options={}, training={}, data=[{"kind": "pairs"}])
+    with pytest.raises(ValueError, match="Unknown kind of texts 'nlu'"):
+        recipe({"kind": "nlu"})
+
+
+def test_the_sample_has_texts_for_every_companion(acquire: AcquireOptions, tmp_path: Path) -> None:
+    given = recipe(
+        {"kind": "nli", "path": "sample:nli", "languages": ["en", "de"], "cross_lingual": True, "weight": 2},
+        {"kind": "parallel", "path": "sample:parallel_train", "languages": ["ja"], "weight": 1},
+        rows=90,
+    )
+    file, report = gather_data(given, None, acquire, TextOptions(), tmp_path / "work")
+    texts = pd.read_parquet(file)
+    assert [line["taken"] for line in report] == [60, 30]
+    assert all(len(line["sha256"][0]) == 64 for line in report)
+    assert texts["positive"].notna().all()
+    assert texts["negative"].notna().tolist() == [True] * 60 + [False] * 30
+    assert texts["positive"][60:].str.contains("[ぁ-ん]").all()
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["texts.parquet"], (
+        "nothing is left over"
+    )
+    again, _ = gather_data(given, None, acquire, TextOptions(memory_limit="200MB"), tmp_path / "again")
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_an_unknown_part_of_the_sample_is_refused(acquire: AcquireOptions, tmp_path: Path) -> None:
+    with pytest.raises(
+        EaseError, match="sample:graded.*has the training texts sample:nli and sample:parallel_train"
+    ):
+        gather_data(
+            recipe({"kind": "lines", "path": "sample:graded"}), None, acquire, TextOptions(), tmp_path / "w"
+        )

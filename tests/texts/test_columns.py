@@ -1,0 +1,78 @@
+"""Tables as csv, tsv and Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ease.errors import EaseError
+from tests.texts.conftest import GatherRows, WriteFile
+
+
+def test_csv_has_quotes_and_tsv_has_none(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    csv = write_file("a.csv", 'x,text,same\r\n1,"a ""quoted"", text","two\nlines"\r\n\r\n2,b,c\r\n')
+    rows, (report,) = gather_rows({"kind": "columns", "path": csv, "sentence": "text", "positive": "same"})
+    assert rows == [('a "quoted", text', "two\nlines", None), ("b", "c", None)]
+    assert (report["read"], report["blank"]) == (2, 0)
+    tsv = write_file("a.tsv.gz", 'text\tsame\n"a, b\tc"\n\nd\t e \n')
+    rows, _ = gather_rows({"kind": "columns", "path": tsv, "sentence": "same", "positive": "text"})
+    assert rows == [('c"', '"a, b', None), ("e", "d", None)]
+
+
+def test_columns_without_a_header_are_numbered(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.tsv", "0.5\tone\teins\n0.7\ttwo\tzwei\n")
+    rows, _ = gather_rows({"kind": "columns", "path": path, "sentence": 3, "positive": 2})
+    assert rows == [("eins", "one", None), ("zwei", "two", None)]
+
+
+def test_a_negative_may_be_blank_and_other_texts_may_not(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    path = write_file("a.csv", "s,p,n\na,b,c\nd,e,\n ,f,g\nh,,i\n")
+    names = {"sentence": "s", "positive": "p", "negative": "n"}
+    rows, (report,) = gather_rows({"kind": "columns", "path": path, **names})
+    assert rows == [("a", "b", "c"), ("d", "e", None)]
+    assert (report["read"], report["blank"], report["taken"]) == (4, 2, 2)
+
+
+def test_parquet_is_read_in_its_order(gather_rows: GatherRows, tmp_path: Path) -> None:
+    texts = [f"text {number}" for number in range(20_000)]
+    table = pa.table({"other": range(20_000), "s": texts, "p": [None, *texts[1:]]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=3_000)
+    source = {"kind": "columns", "path": tmp_path / "a.parquet", "sentence": "s", "positive": "p"}
+    rows, (report,) = gather_rows(source)
+    assert rows == [(text, text, None) for text in texts[1:]]
+    assert report["blank"] == 1
+    with pytest.raises(EaseError, match="a.parquet: no column t; it has other, s, p"):
+        gather_rows({**source, "sentence": "t"})
+    (tmp_path / "b.parquet").write_text("no table")
+    with pytest.raises(EaseError, match="b.parquet is not Parquet"):
+        gather_rows({**source, "path": tmp_path / "b.parquet"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("a.tsv", "s\tp\na\tb\nc\n", "a.tsv, line 3: 1 columns, where the first line has 2"),
+        ("a.tsv", "s\tp\na\tb\tc\n", "a.tsv, line 2: 3 columns, where the first line has 2"),
+        ("a.csv", "s,p\na,b\n\nc\n", "a.csv, line 4: 1 columns"),
+        ("a.csv", 's,p\na,"b\nc,d\n', "a.csv, line 3: no proper csv"),
+        ("a.csv", "s,q\na,b\n", "a.csv: no column p; it has s, q"),
+    ],
+)
+def test_unequal_columns_are_named_with_their_line(
+    gather_rows: GatherRows, write_file: WriteFile, name: str, content: str, fault: str
+) -> None:
+    path = write_file(name, content)
+    with pytest.raises(EaseError, match=fault):
+        gather_rows({"kind": "columns", "path": path, "sentence": "s", "positive": "p"})
+
+
+def test_a_column_beyond_the_last_is_refused(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.tsv", "a\tb\n")
+    for column in (0, 3):
+        with pytest.raises(EaseError, match="a.tsv, line 1: 2 columns, so there is no column"):
+            gather_rows({"kind": "columns", "path": path, "sentence": 1, "positive": column})

@@ -1,0 +1,91 @@
+"""Text files: what is a string, what is left out, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from tests.texts.conftest import GatherRows, WriteFile
+
+
+def test_marks_line_ends_and_blank_lines_are_no_part_of_strings(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    # U+2028 and U+0085 end lines for Python's str.splitlines, and for nobody else here.
+    path = write_file(
+        "a.txt", "\ufefffirst\r\n\r\n  second \nthird\u2028still third\u0085\n\nfirst\n \t\nlast"
+    )
+    rows, (report,) = gather_rows({"kind": "lines", "path": path})
+    assert [row[0] for row in rows] == ["first", "second", "third\u2028still third", "last"]
+    assert {name: report[name] for name in ("read", "blank", "repeated", "available", "taken")} == {
+        "read": 8,
+        "blank": 3,
+        "repeated": 1,
+        "available": 4,
+        "taken": 4,
+    }
+    assert {row[1:] for row in rows} == {(None, None)}
+
+
+def test_a_packed_file_gives_the_same(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    text = "".join(f"line {number} ü\n" for number in range(20_000))
+    plain, packed = write_file("a.txt", text), write_file("a.txt.gz", text)
+    rows = gather_rows({"kind": "lines", "path": plain})[0]
+    assert [row[0] for row in rows] == text.splitlines()
+    assert gather_rows({"kind": "lines", "path": packed})[0] == rows
+
+
+def test_a_draw_is_seeded_and_does_not_depend_on_threads(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    path = write_file("a.txt", "".join(f"{number}\n" for number in range(30_000)))
+    source = {"kind": "lines", "path": path, "rows": 500}
+    drawn = gather_rows(source, seed=3, threads=1)[0]
+    assert gather_rows(source, seed=3, threads=4)[0] == drawn
+    others = gather_rows(source, seed=4)[0]
+    assert len(drawn) == len(others) == 500
+    assert 0 < len(set(drawn) & set(others)) < 50, "two draws of 500 of 30,000 share about 8"
+    numbers = [int(row[0]) for row in drawn]
+    assert numbers == sorted(numbers), "in the order of the file"
+    assert 13_000 < sum(numbers) / 500 < 17_000, "from all parts of it"
+
+
+def test_published_lists(gather_rows: GatherRows, test_data: Path) -> None:
+    sentences = test_data / "train" / "stsbenchmark_train_10k_sents_random_sampled.txt"
+    rows, (report,) = gather_rows({"kind": "lines", "path": sentences})
+    stripped = [line.strip() for line in sentences.read_text(encoding="utf-8").split("\n")]
+    assert [row[0] for row in rows] == list(dict.fromkeys(filter(None, stripped)))
+    assert report["read"] == 10_000
+    words, _ = gather_rows(
+        {"kind": "lines", "path": test_data / "train" / "en_words_top_10k.txt", "rows": 10_000}
+    )
+    assert len(set(words)) == 10_000
+
+
+def test_too_few_strings_are_refused(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.txt", "one\ntwo\none\n\n")
+    with pytest.raises(EaseError, match="a.txt.*`rows` asks for 3, but there are 2 .*blank 1, repeated 1"):
+        gather_rows({"kind": "lines", "path": path, "rows": 3})
+    with pytest.raises(EaseError, match="b.txt.*none is left .*blank 2"):
+        gather_rows({"kind": "lines", "path": write_file("b.txt", "\n \n")})
+
+
+def test_faulty_files_are_named_with_the_line(
+    gather_rows: GatherRows, write_file: WriteFile, tmp_path: Path
+) -> None:
+    latin = write_file("latin.txt", b"good\n" + "schön".encode("latin-1"))
+    with pytest.raises(EaseError, match="latin.txt, line 2: not UTF-8.*0xf6 at 3.*iconv"):
+        gather_rows({"kind": "lines", "path": latin})
+    with pytest.raises(EaseError, match="none.txt does not exist"):
+        gather_rows({"kind": "lines", "path": tmp_path / "none.txt"})
+    with pytest.raises(EaseError, match="is empty"):
+        gather_rows({"kind": "lines", "path": write_file("empty.txt", "")})
+    with pytest.raises(EaseError, match="is a folder"):
+        gather_rows({"kind": "lines", "path": tmp_path})
+    cut = tmp_path / "cut.txt.gz"
+    cut.write_bytes(gzip.compress(b"a line\n" * 1000)[:-20])
+    with pytest.raises(EaseError, match="cut.txt.gz is cut"):
+        gather_rows({"kind": "lines", "path": cut})

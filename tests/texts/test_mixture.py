@@ -1,0 +1,164 @@
+"""Several sources in one table, the kinds, and the order of everything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import ibis
+import pytest
+
+import ease.texts
+from ease.errors import EaseError
+from ease.texts import get_kind, kind_names, source_options
+from tests.texts.conftest import GatherRows, WriteFile
+
+
+@pytest.fixture
+def numbers(write_file: WriteFile) -> Path:
+    return write_file("numbers.txt", "".join(f"{number}\n" for number in range(1_000)))
+
+
+@pytest.fixture
+def triplets(write_file: WriteFile) -> Path:
+    rows = "".join(f"s{number},p{number},n{number}\n" for number in range(300))
+    return write_file("triplets.csv", f"sent0,sent1,hard_neg\n{rows}")
+
+
+def kinds_of(rows: list[tuple[str, str | None, str | None]]) -> Counter[str]:
+    return Counter("line" if positive is None else "triplet" for _, positive, _ in rows)
+
+
+def test_kinds_are_the_files_of_the_package() -> None:
+    files = {path.stem for path in Path(ease.texts.__path__[0]).glob("*.py") if not path.stem.startswith("_")}
+    assert set(kind_names()) == files == {"columns", "lines", "nli", "pairs", "parallel", "random_strings"}
+    for name in files:
+        assert get_kind(name).Options.model_fields["kind"]
+
+
+def test_a_mixture_has_rows_in_proportion_and_nulls_where_a_source_has_no_text(
+    gather_rows: GatherRows, numbers: Path, triplets: Path
+) -> None:
+    sources = [
+        {"kind": "lines", "path": numbers, "weight": 3},
+        {"kind": "nli", "path": triplets, "weight": 1},
+    ]
+    rows, report = gather_rows(*sources, rows=100, seed=1)
+    assert kinds_of(rows) == {"line": 75, "triplet": 25}
+    assert [line["taken"] for line in report] == [75, 25]
+    assert len(set(rows)) == 100, "without replacement"
+    for sentence, positive, negative in rows:
+        assert (positive, negative) in ((None, None), (f"p{sentence[1:]}", f"n{sentence[1:]}"))
+    assert [row[1] is None for row in rows] == [True] * 75 + [False] * 25, "in the order of the sources"
+
+
+def test_without_rows_the_scarcest_source_decides(
+    gather_rows: GatherRows, numbers: Path, triplets: Path
+) -> None:
+    lines, nli = (
+        {"kind": "lines", "path": numbers, "weight": 1},
+        {"kind": "nli", "path": triplets, "weight": 1},
+    )
+    assert kinds_of(gather_rows(lines, nli)[0]) == {"line": 300, "triplet": 300}
+    assert kinds_of(gather_rows(lines, {**nli, "weight": 0.1})[0]) == {"line": 1_000, "triplet": 100}
+    assert kinds_of(gather_rows({**lines, "rows": 90}, nli)[0]) == {"line": 90, "triplet": 90}
+
+
+def test_without_weights_sources_count_as_they_are_large(
+    gather_rows: GatherRows, numbers: Path, triplets: Path
+) -> None:
+    sources = [{"kind": "lines", "path": numbers}, {"kind": "nli", "path": triplets}]
+    assert kinds_of(gather_rows(*sources)[0]) == {"line": 1_000, "triplet": 300}
+    assert kinds_of(gather_rows(*sources, rows=13)[0]) == {"line": 10, "triplet": 3}
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 10, 11, 299])
+def test_shares_add_up_to_the_rows(
+    gather_rows: GatherRows, numbers: Path, triplets: Path, total: int
+) -> None:
+    sources = [
+        {"kind": "lines", "path": numbers, "weight": 1},
+        {"kind": "nli", "path": triplets, "weight": 2},
+    ]
+    counts = kinds_of(gather_rows(*sources, rows=total)[0])
+    assert counts["line"] + counts["triplet"] == total
+    assert abs(counts["line"] - total / 3) < 1
+
+
+def test_the_same_seed_gives_the_same_rows_whatever_the_threads(
+    gather_rows: GatherRows, numbers: Path, triplets: Path
+) -> None:
+    sources = [
+        {"kind": "lines", "path": numbers, "weight": 1},
+        {"kind": "nli", "path": triplets, "form": "shuffled", "weight": 1},
+        {"kind": "nli", "path": triplets, "weight": 1},
+    ]
+    rows = gather_rows(*sources, rows=150, seed=7, threads=1)[0]
+    assert gather_rows(*sources, rows=150, seed=7, threads=4)[0] == rows
+    assert gather_rows(*sources, rows=150, seed=8)[0] != rows
+
+
+def test_a_file_that_is_named_twice_is_drawn_from_anew(gather_rows: GatherRows, numbers: Path) -> None:
+    source = {"kind": "lines", "path": numbers, "rows": 500}
+    rows, _ = gather_rows(source, source)
+    first, second = set(rows[:500]), set(rows[500:])
+    assert len(first) == len(second) == 500
+    assert 200 < len(first & second) < 300
+
+
+def test_too_large_a_mixture_is_refused(gather_rows: GatherRows, numbers: Path, triplets: Path) -> None:
+    lines, nli = (
+        {"kind": "lines", "path": numbers, "weight": 3},
+        {"kind": "nli", "path": triplets, "weight": 1},
+    )
+    assert len(gather_rows(lines, nli)[0]) == 1_200
+    with pytest.raises(EaseError, match="asks for 1201 .* which have 1000, 300, give 1200 at their weights"):
+        gather_rows(lines, nli, rows=1_201)
+    with pytest.raises(EaseError, match="Some sources in `data` have a `weight` and others none"):
+        gather_rows(lines, {**nli, "weight": None})
+    with pytest.raises(EaseError, match="names no source"):
+        gather_rows()
+
+
+def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> None:
+    pairs = ibis.memtable(
+        {
+            "pair_id": [2, 0, 3, 1],
+            "sentence": ["c", "a", "c", "b"],
+            "entity": [1, 2, 3, 4],
+            "hard_negative": [1] * 4,
+        }
+    )
+    rows, (report,) = gather_rows({"kind": "pairs"}, pairs=pairs)
+    assert [row[0] for row in rows] == ["a", "b", "c", "c"]
+    assert report["read"] == 4
+    with pytest.raises(EaseError, match="'pairs' needs the setting's training pairs, and there are none"):
+        gather_rows({"kind": "pairs"})
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"path": "a.txt"}, "has no `kind`: choose from columns, lines"),
+        ({"kind": "line", "path": "a.txt"}, "Unknown kind of texts 'line'.*did you mean lines?"),
+        (
+            {"kind": "lines"},
+            "`data` of kind 'lines': path: Field required. It takes kind, rows, weight, path",
+        ),
+        ({"kind": "lines", "path": "a", "rows": 0}, "rows: Input should be greater than or equal to 1"),
+        ({"kind": "lines", "path": "a", "weight": 0}, "weight: Input should be greater than 0"),
+        ({"kind": "pairs", "path": "a"}, "path: Extra inputs are not permitted"),
+        (
+            {"kind": "nli", "path": "a", "form": "pairs"},
+            "form: Input should be 'triplets', 'premise_hypothesis'",
+        ),
+        (
+            {"kind": "nli", "path": "a", "form": "shuffled", "negatives": "none"},
+            "`negatives` is for triplets",
+        ),
+        ({"kind": "nli", "path": "a", "languages": []}, "languages"),
+    ],
+)
+def test_faulty_options_are_named(values: dict[str, object], fault: str) -> None:
+    with pytest.raises(EaseError, match=fault):
+        source_options(values)

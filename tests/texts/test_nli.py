@@ -1,0 +1,270 @@
+"""Inferences: the three forms against plain loops over real files, and what files are refused."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ease.errors import EaseError
+from tests.texts.conftest import GatherRows, Row, WriteFile
+
+
+class Stated(NamedTuple):
+    """A row of a file, as the csv module reads it."""
+
+    language: str
+    label: str
+    premise: str
+    hypothesis: str
+    prompt: str
+    pair: str
+
+
+@pytest.fixture(scope="module")
+def xnli(test_data: Path) -> Path:
+    return test_data / "eval" / "nli" / "esxnli.tsv"
+
+
+@pytest.fixture(scope="module")
+def stated(xnli: Path) -> list[Stated]:
+    with xnli.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        names = ("language", "gold_label", "sentence1", "sentence2", "promptID", "pairID")
+        return [Stated(*(row[name].strip() for name in names)) for row in rows]
+
+
+def triplets_by_loop(rows: list[Stated]) -> Iterator[Row]:
+    """The n-th entailment of a premise with its n-th contradiction, from the first again."""
+    wrong = defaultdict(list)
+    for row in rows:
+        if row.label == "contradiction":
+            wrong[row.language, row.prompt].append(row.hypothesis)
+    seen: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        if row.label == "entailment":
+            key = (row.language, row.prompt)
+            negatives = wrong[key]
+            yield row.premise, row.hypothesis, negatives[seen[key] % len(negatives)] if negatives else None
+            seen[key] += 1
+
+
+def test_triplets_of_one_language_each(gather_rows: GatherRows, xnli: Path, stated: list[Stated]) -> None:
+    rows, (report,) = gather_rows({"kind": "nli", "path": xnli})
+    assert rows == list(triplets_by_loop(stated))
+    assert (report["read"], report["unlabelled"], report["taken"]) == (4_980, 0, 1_660)
+    spanish, _ = gather_rows({"kind": "nli", "path": xnli, "languages": ["es"]})
+    assert spanish == list(triplets_by_loop([row for row in stated if row.language == "es"]))
+
+
+def test_triplets_of_line_files(gather_rows: GatherRows, test_data: Path) -> None:
+    folder = test_data / "eval" / "nli" / "snli"
+    texts = [
+        (folder / f"{name}.dev").read_text(encoding="utf-8").splitlines() for name in ("s1", "s2", "labels")
+    ]
+    stated = [
+        Stated("", label.strip(), premise.strip(), hypothesis.strip(), premise.strip(), "")
+        for premise, hypothesis, label in zip(*texts, strict=True)
+    ]
+    expected = list(triplets_by_loop(stated))
+    lone = sum(row[2] is None for row in expected)
+    source = {"kind": "nli", "path": folder, "split": "dev"}
+    rows, (report,) = gather_rows(source)
+    assert rows == expected
+    assert report["without_contradiction"] == lone > 0
+    required, _ = gather_rows({**source, "negatives": "require"})
+    assert required == [row for row in expected if row[2] is not None]
+    without, _ = gather_rows({**source, "negatives": "none"})
+    assert without == [(*row[:2], None) for row in expected]
+
+
+def test_cross_lingual_triplets_mix_languages_of_the_same_triplet(
+    gather_rows: GatherRows, xnli: Path, stated: list[Stated]
+) -> None:
+    rows, _ = gather_rows({"kind": "nli", "path": xnli, "cross_lingual": True}, seed=2)
+    by_pair: dict[str, dict[str, Stated]] = defaultdict(dict)
+    for row in stated:
+        by_pair[row.pair][row.language] = row
+    entailments = [row for row in stated if row.label == "entailment" and row.language == "es"]
+    wrong = {row.prompt: row.pair for row in stated if row.label == "contradiction"}
+    assert len(rows) == len(entailments) == 830
+    drawn: Counter[tuple[str, ...]] = Counter()
+    for (sentence, positive, negative), entailed in zip(rows, entailments, strict=True):
+        told, untold = by_pair[entailed.pair], by_pair[wrong[entailed.prompt]]
+        drawn[
+            next(code for code, row in told.items() if row.premise == sentence),
+            next(code for code, row in told.items() if row.hypothesis == positive),
+            next(code for code, row in untold.items() if row.hypothesis == negative),
+        ] += 1
+    assert len(drawn) == 8
+    assert all(70 < count < 140 for count in drawn.values()), "830 / 8 is 104"
+    assert gather_rows({"kind": "nli", "path": xnli, "cross_lingual": True}, seed=3)[0] != rows
+
+
+def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
+    gather_rows: GatherRows, xnli: Path, stated: list[Stated]
+) -> None:
+    source = {"kind": "nli", "path": xnli, "form": "premise_hypothesis"}
+    assert gather_rows(source)[0] == [(row.premise, row.hypothesis, None) for row in stated]
+    by_pair: dict[str, list[Stated]] = defaultdict(list)
+    for row in stated:
+        by_pair[row.pair].append(row)
+    expected = Counter(
+        (one.premise, other.hypothesis, None) for rows in by_pair.values() for one in rows for other in rows
+    )
+    assert Counter(gather_rows({**source, "cross_lingual": True})[0]) == expected
+    assert sum(expected.values()) == 2 * 4_980
+
+
+def test_shuffled_sentences_meet_each_other_once_on_either_side(
+    gather_rows: GatherRows, xnli: Path, stated: list[Stated]
+) -> None:
+    source = {"kind": "nli", "path": xnli, "form": "shuffled"}
+    told = {(row.language, text) for row in stated for text in (row.premise, row.hypothesis)}
+    languages = defaultdict(set)
+    for language, text in told:
+        languages[text].add(language)
+    pairs = {(row.premise, row.hypothesis) for row in stated}
+    for cross_lingual in (False, True):
+        rows, _ = gather_rows({**source, "cross_lingual": cross_lingual}, seed=1)
+        assert len(told) - 10 < len(rows) <= len(told), "no more is left out than what would meet itself"
+        for side in (0, 1):
+            assert max(Counter(row[side] for row in rows).values()) <= 2, "a text of both languages twice"
+        mixed = sum(not languages[one] & languages[str(other)] for one, other, _ in rows) / len(rows)
+        assert (0.45 < mixed < 0.55) if cross_lingual else mixed == 0
+        assert sum((one, other) in pairs for one, other, _ in rows) < 10, "not as they were stated"
+        assert gather_rows({**source, "cross_lingual": cross_lingual}, seed=2)[0] != rows
+
+
+XNLI = "language\tgold_label\tsentence1\tsentence2\tpromptID\tpairID\n"
+
+
+def test_rows_without_a_label_are_counted_and_left_out(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    rows = [
+        "en\tentailment\tP\tE\t1\t1",
+        "en\t-\tP\tunsure\t1\t2",
+        "en\t-1\tP\thidden\t1\t3",
+        "en\t\tP\tmissing\t1\t4",
+        "en\tcontradiction\tP\t \t1\t5",
+        "en\tcontradiction\tP\tC\t1\t6",
+        "en\tentailment\tQ\tF\t2\t7",
+    ]
+    path = write_file("a.tsv", XNLI + "\n".join(rows) + "\n")
+    found, (report,) = gather_rows({"kind": "nli", "path": path})
+    assert found == [("P", "E", "C"), ("Q", "F", None)]
+    counts = {"read": 7, "unlabelled": 3, "blank": 1, "without_contradiction": 1}
+    assert {name: report[name] for name in counts} == counts
+
+
+def test_numbers_are_labels_too(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.tsv", "gold_label\tsentence1\tsentence2\n0\tP\tE\n1\tP\tN\n2\tP\tC\n-1\tP\tX\n")
+    assert gather_rows({"kind": "nli", "path": path})[0] == [("P", "E", "C")]
+
+
+def test_more_entailments_than_contradictions_take_them_in_turn(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    labels = ["entailment"] * 3 + ["contradiction"] * 2 + ["entailment"]
+    lines = [f"en\t{label}\tP\t{label[0]}{number}\t1\t{number}" for number, label in enumerate(labels)]
+    path = write_file("a.tsv", XNLI + "\n".join(lines))
+    assert gather_rows({"kind": "nli", "path": path})[0] == [
+        ("P", "e0", "c3"),
+        ("P", "e1", "c4"),
+        ("P", "e2", "c3"),
+        ("P", "e5", "c4"),
+    ]
+
+
+def test_simcse_s_csv_is_three_texts_a_row(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("nli.csv", 'sent0,sent1,hard_neg\nP,"E, e",C\nP,F,D\nQ,G,\n')
+    assert gather_rows({"kind": "nli", "path": path})[0] == [
+        ("P", "E, e", "C"),
+        ("P", "F", "D"),
+        ("Q", "G", None),
+    ]
+    pairs, _ = gather_rows({"kind": "nli", "path": path, "form": "premise_hypothesis"})
+    assert [row[:2] for row in pairs] == [("P", "E, e"), ("P", "C"), ("P", "F"), ("P", "D"), ("Q", "G")]
+    two = write_file("two.csv", "sent0,sent1\na,b\n")
+    assert gather_rows({"kind": "nli", "path": two})[0] == [("a", "b", None)]
+
+
+def test_a_file_a_language_is_joined_by_its_lines(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    labels = ("entailment", "neutral", "contradictory")
+    for code in ("en", "de", "fr"):
+        rows = "".join(
+            f"{code} premise {prompt}\t{code} {label[0]}{prompt}\t{label}\n"
+            for prompt in range(40)
+            for label in labels
+        )
+        write_file(f"multinli/multinli.train.{code}.tsv", f"premise\thypo\tlabel\n{rows}")
+    folder = write_file("multinli/readme.txt", "").parent
+    rows, _ = gather_rows({"kind": "nli", "path": folder, "languages": ["en", "de"], "cross_lingual": True})
+    assert len(rows) == 40
+    for number, texts in enumerate(rows):
+        assert [str(text).split(maxsplit=1)[1] for text in texts] == [
+            f"premise {number}",
+            f"e{number}",
+            f"c{number}",
+        ]
+    assert {str(text)[:2] for texts in rows for text in texts} == {"en", "de"}
+    assert len({tuple(str(text)[:2] for text in texts) for texts in rows}) == 8
+
+
+def test_what_a_language_lacks_is_drawn_from_the_others(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    lines = [f"en\tentailment\tp{n}\te{n}\t{n}\t{n}" for n in range(50)]
+    lines += [
+        f"{code}\tcontradiction\tq{n}\t{code}{n}\t{n}\t{n + 100}" for n in range(50) for code in ("de", "fr")
+    ]
+    path = write_file("a.tsv", XNLI + "\n".join(lines))
+    rows, _ = gather_rows({"kind": "nli", "path": path, "cross_lingual": True})
+    assert [row[:2] for row in rows] == [(f"p{n}", f"e{n}") for n in range(50)]
+    assert {str(row[2])[2:] for row in rows} == {str(n) for n in range(50)}
+    assert {str(row[2])[:2] for row in rows} == {"de", "fr"}
+
+
+def test_a_language_that_the_file_lacks_is_refused_with_those_that_it_has(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    path = write_file("a.tsv", XNLI + "en\tentailment\tP\tE\t1\t1\nes\tentailment\tP\tE\t1\t1\n")
+    with pytest.raises(EaseError, match="a.tsv has nothing in de, ja: it has en, es; choose from these"):
+        gather_rows({"kind": "nli", "path": path, "languages": ["en", "de", "ja"]})
+    with pytest.raises(EaseError, match="`cross_lingual` needs two languages or more"):
+        gather_rows({"kind": "nli", "path": path, "languages": ["en"], "cross_lingual": True})
+    unnamed = write_file("a.csv", "sent0,sent1\na,b\n")
+    with pytest.raises(EaseError, match="nothing in en: it names no languages; leave `languages` null"):
+        gather_rows({"kind": "nli", "path": unnamed, "languages": ["en"]})
+
+
+def test_faulty_files_are_named_with_the_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    row = "en\tentailment\tP\tE\t1\t1\n"
+    with pytest.raises(EaseError, match="a.tsv, line 3: unknown label 'maybe'"):
+        gather_rows({"kind": "nli", "path": write_file("a.tsv", f"{XNLI}{row}en\tmaybe\tP\tE\t1\t2\n")})
+    with pytest.raises(EaseError, match="a.tsv, line 3: 5 columns, where the first line has 6"):
+        gather_rows({"kind": "nli", "path": write_file("a.tsv", f"{XNLI}{row}en\tentailment\tP\tE\t1\n")})
+    with pytest.raises(EaseError, match="a.tsv: no column gold_label, sentence1, sentence2; it has x, y"):
+        gather_rows({"kind": "nli", "path": write_file("a.tsv", "x\ty\n1\t2\n")})
+    with pytest.raises(EaseError, match="columns sent0, sent1 and hard_neg; it has x, y"):
+        gather_rows({"kind": "nli", "path": write_file("a.csv", "x,y\n1,2\n")})
+    path = write_file("b.tsv", f"{XNLI}{row}{row}{row.replace('en', 'de', 1)}")
+    with pytest.raises(EaseError, match="pair 1 .* stands 2 times in 'en'"):
+        gather_rows({"kind": "nli", "path": path, "cross_lingual": True})
+    with pytest.raises(EaseError, match="none is left .*read 1, unlabelled 0, blank 0"):
+        gather_rows({"kind": "nli", "path": write_file("a.tsv", XNLI + row.replace("entailment", "neutral"))})
+
+
+def test_line_files_must_be_there_and_as_long(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    folder = write_file("snli/s1.train", "a\nb\n").parent
+    with pytest.raises(EaseError, match="snli: no s2.train, labels.train, nor multinli.train"):
+        gather_rows({"kind": "nli", "path": folder})
+    write_file("snli/s2.train", "c\nd\n")
+    write_file("snli/labels.train", "entailment\n")
+    with pytest.raises(EaseError, match="labels.train ends after line 1, but .*s1.train has a line 2"):
+        gather_rows({"kind": "nli", "path": folder})

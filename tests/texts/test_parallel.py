@@ -1,0 +1,66 @@
+"""Parallel sentences in their three forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.texts import source_options
+from tests.texts.conftest import GatherRows, WriteFile
+
+FACTS = (
+    "fact_id\tlanguage\ttext\n1\ten\tone\n1\tde\teins\n1\tfr\tun\n2\tde\tzwei\n3\tfr\ttrois\n3\ten\tthree\n"
+)
+
+
+def test_two_columns(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.tsv", "hello\tbonjour\n\tvide\nyes\toui\n")
+    rows, (report,) = gather_rows({"kind": "parallel", "path": path})
+    assert rows == [("hello", "bonjour", None), ("yes", "oui", None)]
+    assert (report["read"], report["blank"]) == (3, 1)
+
+
+def test_two_line_files(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    english, french = write_file("a.en", "hello\r\n\r\nyes"), write_file("a.fr.gz", "bonjour\nrien\noui\n")
+    rows, (report,) = gather_rows({"kind": "parallel", "paths": [english, french]})
+    assert rows == [("hello", "bonjour", None), ("yes", "oui", None)]
+    assert report["place"] == f"{english} and {french}"
+    assert report["blank"] == 1
+
+
+def test_files_of_unequal_length_are_named_with_the_line(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    long, short = write_file("a.en", "1\n2\n3\n"), write_file("a.fr", "1\n2\n")
+    for paths in ([long, short], [short, long]):
+        with pytest.raises(EaseError, match="a.fr ends after line 2, but .*a.en has a line 3"):
+            gather_rows({"kind": "parallel", "paths": paths})
+
+
+def test_facts_are_paired_with_the_pivot_language(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("facts.tsv", FACTS)
+    rows, _ = gather_rows({"kind": "parallel", "path": path})
+    assert rows == [("one", "eins", None), ("one", "un", None), ("three", "trois", None)]
+    rows, _ = gather_rows({"kind": "parallel", "path": path, "pivot": "fr", "languages": ["en"]})
+    assert sorted(rows) == [("trois", "three", None), ("un", "one", None)]
+    with pytest.raises(EaseError, match="facts.tsv has nothing in ja: it has de, en, fr"):
+        gather_rows({"kind": "parallel", "path": path, "languages": ["de", "ja"]})
+
+
+def test_real_translations(gather_rows: GatherRows, test_data: Path) -> None:
+    folder = test_data / "eval" / "tatoeba"
+    paths = [folder / f"tatoeba.afr-eng.{code}" for code in ("eng", "afr")]
+    rows, _ = gather_rows({"kind": "parallel", "paths": paths, "rows": 100}, seed=5)
+    english, afrikaans = (path.read_text(encoding="utf-8").split("\n") for path in paths)
+    pairs = {(one.strip(), other.strip()) for one, other in zip(english, afrikaans, strict=True)}
+    assert len(rows) == 100
+    assert {row[:2] for row in rows} <= pairs
+
+
+def test_one_form_is_asked_for() -> None:
+    with pytest.raises(EaseError, match="give one of the two"):
+        source_options({"kind": "parallel"})
+    with pytest.raises(EaseError, match="give one of the two"):
+        source_options({"kind": "parallel", "path": "a", "paths": ["b", "c"]})
