@@ -120,7 +120,7 @@ def test_gathered_scores_keep_what_an_evaluation_says() -> None:
     )
     given = row("stsb", "dev", 70.0, seed=42, note="n", deviation=0.5)
     bare = {name: value for name, value in given.items() if name not in ("base", "pooling", "setting")}
-    (gathered,) = gather_scores(setting, None, ease=[bare], simcse=[])
+    (gathered,) = gather_scores(setting, None, None, ease=[bare], simcse=[])
     assert gathered == {**bare, "base": "random:", "pooling": "cls", "setting": "small"}
 
 

@@ -65,13 +65,17 @@ def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str])
 
 
 def gather_scores(
-    setting: Setting, seeds_sweep: ibis.Table | None, **scores: list[dict[str, Any]]
+    setting: Setting,
+    seeds_sweep: ibis.Table | None,
+    ablation_sweep: ibis.Table | None,
+    **scores: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """Say of each score of a setting which encoder and method it is of.
 
     Args:
         setting: Whose scores these are.
         seeds_sweep: The scores of repeated trainings, if there are any.
+        ablation_sweep: Those of the method without one of its parts.
         scores: Each encoder's scores by its method's name; empty where none has been made.
     """
     about = {
@@ -81,7 +85,8 @@ def gather_scores(
         "repeated": False,
     }
     rows = [{**about, "method": method, **row} for method, own in scores.items() for row in own]
-    swept = [] if seeds_sweep is None else seeds_sweep.to_pandas().to_dict("records")
+    sweeps = [sweep.to_pandas() for sweep in (seeds_sweep, ablation_sweep) if sweep is not None]
+    swept = [row for sweep in sweeps for row in sweep.to_dict("records")]
     columns = ("seed", "task", "subset", "metric", "value", "deviation", "note", "data", "code")
     for row in swept:
         known = {name: row[name] for name in columns if not pd.isna(row.get(name))}

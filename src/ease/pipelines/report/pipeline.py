@@ -7,6 +7,9 @@ from kedro.pipeline import Pipeline, node, pipeline
 from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores, write_report
 from ease.pipelines.train import UNTRAINED
 
+SWEEPS = ("seeds_sweep", "ablation_sweep")
+"""The tables of repeated trainings that the report shows."""
+
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     """Create what compares the methods of one setting and the encoder that they start from."""
@@ -40,12 +43,12 @@ def create_gathering_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     compared = (UNTRAINED, *methods)
     scores = {method: f"{method}_scores" for method in compared}
     # In the order of the function's arguments: Kedro finds the types of parameters by their places.
-    given = {"setting": "params:setting", "seeds_sweep": "seeds_sweep", **scores}
+    given = {"setting": "params:setting", **{name: name for name in SWEEPS}, **scores}
     return pipeline(
         [node(gather_scores, given, "report_scores", name="gather_scores")],
         namespace=setting,
         inputs={f"{method}_scores": f"{setting}.{method}.scores" for method in compared}
-        | {"seeds_sweep": f"{setting}.seeds_sweep"},
+        | {name: f"{setting}.{name}" for name in SWEEPS},
         tags="report",
     )
 
