@@ -21,6 +21,10 @@ SAMPLE_TEXTS = ("nli", "parallel_train")
 """What follows `sample:` in the addresses of the sample's own training texts."""
 
 
+BATCH_ROWS = 100_000
+"""Rows in memory while a table is written."""
+
+
 class TextOptions(BaseModel):
     """How training texts are gathered."""
 
@@ -84,5 +88,5 @@ def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, An
 def write_parquet(table: ibis.Table, path: Path) -> None:
     """Write a table as one file: Spark's own writer makes a folder of files with random names."""
     with write_faults_named(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
-        for batch in table.to_pyarrow_batches():
+        for batch in table.to_pyarrow_batches(chunk_size=BATCH_ROWS):
             writer.write_batch(batch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ease.errors import EaseError
-from ease.texts._desk import Desk
+from ease.texts._desk import BATCH_ROWS, Desk
 from ease.texts._options import Source, SourceOptions
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
@@ -28,5 +28,5 @@ def read(options: Options, desk: Desk, seed: int) -> Source:
         )
     chosen = desk.pairs.select(key=desk.pairs.pair_id, sentence=desk.pairs.sentence)
     # By way of a file: the pairs may lie on another engine.
-    table = desk.store_batches(chosen.to_pyarrow_batches(), _SCHEMA)
+    table = desk.store_batches(chosen.to_pyarrow_batches(chunk_size=BATCH_ROWS), _SCHEMA)
     return Source(table, {"read": int(table.count().execute())})
