@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+import icu
+
 from ease.errors import EaseError
 
 PAPER_LANGUAGES: tuple[str, ...] = (
@@ -53,6 +55,15 @@ OLDER_CODES = {
 """Language codes that MediaWiki came to use, and the older codes of the same wikis."""
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+
+_TATOEBA = {"et": "est", "fa": "pes", "lv": "lvs", "ms": "zsm", "no": "nob", "zh": "cmn"}
+"""The single languages that Tatoeba means where ISO 639-3 has a group of them."""
+
+
+def three_letter_code(language: str) -> str:
+    """The ISO 639-3 code of a language, as Tatoeba's files have it: `br` -> `bre`."""
+    return _TATOEBA.get(language) or icu.Locale(language).getISO3Language() or language
 
 
 def database_code(language: str) -> str:

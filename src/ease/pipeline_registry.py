@@ -23,9 +23,12 @@ from ease.pipelines import (
 )
 
 SETTINGS = ("multilingual", "monolingual")
-COMPARED = ("ease", "simcse")
+EASE, MLM = "ease", "mlm"
+COMPARED = (EASE, "simcse")
 """The methods that the pipeline of a whole setting trains; `train` knows all of them."""
-SWEEPS = ("seeds", "grid", "control", "ablation", "pooling")
+LOW_RESOURCE = "low_resource"
+"""The setting whose languages are taught to a multilingual encoder, one model each."""
+SWEEPS = ("seeds", "grid", "control", "ablation", "pooling", "companions")
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -41,6 +44,10 @@ def register_pipelines() -> dict[str, Pipeline]:
         name: training_data(every["multilingual"]) + sweep.create_pipeline("multilingual", name)
         for name in SWEEPS
     }
+    low_resource = setting_pieces(LOW_RESOURCE, (EASE, MLM))
+    sums[f"train_{LOW_RESOURCE}"] = training_data(low_resource) + sweep.create_pipeline(
+        LOW_RESOURCE, f"{LOW_RESOURCE}_languages", (EASE, MLM)
+    )
     located = of_all_settings(every, "acquire_evaluation") + acquire_evaluation.create_baselines_pipeline(
         SETTINGS
     )

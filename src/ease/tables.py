@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import product
 
 import pandas as pd
@@ -93,6 +93,21 @@ def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
         raise EaseError(f"No score of {shown} to show; there are {known}.")
     keys = ["variant", "method", "seed", "task"]
     return own.groupby(keys, sort=False, as_index=False)["value"].mean()
+
+
+def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]) -> pd.DataFrame:
+    """Return each language's own score before and after a training on it, the language as the variant (Figure 2).
+
+    Args:
+        scores: Columns `method`, `languages` (words), `seed`, `seconds`, `task`, `subset`, `metric`, `value` (points).
+        subsets: The names that tasks give to each language's subset.
+    """
+    own = main_figures(scores)
+    parts = []
+    for language, names in subsets.items():
+        trained = own["languages"].str.split().map(lambda words, code=language: code in words)
+        parts.append(own[trained & own["subset"].isin(names)].assign(variant=language))
+    return pd.concat(parts)
 
 
 def _cell(value: object, decimals: int) -> str:

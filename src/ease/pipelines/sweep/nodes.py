@@ -19,17 +19,18 @@ from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities
 from ease.evaluation_sets import read_located
+from ease.languages import three_letter_code
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.evaluate.nodes import score, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import add_scores, log_scores
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.sweep.variants import START, Sweep, Variant
+from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
 from ease.pipelines.train.nodes import build_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.plots import plot_variants
-from ease.tables import format_table, shown_scores, variant_table
+from ease.tables import format_table, language_scores, shown_scores, variant_table
 from ease.tasks import Score
 
 logger = logging.getLogger(__name__)
@@ -78,12 +79,12 @@ def run_sweep(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
     inputs = Inputs(sentences, data, acquire, texts, recipes, folder)
-    runs = [(variant, seed) for variant in sweep.all_variants for seed in variant.seeds]
+    runs = [(variant, seed) for variant in sweep.all_variants(setting.languages) for seed in variant.seeds]
     rows = []
     for number, (variant, seed) in enumerate(runs, start=1):
         logger.info("%s, %d of %d: %s, seed %d", sweep.name, number, len(runs), variant.label, seed)
         rows += run_variant(variant, seed, sweep.setting(setting, variant, seed), inputs)
-    table, figure = report_variants(pd.DataFrame(rows), sweep)
+    table, figure = report_variants(pd.DataFrame(rows), sweep, setting)
     shutil.rmtree(folder)
     return table, figure
 
@@ -93,6 +94,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
     name = f"{variant.label} seed={seed}"
     data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
     about: dict[str, Any] = {"variant": variant.label, "method": variant.method, "seed": seed}
+    about["languages"] = " ".join(variant.languages or setting.languages)
     if variant.method == START:
         with mlflow.start_run(run_name=name, nested=True) as run:
             scores = score_model(data.encoder, data)
@@ -160,15 +162,25 @@ def score_model(encoder: Path, data: TrainingData) -> list[Score]:
     return score(encoder, data.setting.test_tasks, located, data.tasks, EncodingOptions())
 
 
-def report_variants(rows: pd.DataFrame, sweep: Sweep) -> tuple[pd.DataFrame, go.Figure]:
+def report_variants(rows: pd.DataFrame, sweep: Sweep, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:
     """Show each variant's mean and deviation over its seeds, in the log and in MLflow, and one task as a plot."""
     rows = rows.astype({"development": float, "deviation": float})
     table = variant_table(rows)
     logger.info(
         "Variants, in points of 100, mean and standard deviation over seeds:\n%s", format_table(table)
     )
-    shown = shown_scores(rows, sweep.shown)
-    figure = plot_variants(shown, title=f"{shown['task'].iloc[0]} of each variant")
+    if sweep.each_language:
+        shown = language_scores(rows, {code: _subsets(code) for code in setting.languages if code != PIVOT})
+        table = variant_table(shown)
+        logger.info("Each language before and after:\n%s", format_table(table))
+    else:
+        shown = shown_scores(rows, sweep.shown)
+    figure = plot_variants(shown, title=f"{shown['task'].iloc[0]}: {sweep.name.replace('_', ' ')}")
     mlflow.log_table(table, "variants.json")
     mlflow.log_figure(figure, "variants.html")
     return rows, figure
+
+
+def _subsets(language: str) -> tuple[str, str]:
+    """What tasks of pairs with English call a language: `br-en`, or `bre-eng` in Tatoeba."""
+    return f"{language}-{PIVOT}", f"{three_letter_code(language)}-eng"

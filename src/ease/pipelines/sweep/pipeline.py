@@ -1,5 +1,7 @@
 """Wiring of `sweep`."""
 
+from collections.abc import Sequence
+
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.methods import method_names
@@ -7,9 +9,15 @@ from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.sweep.nodes import run_sweep
 
 
-def create_pipeline(setting: str, name: str) -> Pipeline:
-    """Create the sweep that `parameters/sweeps/<name>.yml` describes, over one setting's data."""
-    recipes = {method: f"params:{method}" for method in method_names()}
+def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = None) -> Pipeline:
+    """Create the sweep that `parameters/sweeps/<name>.yml` describes, over one setting's data.
+
+    Args:
+        setting: Whose data.
+        name: Of the sweep.
+        methods: Whose recipes it may vary; all by default.
+    """
+    recipes = {method: f"params:{method}" for method in methods or method_names()}
     # In the order of the function's arguments: Kedro finds the types of parameters by their places.
     arguments = {
         "sentences": "sentences",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from ease.errors import EaseError
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting, Words
 
+PIVOT = "en"
 START = "start"
 """The method of a variant that scores the encoder as it starts, without training."""
 
@@ -52,6 +53,10 @@ class Variant(BaseModel):
         if self.entity_table == "random":
             words.append("random table")
         return " ".join([self.method, *words, *(self.languages or ())])
+
+    def of_language(self, language: str) -> Variant:
+        """Return the variant that is trained on one language beside English."""
+        return self.model_copy(update={"name": f"{self.label} {language}", "languages": (PIVOT, language)})
 
     def recipe(self, recipes: dict[str, Any], seed: int) -> Recipe:
         """Return the method's recipe with what differs, and the seed."""
@@ -98,21 +103,34 @@ class Sweep(BaseModel):
     shown: str | None = Field(
         None, description="the task, or subset of one, that the plot shows; null: the first"
     )
+    each_language: bool = Field(
+        False,
+        description="train a model for every language of the setting but English, on its pairs and English ones",
+    )
 
     @model_validator(mode="after")
     def _some(self) -> Sweep:
-        if not self.all_variants:
+        labels = [variant.label for variant in self.all_variants()]
+        if not labels:
             raise EaseError(f"The sweep {self.name!r} varies nothing: give `variants` or `grids`.")
-        labels = [variant.label for variant in self.all_variants]
         twice = {label for label in labels if labels.count(label) > 1}
         if twice:
             raise EaseError(f"The sweep {self.name!r} names {', '.join(sorted(twice))} twice: set `name`.")
         return self
 
-    @property
-    def all_variants(self) -> tuple[Variant, ...]:
-        """The single ones and those of the grids."""
-        return (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
+    def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
+        """Return the single ones and those of the grids; with `each_language`, one for each language.
+
+        Args:
+            languages: Of the setting.
+        """
+        given = (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
+        others = [language for language in languages if language != PIVOT]
+        if not self.each_language or not others:
+            return given
+        starts = tuple(variant for variant in given if variant.method == START)
+        trained = (variant for variant in given if variant.method != START)
+        return (*starts, *(variant.of_language(code) for variant in trained for code in others))
 
     def setting(self, setting: Setting, variant: Variant, seed: int) -> Setting:
         """Return the setting with the start, pooling and seed of a variant."""
