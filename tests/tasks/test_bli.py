@@ -135,10 +135,10 @@ def test_several_translations_of_a_word_are_all_right_and_it_counts_once(tmp_pat
 
 
 def test_a_vocabulary_says_what_is_chosen_among(tmp_path: Path) -> None:
-    training, test = numbered(*range(8)), numbered(1, 2)
+    training, test = numbered(*range(10)), numbered(1, 2)
     write(tmp_path, "en-de", training, test)
     (tmp_path / "words.en.txt").write_text("s1\n\ns2\ns3\n", encoding="utf-8")
-    # t10 cannot be told from t2; t9 from t1, but it comes after the first three words.
+    # t10 cannot be told from t2. Nor can t9 from t1, but it comes after the first three words and only trains.
     (tmp_path / "words.de.txt").write_text("t5\n\nt6\nt10\nt9\n", encoding="utf-8")
     options = bli.Options(path=tmp_path, neighbours=1, vocabulary="words.{language}.txt", vocabulary_size=3)
     accuracy, reciprocal = bli.evaluate(encode_codes, options)[:2]
