@@ -28,7 +28,7 @@ def test_a_split_that_is_named_replaces_the_configured_ones() -> None:
         ("stsb:tset", "Options of the task 'stsb'.*Unknown subset tset: choose from train, dev, test"),
         ("sample_graded:dev", "Options of the task 'sample_graded'.*subsets"),
         ("sickr", "No options for the task 'sickr'"),
-        ("stbs:dev", "Unknown evaluation task 'stbs': did you mean stsb"),
+        ("stbs:dev", "Unknown evaluation task 'stbs': did you mean sts"),
     ],
 )
 def test_what_a_reference_names_wrongly_is_told(reference: str, message: str) -> None:
