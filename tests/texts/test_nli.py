@@ -197,12 +197,12 @@ def test_simcse_s_csv_is_three_texts_a_row(gather_rows: GatherRows, write_file: 
 def test_a_file_a_language_is_joined_by_its_lines(gather_rows: GatherRows, write_file: WriteFile) -> None:
     labels = ("entailment", "neutral", "contradictory")
     for code in ("en", "de", "fr"):
-        rows = "".join(
+        content = "".join(
             f"{code} premise {prompt}\t{code} {label[0]}{prompt}\t{label}\n"
             for prompt in range(40)
             for label in labels
         )
-        write_file(f"multinli/multinli.train.{code}.tsv", f"premise\thypo\tlabel\n{rows}")
+        write_file(f"multinli/multinli.train.{code}.tsv", f"premise\thypo\tlabel\n{content}")
     folder = write_file("multinli/readme.txt", "").parent
     rows, _ = gather_rows({"kind": "nli", "path": folder, "languages": ["en", "de"], "cross_lingual": True})
     assert len(rows) == 40

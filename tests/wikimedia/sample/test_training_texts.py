@@ -133,7 +133,7 @@ def test_nothing_that_is_kept_out_is_trained_on(
 def test_training_sentences_state_the_same_facts_in_all_languages(
     sample_files: SampleFiles, sample: Sample
 ) -> None:
-    by_language = defaultdict(dict)
+    by_language: dict[str, dict[str, str]] = defaultdict(dict)
     for row in read_table(sample_files.parallel_train):
         by_language[row["language"]][row["fact_id"]] = row["text"]
     keys = {fact.key: fact for fact in sample.world.facts}
