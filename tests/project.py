@@ -19,6 +19,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
+METHODS = sorted(path.stem for path in (ROOT / "conf" / "base" / "parameters" / "methods").glob("*.yml"))
+
 SMALL = {
     "acquire.sample.territories": 60,
     "acquire.sample.sentences_per_language": 400,
@@ -36,7 +38,7 @@ SMALL = {
     **{
         f"{setting}.{method}.training.{name}": value
         for setting in ("multilingual", "monolingual")
-        for method in ("ease", "simcse")
+        for method in METHODS
         for name, value in {"steps": 6, "batch_size": 16, "evaluate_every": 3, "report_every": 2}.items()
     },
 }

@@ -11,13 +11,14 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
-from ease.pipeline_registry import SETTINGS, SWEEPS, register_pipelines
-from ease.pipelines.sweep.nodes import Sweep
+from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
+from ease.pipelines.sweep.variants import Sweep
 from ease.settings import CONFIG_LOADER_ARGS
-from tests.project import Project
+from tests.project import METHODS, Project
 
 PIPELINES = register_pipelines()
-SUMS = {"__default__", *(f"train_{setting}" for setting in SETTINGS), *SWEEPS}
+SUMS = {"__default__", *(f"train_{setting}" for setting in (*SETTINGS, LOW_RESOURCE)), *SWEEPS}
+SUMS |= {"train", "analysis_monolingual"}
 """Pipelines that tests of their own run; `__default__` is one of them."""
 
 
@@ -35,6 +36,41 @@ def test_every_piece_runs_by_its_own_name(copy: Project, name: str) -> None:
     assert len({version.name for version in new}) == 1
 
 
+@pytest.mark.slow
+def test_every_method_is_trained_by_its_name_and_scored_beside_the_others(copy: Project) -> None:
+    chosen = ",".join(f"multilingual.{method}" for method in METHODS)
+    copy.run("train,evaluate", f"--namespaces={chosen}", multilingual__setting__start="mlm")
+    copy.run("report")
+    table = pd.read_parquet(copy.latest("08_reporting/multilingual/comparison.parquet"))
+    assert set(METHODS) <= set(table.columns)
+    assert table[METHODS].notna().all(axis=None)
+    client = MlflowClient(copy.store)
+    (experiment,) = [found for found in client.search_experiments() if found.name == "ease"]
+    runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    for method in METHODS:
+        assert "sample_graded/en" in runs[f"multilingual.{method}"].data.metrics
+
+
+@pytest.mark.slow
+def test_languages_are_taught_one_model_each(copy: Project) -> None:
+    small = {
+        "low_resource__setting__languages": "en de ja",
+        "low_resource__setting__encoder__random__layers": 1,
+        "low_resource__setting__encoder__random__hidden_size": 32,
+        "low_resource__setting__encoder__random__vocabulary_size": 1000,
+        **{
+            f"low_resource__{method}__training__{name}": value
+            for method in ("ease", "mlm")
+            for name, value in {"steps": 4, "batch_size": 16, "evaluate_every": 4}.items()
+        },
+    }
+    done = copy.run("train_low_resource", **small)
+    table = pd.read_parquet(copy.latest("08_reporting/low_resource/sweeps/low_resource_languages.parquet"))
+    assert set(table["variant"]) == {"start", "ease de", "ease ja"}
+    assert set(table.loc[table["variant"] == "ease ja", "languages"]) == {"en ja"}
+    assert "Each language before and after" in done.stderr
+
+
 def test_the_default_pipeline_is_the_main_job() -> None:
     assert PIPELINES["__default__"] == PIPELINES["train_multilingual"]
 
@@ -49,6 +85,7 @@ def test_the_monolingual_job_runs_as_configured(copy: Project) -> None:
     table = pd.read_parquet(copy.latest("08_reporting/monolingual/comparison.parquet"))
     assert table[["untrained", "ease", "simcse"]].notna().all(axis=None)
     assert "| sample_graded |" in done.stderr
+    assert "Alignment" in copy.run("analysis_monolingual").stderr
 
 
 def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:
@@ -63,7 +100,7 @@ def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:
 def test_every_sweep_trains_all_its_variants(copy: Project) -> None:
     shortened: dict[str, Any] = {
         f"multilingual__{method}__training__{name}": 2
-        for method in ("ease", "simcse")
+        for method in METHODS
         for name in ("steps", "evaluate_every")
     }
     copy.run(",".join(SWEEPS), **shortened)
@@ -74,7 +111,7 @@ def test_every_sweep_trains_all_its_variants(copy: Project) -> None:
         assert table["value"].between(-100, 100).all()
     parameters = OmegaConfigLoader(str(copy.folder / "conf"), **CONFIG_LOADER_ARGS)["parameters"]
     for sweep in SWEEPS:
-        configured = Sweep.model_validate(parameters[sweep]).variants
+        configured = Sweep.model_validate(parameters[sweep]).all_variants()
         assert variants[sweep] == {variant.label: sorted(variant.seeds) for variant in configured}
     assert variants["seeds"] == {"ease": [1, 2, 3, 4, 5], "simcse": [1, 2, 3, 4, 5]}
     assert len(variants["grid"]) == 3

@@ -23,7 +23,7 @@ from ease.datasets.tables import TableDataset
 from ease.datasets.whole import JSONDataset
 from ease.languages import PAPER_LANGUAGES
 from ease.methods import method_names, method_options
-from ease.pipeline_registry import SETTINGS, SWEEPS
+from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS
 from ease.tasks import task_names
 from tests.contexts import load_context, undisturbed
 from tests.project import ROOT, Project, make_project
@@ -164,7 +164,7 @@ def test_every_method_task_and_sweep_has_its_file_and_its_configuration() -> Non
     folder = ROOT / "conf" / "base" / "parameters"
     assert sorted(path.stem for path in (folder / "methods").iterdir()) == method_names()
     assert sorted(path.stem for path in (folder / "tasks").iterdir()) == task_names()
-    assert sorted(path.stem for path in (folder / "sweeps").iterdir()) == sorted(SWEEPS)
+    assert sorted(path.stem for path in (folder / "sweeps").iterdir()) == sorted([*SWEEPS, LANGUAGES_SWEEP])
 
 
 TABLE_9 = {
@@ -237,6 +237,7 @@ def test_the_paper_environment_holds_what_the_paper_says(bare: Project, setting:
         assert {name: loop[name] for name in LOOP} == LOOP, method
     options = method_options("ease", recipes["ease"].options).model_dump()
     assert options == {**EQUATIONS, "temperature": published["temperature"]}
-    assert method_options("simcse", recipes["simcse"].options).model_dump() == {
-        name: EQUATIONS[name] for name in ("self_temperature", "gather_negatives")
-    }
+    simcse = method_options("simcse", recipes["simcse"].options).model_dump()
+    assert simcse.pop("mlm_weight") == 0, "the paper's baseline has no auxiliary loss"
+    simcse.pop("mlm_probability")
+    assert simcse == {name: EQUATIONS[name] for name in ("self_temperature", "gather_negatives")}

@@ -28,6 +28,7 @@ COMPARED = (EASE, "simcse")
 """The methods that the pipeline of a whole setting trains; `train` knows all of them."""
 LOW_RESOURCE = "low_resource"
 """The setting whose languages are taught to a multilingual encoder, one model each."""
+LANGUAGES_SWEEP = "low_resource_languages"
 SWEEPS = ("seeds", "grid", "control", "ablation", "pooling", "companions")
 
 
@@ -46,7 +47,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     }
     low_resource = setting_pieces(LOW_RESOURCE, (EASE, MLM))
     sums[f"train_{LOW_RESOURCE}"] = training_data(low_resource) + sweep.create_pipeline(
-        LOW_RESOURCE, f"{LOW_RESOURCE}_languages", (EASE, MLM)
+        LOW_RESOURCE, LANGUAGES_SWEEP, (EASE, MLM)
     )
     located = of_all_settings(every, "acquire_evaluation") + acquire_evaluation.create_baselines_pipeline(
         SETTINGS
