@@ -107,9 +107,10 @@ def test_loss_and_gradients_are_those_of_the_architecture_s_own_model(
     masked = MaskedLanguageModel(started, 0.4).double().eval()
     own: Any = AutoModelForMaskedLM.from_pretrained(tmp_path).double().eval()
     own.load_state_dict(masked.layers.state_dict(), strict=False)
+    bias, own_bias = masked.bias, own.get_output_embeddings().bias
+    assert bias is not None
     with torch.no_grad():
-        masked.bias.normal_()
-        own.get_output_embeddings().bias.copy_(masked.bias)
+        own_bias.copy_(bias.normal_())
     tokens = torch.randint(5, VOCABULARY, (3, 9))
     tokens[:, 0], mask = 2, torch.ones(3, 9, dtype=torch.long)
     tokens[1, 6:], mask[1, 6:] = 0, 0
@@ -130,7 +131,8 @@ def test_loss_and_gradients_are_those_of_the_architecture_s_own_model(
     assert found.keys() == wanted.keys()
     for name, gradient in wanted.items():
         assert torch.allclose(found[name], gradient, atol=1e-9), name
-    assert torch.allclose(masked.bias.grad, own.get_output_embeddings().bias.grad, atol=1e-9)
+    assert bias.grad is not None
+    assert torch.allclose(bias.grad, own_bias.grad, atol=1e-9)
 
 
 def test_the_head_holds_neither_the_encoder_nor_its_embeddings() -> None:

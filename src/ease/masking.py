@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -18,6 +18,9 @@ from ease.losses import masked_token_loss
 
 MASKED, RANDOM = 0.8, 0.1
 """Shares of the chosen tokens that become the mask token, and any token; the others stay as they are."""
+
+CPU_PARTS = 4
+"""Parts in which a CPU encodes a batch."""
 
 
 def mask_tokens(
@@ -42,12 +45,23 @@ def mask_tokens(
     return torch.where(chosen & (fate >= 1 - RANDOM), others, shown), chosen
 
 
+class Masked(NamedTuple):
+    """A batch of masked texts, all (n, width)."""
+
+    tokens: Tensor
+    shown: Tensor
+    chosen: Tensor
+    mask: Tensor
+
+
 class MaskedLanguageModel(nn.Module):
     """Predicts masked tokens by an encoder that it refers to and does not hold: its own is the head alone.
 
     The head is the one that the encoder's architecture has for masked-language modelling, from random weights;
     its output matrix is the encoder's matrix of token embeddings.
     """
+
+    _encoder: PreTrainedModel
 
     def __init__(self, encoder: SentenceTransformer, probability: float) -> None:
         """Make the head.
@@ -73,7 +87,8 @@ class MaskedLanguageModel(nn.Module):
                 f"({type(tokenizer).__name__}) has none: choose an encoder that was pre-trained with one, such as "
                 "a BERT or an XLM-R, or set no weight for this loss."
             )
-        self._model = (transformer.model,)  # in a tuple, torch does not count it among this module's parts
+        # Past nn.Module, which would count the encoder among this module's parts.
+        object.__setattr__(self, "_encoder", transformer.model)
         self._probability = probability
         self._mask_token = int(tokenizer.mask_token_id)
         self._special = tuple(tokenizer.all_special_ids)
@@ -87,18 +102,28 @@ class MaskedLanguageModel(nn.Module):
             mask: (n, width), 1 for tokens and 0 for padding.
             autocast: Half precision to compute in, if any; the loss is in single precision.
         """
-        (model,) = self._model
-        embeddings = model.get_input_embeddings().weight  # (vocabulary, embedding dimension)
+        embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         special = torch.tensor(self._special, device=tokens.device)
         candidates = mask.bool() & ~torch.isin(tokens, special)
         shown, chosen = mask_tokens(tokens, candidates, self._probability, self._mask_token, len(embeddings))
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
-            states = model(input_ids=shown, attention_mask=mask).last_hidden_state  # (n, width, dimension)
-            features = self.layers(
-                inputs_embeds=states[chosen].unsqueeze(0)
-            ).logits  # (1, k, embedding dimension)
+            states, targets = self._encode(Masked(tokens, shown, chosen, mask))
+            features = self.layers(inputs_embeds=states.unsqueeze(0)).logits  # (1, k, embedding dimension)
             logits = functional.linear(features.squeeze(0), embeddings, self.bias)  # (k, vocabulary)
-        return masked_token_loss(logits, tokens[chosen])
+        return masked_token_loss(logits, targets)
+
+    def _encode(self, masked: Masked) -> tuple[Tensor, Tensor]:
+        """Encode masked tokens in parts of similar length: states and ids of those chosen, (k, dimension) and (k,)."""
+        lengths = masked.mask.sum(dim=1)
+        states, targets = [], []
+        # On a CPU every padded token costs.
+        for rows in lengths.argsort(stable=True).chunk(CPU_PARTS if lengths.device.type == "cpu" else 1):
+            width = max(1, int(lengths[rows[-1]]))
+            part = Masked(*(values[rows, :width] for values in masked))
+            encoded = self._encoder(input_ids=part.shown, attention_mask=part.mask).last_hidden_state
+            states.append(encoded[part.chosen])
+            targets.append(part.tokens[part.chosen])
+        return torch.cat(states), torch.cat(targets)
 
 
 class _GivenStates(nn.Module):

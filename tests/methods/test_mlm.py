@@ -64,7 +64,7 @@ def test_the_saved_parts_and_encoder_have_the_loss_that_was_reported(
     trained: TrainingResult, files: Path
 ) -> None:
     loaded = load_encoder(str(trained.model)).eval()
-    method = get_method("mlm").build(method_options("mlm", {}), loaded, None).eval()
+    method: Any = get_method("mlm").build(method_options("mlm", {}), loaded, None).eval()
     parts = load_file(trained.model / "training" / "parts.safetensors")
     method.load_state_dict({name.removeprefix("method."): value for name, value in parts.items()})
     batch = loaded.tokenizer(
