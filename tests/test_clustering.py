@@ -11,7 +11,7 @@ from scipy.stats import entropy
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ease.clustering import cluster, hungarian_accuracy, v_measure
+from ease.clustering import cluster, hungarian_accuracy, mean_cluster_purity, purity, v_measure
 from ease.errors import EaseError
 
 BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).normal(size=(100, 6))
@@ -56,7 +56,25 @@ def test_v_measure_is_the_harmonic_mean_of_homogeneity_and_completeness(seed: in
     assert v_measure(true, -true) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("measure", [hungarian_accuracy, v_measure])
+def test_purities_by_hand() -> None:
+    # Of cluster 0 three of four are of one class, of cluster 1 both, of cluster 2 one of three.
+    true, found = list("aaabccabc"), [0, 0, 0, 0, 1, 1, 2, 2, 2]
+    assert purity(true, found) == pytest.approx((3 + 2 + 1) / 9)
+    assert mean_cluster_purity(true, found) == pytest.approx((3 / 4 + 1 + 1 / 3) / 3)
+    assert purity(true, true) == mean_cluster_purity(true, true) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_purities_are_shares_of_the_most_frequent_class(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    true, found = generator.integers(4, size=60), generator.integers(6, size=60)
+    greatest = {one: np.bincount(true[found == one]).max() for one in {*found.tolist()}}
+    assert purity(true, found) == pytest.approx(sum(greatest.values()) / 60)
+    shares = [most / np.sum(found == one) for one, most in greatest.items()]
+    assert mean_cluster_purity(true, found) == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.parametrize("measure", [hungarian_accuracy, v_measure, purity, mean_cluster_purity])
 def test_classes_and_clusters_of_unlike_length_are_refused(measure: object) -> None:
     assert callable(measure)
     for true, found in [([1, 2], [1, 2, 3]), ([], [])]:

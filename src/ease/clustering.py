@@ -1,4 +1,4 @@
-"""Clustering of sentence embeddings by k-means, and its agreement with the true classes (section 4.1 of EASE)."""
+"""Clustering of embeddings by k-means, and how clusters agree with classes (section 4.1 of EASE, 4.5 of mSimCSE)."""
 
 from __future__ import annotations
 
@@ -71,6 +71,26 @@ def v_measure(classes: ArrayLike, clusters: ArrayLike) -> float:
         EaseError: If the rows are not as many, or there are none.
     """
     return float(v_measure_score(*_aligned(classes, clusters)))
+
+
+def purity(classes: ArrayLike, clusters: ArrayLike) -> float:
+    """Share (0 to 1) of rows that are of the most frequent class of their cluster (Manning et al., 2008, eq. 16.1).
+
+    Raises:
+        EaseError: If the rows are not as many, or there are none.
+    """
+    counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
+    return float(counts.max(axis=0).sum() / counts.sum())
+
+
+def mean_cluster_purity(classes: ArrayLike, clusters: ArrayLike) -> float:
+    """Mean over clusters, of whatever size, of the share (0 to 1) of their most frequent class (mSimCSE, section 4.5).
+
+    Raises:
+        EaseError: If the rows are not as many, or there are none.
+    """
+    counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
+    return float((counts.max(axis=0) / counts.sum(axis=0)).mean())
 
 
 def _aligned(classes: ArrayLike, clusters: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 from tqdm.auto import tqdm
 
@@ -20,6 +21,11 @@ logger = logging.getLogger(__name__)
 
 METRIC, SECOND_METRIC = "accuracy", "v_measure"
 
+Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
+"""Shares (0 to 1) by which clusters agree with classes, by the names of the metrics."""
+
+MEASURES: Measures = {METRIC: hungarian_accuracy, SECOND_METRIC: v_measure}
+
 
 class ClusteringOptions(SubsetOptions):
     """How k-means runs; as many clusters as there are classes."""
@@ -31,9 +37,14 @@ class ClusteringOptions(SubsetOptions):
 
 
 def score_clusters(
-    encode: Encode, data: LabelledTexts, task: str, subset: str, options: ClusteringOptions
+    encode: Encode,
+    data: LabelledTexts,
+    task: str,
+    subset: str,
+    options: ClusteringOptions,
+    measures: Measures = MEASURES,
 ) -> list[Score]:
-    """Hungarian accuracy (section 4.1) and V-measure of k-means, means over the seeds.
+    """Score k-means by each measure, means over the seeds: Hungarian accuracy (section 4.1) and V-measure by default.
 
     Raises:
         EaseError: Naming the task and subset, if the texts have one class, or each its own, or an embedding is not
@@ -52,18 +63,16 @@ def score_clusters(
         raise EaseError(f"{task} {subset}: {error}") from error
     zero = int((~embeddings.any(axis=1)).sum())
     note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
-    measures = {METRIC: hungarian_accuracy, SECOND_METRIC: v_measure}
     scores = [
         repeated_score(task, subset, metric, [measure(data.labels, clusters) for clusters in found], note)
         for metric, measure in measures.items()
     ]
     logger.info(
-        "%s %s: accuracy %.1f, V-measure %.1f, %d texts in %d classes%s",
+        "%s %s: %s, %d texts in %d classes%s",
         *(
             task,
             subset,
-            scores[0].value,
-            scores[1].value,
+            ", ".join(f"{score.metric.replace('_', ' ')} {score.value:.1f}" for score in scores),
             len(data.texts),
             classes,
             f" ({note})" if note else "",
@@ -78,8 +87,9 @@ def score_cluster_sets(
     task: str,
     options: ClusteringOptions,
     wanted: int,
+    measures: Measures = MEASURES,
 ) -> list[Score]:
-    """Both scores of each subset, and their averages.
+    """The scores of each subset by each measure, and their averages.
 
     Args:
         encode: The encoder.
@@ -87,6 +97,7 @@ def score_cluster_sets(
         task: Its name.
         options: Of k-means.
         wanted: How many subsets the whole task has.
+        measures: How clusters are scored.
 
     Raises:
         EaseError: If a subset cannot be read or scored.
@@ -95,8 +106,7 @@ def score_cluster_sets(
     with tqdm(readers.items(), desc=f"Clustering {task}", unit="set", delay=2, leave=False) as bar:
         for subset, read in bar:
             bar.set_postfix_str(subset)
-            scores += score_clusters(encode, read(), task, subset, options)
+            scores += score_clusters(encode, read(), task, subset, options, measures)
     return scores + [
-        average([score for score in scores if score.metric == metric], wanted)
-        for metric in (METRIC, SECOND_METRIC)
+        average([score for score in scores if score.metric == metric], wanted) for metric in measures
     ]
