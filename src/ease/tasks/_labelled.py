@@ -26,17 +26,22 @@ class LabelledTexts:
         return f"blank texts left out: {self.blank}" if self.blank else ""
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, latin1: bool = False) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file from 1, without line ends (LF or CRLF) and without a mark of byte order.
 
+    Args:
+        path: The file.
+        latin1: Whether lines may be Latin-1 instead, which is what any line is that is not UTF-8.
+
     Raises:
-        EaseError: Naming the file, and the line that is not UTF-8.
+        EaseError: Naming the file, and the line that is not UTF-8, or, where that may be Latin-1, holds a zero byte.
     """
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 raw = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
-                yield number, raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+                text = _decode_latin1(raw, f"{path}, line {number}") if latin1 else raw.decode("utf-8")
+                yield number, text.removesuffix("\n").removesuffix("\r")
     except OSError as error:
         raise EaseError(f"{path}: cannot be read ({error.strerror}); set the task's `path`.") from error
     except UnicodeDecodeError as error:
@@ -44,6 +49,16 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             f"{path}, line {number}: not UTF-8 ({error}); convert the file, from Latin-1 for example by "
             "`iconv -f latin1 -t utf-8`."
         ) from error
+
+
+def _decode_latin1(raw: bytes, place: str) -> str:
+    """Decode a line that may be Latin-1, as which any bytes pass: those of no text are known by zero bytes."""
+    if b"\0" in raw:
+        raise EaseError(f"{place}: holds zero bytes, so it is no text; fetch the file again.")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
 
 
 def gather(path: Path, rows: Iterable[tuple[str, str, str]]) -> LabelledTexts:
