@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from ease.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
 from ease.errors import EaseError
 from ease.tasks import Encode, main_score, missing_files
-from ease.tasks.pawsx import LANGUAGES, Options, evaluate, files, pair_features, read_pairs
+from ease.tasks.pawsx import LANGUAGES, Options, evaluate, files, pair_features, read_paraphrases
 
 HEADER = "id\tsentence1\tsentence2\tlabel\n"
 WORDS = [f"w{number}" for number in range(40)]
@@ -117,7 +117,7 @@ def test_quotation_marks_are_text_and_untranslated_pairs_are_counted(tmp_path: P
     path = tmp_path / "de" / "test_2k.tsv"
     rows = '1\t"Wer da?\tDa wer?\t1\n2\tStraße\tNS\t0\n3\t \tOrt\t1\n4\tNS Ost\tOst\t0\n'
     path.write_bytes(b"\xef\xbb\xbf" + (HEADER + rows).replace("\n", "\r\n").encode())
-    found = read_pairs(path)
+    found = read_paraphrases(path)
     assert (found.left, found.right) == (['"Wer da?', "NS Ost"], ["Da wer?", "Ost"])
     assert (found.labels, found.untranslated) == (["1", "0"], 2)
     (german,) = (score for score in evaluate(encode, options) if score.subset == "de")

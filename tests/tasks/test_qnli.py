@@ -50,7 +50,7 @@ def test_a_block_of_pairs_is_encoded_at_a_time(tmp_path: Path, encode: Encode, b
     lines = "".join(
         f"{n}\tw{n} a\tw{n % 3} a\t{'entailment' if n % 2 else 'not_entailment'}\n" for n in range(10)
     )
-    pairs = qnli.read_pairs(*qnli.files(write(tmp_path, HEADER + lines))["dev"])
+    pairs = qnli.read_questions(*qnli.files(write(tmp_path, HEADER + lines))["dev"])
     sizes = []
 
     def counted(sentences: Sequence[str]) -> np.ndarray:
@@ -66,7 +66,7 @@ def test_a_block_of_pairs_is_encoded_at_a_time(tmp_path: Path, encode: Encode, b
 def test_quotation_marks_are_text_and_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> None:
     text = 'label\tsentence\tquestion\r\nentailment\t"a b\t"a b\r\n\r\nnot_entailment\ta" c"\t"x\r\n'
     options = write(tmp_path, "\ufeff" + text, "train")
-    pairs = qnli.read_pairs(*qnli.files(options)["train"])
+    pairs = qnli.read_questions(*qnli.files(options)["train"])
     assert pairs.questions == ['"a b', '"x']
     assert pairs.sentences == ['"a b', 'a" c"']
     assert qnli.evaluate(encode, options)[0].value == 100

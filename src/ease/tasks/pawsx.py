@@ -70,7 +70,7 @@ def files(options: Options) -> Files:
     }
 
 
-def read_pairs(path: Path) -> Pairs:
+def read_paraphrases(path: Path) -> Pairs:
     """Read a tab-separated file of the columns sentence1, sentence2 and label.
 
     Pairs of which a sentence is blank or `NS`, as translations that are missing, are left out and counted.
@@ -107,7 +107,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """
 
     def read(path: Path) -> LabelledFile:
-        pairs = read_pairs(path)
+        pairs = read_paraphrases(path)
         name = f"embeddings of {path.parent.name}/{path.name}"
         embeddings = finite_rows(encode([*pairs.left, *pairs.right]), name)
         features = pair_features(*np.split(embeddings, 2))

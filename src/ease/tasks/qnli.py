@@ -47,7 +47,7 @@ def files(options: Options) -> Files:
     return {split: (options.path / f"{split}.tsv",) for split in options.chosen(("dev", "train"))}
 
 
-def read_pairs(path: Path) -> Pairs:
+def read_questions(path: Path) -> Pairs:
     """Read a tab-separated file of the columns question, sentence and label.
 
     Raises:
@@ -86,7 +86,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """
     scores = []
     for split, (path,) in at_hand(files(options)).items():
-        pairs = read_pairs(path)
+        pairs = read_questions(path)
         try:
             area = float(roc_auc_score(pairs.answers, compare(encode, pairs)))
         except EaseError as error:
