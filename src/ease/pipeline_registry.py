@@ -29,7 +29,8 @@ COMPARED = (EASE, "simcse")
 LOW_RESOURCE = "low_resource"
 """The setting whose languages are taught to a multilingual encoder, one model each."""
 LANGUAGES_SWEEP = "low_resource_languages"
-SWEEPS = ("seeds", "grid", "control", "ablation", "pooling", "companions")
+MIRROR_SWEEPS = ("mirror_ablation", "mirror_controlled", "mirror_random", "mirror_dropout", "mirror_span")
+SWEEPS = ("seeds", "grid", "control", "ablation", "pooling", "companions", *MIRROR_SWEEPS)
 
 
 def register_pipelines() -> dict[str, Pipeline]:
