@@ -34,7 +34,9 @@ def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: s
     assert (gradient.abs().sum(-1) > 0).all()
 
 
-@pytest.mark.parametrize(("name", "hint"), [("eaes", "did you mean ease"), ("word2vec", "There are .*ease, ")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("eaes", "did you mean ease"), ("word2vec", "There are .*ease, ")]
+)
 def test_an_unknown_method_names_the_choices(name: str, hint: str) -> None:
     with pytest.raises(EaseError, match=hint):
         get_method(name)
