@@ -88,8 +88,20 @@ def test_a_full_batch_is_that_of_supervised_simcse() -> None:
     texts = floats(2, 3, 4, 6)
     supervised, multilingual = build("supervised_simcse"), build("msimcse")
     assert supervised(inputs(texts))[TOTAL] == multilingual(inputs(texts))[TOTAL]
-    with pytest.raises(EaseError, match="mSimCSE takes SupervisedSimcseOptions, not EaseOptions"):
-        get_method("msimcse").build(method_options("ease", {}), encoder(), None)
+    with pytest.raises(EaseError, match="mSimCSE takes MsimcseOptions, not SupervisedSimcseOptions"):
+        get_method("msimcse").build(method_options("supervised_simcse", {}), encoder(), None)
+
+
+@pytest.mark.parametrize("strategy", ["english_nli", "cross_lingual_nli", "parallel"])
+def test_a_strategy_of_pairs_refuses_rows_without_a_positive(
+    make_job: MakeJob, tmp_path: Path, strategy: str
+) -> None:
+    pq.write_table(pa.table(MIXED), tmp_path / "texts.parquet")
+    job = make_job(pairs=tmp_path / "texts.parquet", method="msimcse", method_options={"strategy": strategy})
+    with pytest.raises(
+        EaseError, match="2 texts of column 'positive', which the method requires, are missing"
+    ):
+        run_job(job)
 
 
 PHRASES = {"positive": "{} — большой город на реке", "negative": "{}は大きな都市で、川がある"}

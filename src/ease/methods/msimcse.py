@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 
 from ease.methods.base import SENTENCE, Derive
-from ease.methods.supervised_simcse import POSITIVE, SupervisedSimcse
+from ease.methods.supervised_simcse import POSITIVE, SupervisedSimcse, SupervisedSimcseOptions
+
+
+class MsimcseOptions(SupervisedSimcseOptions):
+    """Parameters of mSimCSE."""
+
+    strategy: Literal["unsupervised", "english_nli", "cross_lingual_nli", "parallel", "mixture"] = Field(
+        "mixture",
+        description="what the rows are, for each of which the recipe has its `data`; but for `unsupervised` and "
+        "`mixture`, a row without a positive is refused",
+    )
 
 
 class Msimcse(SupervisedSimcse):
-    """mSimCSE: a row without a positive is unsupervised, its positive being itself under another dropout mask.
+    """mSimCSE: a row without a positive is unsupervised, its positive being itself under another dropout mask."""
 
-    What the rows are is the data's choice: sentences alone, NLI triplets in English or in languages drawn at
-    random, parallel sentences, or mixtures.
-    """
-
+    Options = MsimcseOptions
     summary = (
         "mSimCSE brings a sentence close to its own encoding under another dropout mask, to one that it entails or "
         "to its translation, and away from one that contradicts it and from the other sentences of the batch."
     )
     name = "mSimCSE"
-    required = (SENTENCE,)
+
+    def __init__(self, options: MsimcseOptions) -> None:
+        """Require what the strategy's rows all have."""
+        super().__init__(options)
+        if options.strategy in ("unsupervised", "mixture"):
+            self.required = (SENTENCE,)
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
-        """Let a sentence without a positive be its own, and texts without hard negatives have none."""
-        return {**super().derived_columns(encoder, seed), POSITIVE: lambda sentences, rows: sentences}
+        """Let a sentence without a positive be its own where that may be; a text without a negative has none."""
+        derived = super().derived_columns(encoder, seed)
+        if POSITIVE in self.required:
+            return derived
+        return {**derived, POSITIVE: lambda sentences, rows: sentences}

@@ -36,7 +36,7 @@ class SupervisedSimcseOptions(BaseModel):
 class SupervisedSimcse(TrainingMethod):
     """Supervised SimCSE: nothing is trained beside the encoder."""
 
-    Options = SupervisedSimcseOptions
+    Options: ClassVar[type[BaseModel]] = SupervisedSimcseOptions
     summary = (
         "Supervised SimCSE brings a sentence close to one that it entails, and away from one that contradicts it and "
         "from the other sentences of the batch."
@@ -58,8 +58,8 @@ class SupervisedSimcse(TrainingMethod):
     @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
         """Make the method, for any encoder."""
-        if not isinstance(options, SupervisedSimcseOptions):
-            raise EaseError(f"{cls.name} takes SupervisedSimcseOptions, not {type(options).__name__}.")
+        if not isinstance(options, SupervisedSimcseOptions) or not isinstance(options, cls.Options):
+            raise EaseError(f"{cls.name} takes {cls.Options.__name__}, not {type(options).__name__}.")
         return cls(options)
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
