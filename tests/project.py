@@ -35,6 +35,8 @@ SMALL = {
     "monolingual.setting.encoder.random.layers": 1,
     "monolingual.setting.encoder.random.hidden_size": 32,
     "monolingual.setting.encoder.random.vocabulary_size": 1000,
+    "multilingual.mirror_bert.rows": 200,
+    "monolingual.mirror_bert.rows": 200,
     **{
         f"{setting}.{method}.training.{name}": value
         for setting in ("multilingual", "monolingual")

@@ -98,6 +98,14 @@ def test_a_training_is_refused_without_what_chooses_its_model(options: dict[str,
             require_sets([reference], located, options)
 
 
+def test_what_is_not_located_is_told(options: dict[str, dict[str, Any]]) -> None:
+    for asked in (lambda: scorable(["stsb"], {}), lambda: require_sets(["stsb:dev"], {}, options)):
+        with pytest.raises(
+            EaseError, match="'stsb' is not located yet: run the pipeline `acquire_evaluation`"
+        ):
+            asked()
+
+
 def test_many_names_are_shortened() -> None:
     assert shortened(list("abcd")) == "a, b, c, d"
     assert shortened(list("abcdefg")) == "a, b, c, d and 3 more"

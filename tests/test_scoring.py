@@ -22,11 +22,17 @@ def test_a_split_that_is_named_replaces_the_configured_ones() -> None:
     assert OPTIONS["stsb"]["subsets"] == ["dev"]
 
 
+def test_a_task_named_whole_and_in_part_has_both() -> None:
+    assert chosen_tasks(["stsb:test", "stsb"], OPTIONS)["stsb"]["subsets"] == ("dev", "test")
+    every = {"stsb": {"path": "sets/stsb", "subsets": None}}
+    assert chosen_tasks(["stsb", "stsb:test"], every)["stsb"]["subsets"] is None
+
+
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
         ("stsb:tset", "Options of the task 'stsb'.*Unknown subset tset: choose from train, dev, test"),
-        ("sample_graded:dev", "Options of the task 'sample_graded'.*subsets"),
+        ("sample_graded:dev", "task 'sample_graded' has no subsets to choose"),
         ("sickr", "No options for the task 'sickr'"),
         ("stbs:dev", "Unknown evaluation task 'stbs': did you mean sts"),
     ],

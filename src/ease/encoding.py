@@ -81,7 +81,9 @@ def fingerprint(model: SentenceTransformer) -> str:
 def _describe_tokenizer(tokenizer: object) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
-        return str(backend.to_str())
+        # Encoding sets padding and truncation, by the model's length, which is told apart.
+        described = json.loads(backend.to_str())
+        return json.dumps({**described, "padding": None, "truncation": None}, sort_keys=True)
     vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
     return f"{tokenizer!r} {vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())}"
 

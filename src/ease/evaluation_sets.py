@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def _locate(name: str, options: TaskOptions) -> LocatedSet:
     files, path = task.files(validated), Path(options[name]["path"])
 
     def below(paths: Sequence[Path]) -> tuple[str, ...]:
-        return tuple("" if file == path else str(file.relative_to(path)) for file in paths)
+        return tuple("" if file == path else os.path.relpath(file, path) for file in paths)
 
     missing = missing_files(files)
     there = {subset: below(paths) for subset, paths in files.items() if subset not in missing}
@@ -114,7 +115,7 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
     """
     for name, chosen in chosen_tasks(references, options).items():
         wanted = chosen.get("subsets")
-        lacking = located[name].missing
+        lacking = _found(name, located).missing
         files = sorted({f for subset, fs in lacking.items() if not wanted or subset in wanted for f in fs})
         if files:
             raise EaseError(
@@ -133,6 +134,15 @@ def scorable(references: Sequence[str], located: Located) -> list[str]:
     kept = []
     for reference in references:
         name, _, subset = reference.partition(":")
-        if located[name].subsets and (not subset or subset in located[name].subsets):
+        subsets = _found(name, located).subsets
+        if subsets and (not subset or subset in subsets):
             kept.append(reference)
     return kept
+
+
+def _found(name: str, located: Located) -> LocatedSet:
+    if name not in located:
+        raise EaseError(
+            f"The evaluation set {name!r} is not located yet: run the pipeline `acquire_evaluation` again."
+        )
+    return located[name]

@@ -44,13 +44,21 @@ def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, d
         options: By task.
     """
     chosen: dict[str, dict[str, Any]] = {}
-    for reference in references:
-        name, _, subset = reference.partition(":")
+    for name in dict.fromkeys(map(task_name, references)):
         own = dict(options.get(name, {}))
-        if subset:
-            own["subsets"] = (*chosen.get(name, {}).get("subsets", ()), subset)
+        named = [reference.partition(":")[2] for reference in references if task_name(reference) == name]
+        if any(named):
+            _check_subsets(name)
+            # A task named whole keeps its configured subsets; null stands for all of them.
+            whole = own.get("subsets") if "" in named else ()
+            own["subsets"] = None if whole is None else tuple(dict.fromkeys([*whole, *filter(None, named)]))
         chosen[name] = own
     return chosen
+
+
+def _check_subsets(name: str) -> None:
+    if "subsets" not in get_task(name).Options.model_fields:
+        raise EaseError(f"The task {name!r} has no subsets to choose: name it whole.")
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:

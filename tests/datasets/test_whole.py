@@ -15,7 +15,7 @@ import pytest
 from kedro.io import DatasetError, Version
 
 from ease.datasets.tables import PartsDataset, TableDataset
-from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset
+from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset, ScoresDataset
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
 
@@ -36,6 +36,38 @@ def test_a_failed_save_leaves_no_version(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no number"):
         dataset.save(broken)
     assert not table_dataset(tmp_path / "t.parquet").exists()
+
+
+def test_scores_of_earlier_runs_are_kept_until_they_are_replaced(tmp_path: Path) -> None:
+    def scores(*rows: tuple[str, str, str, float]) -> list[dict[str, Any]]:
+        names = ("method", "model", "task", "value")
+        return [{**dict(zip(names, row, strict=True)), "subset": "s", "metric": "m"} for row in rows]
+
+    def save(number: int, *rows: tuple[str, str, str, float]) -> list[dict[str, Any]]:
+        version = Version(None, f"2026-01-0{number}T00.00.00.000Z")
+        dataset = ScoresDataset(filepath=str(tmp_path / "scores.json"), version=version, missing_ok=True)
+        dataset.save(scores(*rows))
+        return list(dataset.load())
+
+    assert save(1, ("a", "1", "stsb", 1.0), ("b", "1", "stsb", 2.0)) == scores(
+        ("a", "1", "stsb", 1.0), ("b", "1", "stsb", 2.0)
+    )
+    assert save(2, ("a", "1", "stsb", 3.0), ("a", "1", "sickr", 4.0)) == scores(
+        ("b", "1", "stsb", 2.0), ("a", "1", "stsb", 3.0), ("a", "1", "sickr", 4.0)
+    )
+    # Another model of a method has none of the older one's scores.
+    assert save(3, ("a", "2", "sickr", 5.0)) == scores(("b", "1", "stsb", 2.0), ("a", "2", "sickr", 5.0))
+    assert save(4) == scores(("b", "1", "stsb", 2.0), ("a", "2", "sickr", 5.0))
+
+
+def test_what_was_never_made_is_empty_where_that_is_allowed(tmp_path: Path) -> None:
+    unpinned = Version(None, None)
+    assert JSONDataset(filepath=str(tmp_path / "a.json"), version=unpinned, missing_ok=True).load() == []
+    assert PathDataset(filepath=str(tmp_path / "b"), version=unpinned, missing_ok=True).load() is None
+    with pytest.raises(DatasetError, match="Did not find any versions"):
+        JSONDataset(filepath=str(tmp_path / "a.json"), version=unpinned).load()
+    with pytest.raises(DatasetError, match="no such version"):
+        PathDataset(filepath=str(tmp_path / "b"), version=Version("x", None), missing_ok=True).load()
 
 
 BEGIN = """

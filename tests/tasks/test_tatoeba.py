@@ -125,7 +125,7 @@ def test_chosen_subsets_alone_are_scored(tmp_path: Path, encode: Encode) -> None
     scores = evaluate(encode, Options(path=tmp_path, subsets=("afr-eng",)))
     assert [(score.subset, score.note) for score in scores] == [
         ("afr-eng", ""),
-        ("average", ""),
+        ("average", "1 of 112 subsets"),
         ("average_others", "1 of 95 subsets"),
         ("average_xtreme36", "1 of 36 subsets"),
     ]

@@ -67,6 +67,36 @@ class JSONDataset(SavedWhole, KedroJSONDataset):
             KedroJSONDataset.save.__wrapped__(self, data)
 
 
+class ScoresDataset(JSONDataset):
+    """A versioned list of scores; a new version keeps the older one's rows of what was not scored again.
+
+    Rows are of a `method` and its `model`: those of another model of the same method are dropped, those of other
+    methods stay, and a save without rows changes nothing.
+    """
+
+    def save(self, data: list[dict[str, Any]]) -> None:
+        """Write the scores, and the older ones that they do not replace, aside and rename."""
+        older = self._newest()
+        replaced = {_scored(row) for row in data}
+        models = {row.get("method"): row.get("model") for row in data}
+        kept = [
+            row
+            for row in older
+            if _scored(row) not in replaced
+            and models.get(row.get("method"), row.get("model")) == row.get("model")
+        ]
+        JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
+
+    def _newest(self) -> list[dict[str, Any]]:
+        """Rows of the newest version, whatever version this run loads or saves."""
+        newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
+        return list(newest.load())
+
+
+def _scored(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in ("method", "task", "subset", "metric"))
+
+
 class FigureDataset(SavedWhole, KedroPlotlyDataset):
     """A versioned Plotly figure (JSON), saved whole or not at all; Kedro-Viz shows it."""
 

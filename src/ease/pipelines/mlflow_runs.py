@@ -16,6 +16,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 from pydantic import BaseModel
 
+from ease.encoder import EncoderOptions
 from ease.nested import dotted
 from ease.tasks import Score, get_task
 
@@ -74,17 +75,28 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
         MlflowClient().log_batch(run_id, metrics=metrics[start : start + METRICS_A_REQUEST])
 
 
-def remember_run(encoder: Path, run_id: str) -> None:
-    """Write the run's id beside the model."""
+def remember_run(encoder: Path, run_id: str | None, start: EncoderOptions) -> None:
+    """Write beside the model the id of its run, if one trained it, and what it started from."""
     file = encoder / RUN_FILE
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"run_id": run_id}), encoding="utf-8")
+    about = {"base": start.name, "pooling": start.pooling, "seed": start.seed}
+    file.write_text(json.dumps({"run_id": run_id, **about}), encoding="utf-8")
 
 
 def run_of(encoder: Path) -> str | None:
     """Return the id of the run that trained this encoder, or None for one that no run trained."""
+    run_id: str | None = _remembered(encoder).get("run_id")
+    return run_id
+
+
+def start_of(encoder: Path) -> dict[str, Any]:
+    """Return `base`, `pooling` and `seed` of the encoder that this one started from, as far as they are known."""
+    return {name: value for name, value in _remembered(encoder).items() if name != "run_id"}
+
+
+def _remembered(encoder: Path) -> dict[str, Any]:
     file = encoder / RUN_FILE
-    return json.loads(file.read_text(encoding="utf-8"))["run_id"] if file.is_file() else None
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def add_scores(encoder: Path, scores: Sequence[Score]) -> None:

@@ -62,7 +62,7 @@ def train_tracked(name: str, data: TrainingData, recipe: Recipe, folder: Path) -
         report.complete(result.history)
         curves = pd.DataFrame(history_rows(result)).assign(method=recipe.method)
         mlflow.log_figure(plot_curves(curves), "curves.html")
-    remember_run(result.model, run_id)
+    remember_run(result.model, run_id, data.setting.encoder)
     return result
 
 

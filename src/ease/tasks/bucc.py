@@ -173,7 +173,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         for score in score_pair(encode, subset, paths, options.neighbours)
     ]
     means = [
-        average([score for score in scores if score.metric == metric], len(chosen))
+        average([score for score in scores if score.metric == metric], len(LANGUAGES))
         for metric in (METRIC, MARGIN_METRIC)
     ]
     return [*scores, *means]

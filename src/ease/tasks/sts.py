@@ -46,7 +46,10 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     for year, paths in at_hand(files(options)).items():
         both = zip(paths[::2], paths[1::2], strict=True)
         parts = [read_paired_files(sentences, grades) for sentences, grades in both]
-        compared = [compare_pairs(encode, part, "sts", year) for part in parts]
+        compared = [
+            compare_pairs(encode, part, "sts", f"{year} {name}")
+            for name, part in zip(PARTS[year], parts, strict=True)
+        ]
         cosines, grades = (np.concatenate(columns) for columns in zip(*compared, strict=True))
         values = [
             score_cosines(*part, "sts", f"{year} {name}").value

@@ -120,7 +120,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         except EaseError as error:
             raise EaseError(f"{TASK} {subset}: {error}") from error
         scores[subset] = Score(TASK, subset, METRIC, 100 * accuracy.average)
-    means = [average(list(scores.values()), len(chosen))]
+    means = [average(list(scores.values()), len(LANGUAGES))]
     for name, codes in GROUPS.items():
         members = [scores[f"{code}-eng"] for code in codes if f"{code}-eng" in scores]
         if members:

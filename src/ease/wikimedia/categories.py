@@ -65,7 +65,7 @@ def _template_targets(source: str, site: SiteInfo, templates: frozenset[str]) ->
 
 
 def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) -> dict[str, str]:
-    """Give the categories that lead to a topic's category that topic, over several redirects and past loops.
+    """Give the categories that lead to a topic's category, or to which it leads, that topic, past loops.
 
     Args:
         redirects: Categories and those that stand for them.
@@ -75,6 +75,12 @@ def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) ->
         Topics by categories, those given among them.
     """
     found = dict(topics)
+    for category, topic in topics.items():
+        # A topic's category may itself have moved.
+        name = category
+        while name in redirects and redirects[name] not in found:
+            name = redirects[name]
+            found[name] = topic
     for start in redirects:
         path: list[str] = []
         name = start

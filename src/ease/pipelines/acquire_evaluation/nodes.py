@@ -48,7 +48,8 @@ def locate_evaluation_sets(
     Raises:
         EaseError: If a task is unknown or wrongly configured.
     """
-    references = (*setting.dev_tasks, *evaluate.references(setting.test_tasks))
+    # The setting's own tasks stay located whatever else is scored: trainings and analyses go on reading them.
+    references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
     return _locate(references, acquire, sets, tasks)
 
 

@@ -16,10 +16,10 @@ from ease.encoder import load_encoder
 from ease.encoding import EncodingOptions, best_device, encode_with
 from ease.evaluation_sets import LocatedSet, at_paths, read_located, scorable
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
-from ease.pipelines.mlflow_runs import add_scores, log_scores
+from ease.pipelines.mlflow_runs import add_scores, log_scores, start_of
 from ease.pipelines.setting import Setting
 from ease.scoring import TaskOptions, score_tasks
-from ease.tasks import Score
+from ease.tasks import Score, get_task
 
 logger = logging.getLogger(__name__)
 
@@ -46,14 +46,14 @@ def score_encoder(
         encoding: Batch size and cache.
     """
     if encoder is None:
-        logger.info("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
+        logger.debug("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
         return []
     references = evaluate.references(setting.test_tasks)
     logger.info("Scoring %s", encoder)
     located = read_located(evaluation_data)
     scores = score(encoder, references, located, tasks, encoding)
     add_scores(encoder, scores)
-    about = {"setting": setting.name, "model": encoder.parent.name, "seed": setting.encoder.seed}
+    about = {"setting": setting.name, "model": encoder.parent.name, **start_of(encoder)}
     return score_rows(scores, located, **about)
 
 
@@ -75,6 +75,10 @@ def score_baselines(
     """
     located, rows = read_located(evaluation_data), []
     references = evaluate.references(all_test_tasks(*settings.values()))
+    for baseline in evaluate.baselines.values():
+        load_encoder(
+            baseline.name, baseline.pooling
+        )  # one that does not load is named before the others are scored
     for name, baseline in evaluate.baselines.items():
         logger.info("Scoring the baseline %s, %s", name, baseline.name)
         encoder = load_encoder(baseline.name, baseline.pooling).to(best_device())
@@ -87,7 +91,7 @@ def score_baselines(
             "method": name,
             "model": baseline.name,
             "base": baseline.name,
-            "pooling": baseline.pooling,
+            "pooling": baseline.pooling or "mean",
         }
         rows += score_rows(scores, located, **about)
     return rows
@@ -101,9 +105,15 @@ def score(
     encoding: EncodingOptions,
 ) -> list[Score]:
     """Score an encoder on those of the named tasks whose data are there."""
-    return score_tasks(
-        encode_with(encoder, encoding), scorable(references, located), at_paths(tasks, located)
-    )
+    there = scorable(references, located)
+    if not there:
+        logger.warning("Nothing to score: of %s no data are there", ", ".join(references) or "no task")
+    scores = score_tasks(encode_with(encoder, encoding), there, at_paths(tasks, located))
+    main = [line for line in scores if line.metric == get_task(line.task).METRIC]
+    told = [line for line in main if line.averaged or sum(other.task == line.task for other in main) == 1]
+    for line in told:
+        logger.info("%s %s: %.2f %s", line.task, line.subset, line.value, line.note)
+    return scores
 
 
 def score_rows(

@@ -84,6 +84,7 @@ def gather_scores(
         "pooling": setting.encoder.pooling,
         "repeated": False,
     }
+    # What a row itself says of its encoder holds, whatever the setting has become since.
     rows = [{**about, "method": method, **row} for method, own in scores.items() for row in own]
     sweeps = [sweep.to_pandas() for sweep in (seeds_sweep, ablation_sweep) if sweep is not None]
     swept = [row for sweep in sweeps for row in sweep.to_dict("records")]

@@ -15,6 +15,7 @@ from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.gathering import TextOptions, gather_data
+from ease.pipelines.mlflow_runs import remember_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.training_jobs import TrainingData, history_rows, train_tracked
@@ -25,6 +26,7 @@ def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
     folder = Path(work) / f"{setting.name}.untrained"
     shutil.rmtree(folder, ignore_errors=True)
     save_encoder(build(setting.encoder, drawn_sentences(sentences, setting)), folder)
+    remember_run(folder, None, setting.encoder)
     return folder
 
 
