@@ -17,7 +17,7 @@ from torch import Tensor
 from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.methods import TOTAL, Inputs, Texts, TrainingMethod, get_method, method_options
-from ease.methods.dueam import Dueam, semantic_loss, translation_mining
+from ease.methods.dueam import Dueam, euclidean_distances, semantic_loss, translation_mining
 from ease.training.model import TrainingModel
 from tests.test_word_movers_distance import linear_programme
 
@@ -88,7 +88,7 @@ def test_the_loss_and_its_gradient_are_those_of_equations_1_and_2() -> None:
     first, second = generator.normal(size=(2, 9, 7)) * np.linspace(0.1, 2, 9)[:, None]
     moved = generator.uniform(0.1, 4, 9)
     learner = torch.tensor(first, requires_grad=True)
-    loss = semantic_loss(learner, torch.tensor(second), torch.tensor(moved))
+    loss = semantic_loss(euclidean_distances(learner, torch.tensor(second)), torch.tensor(moved))
     loss = loss - LAMBDA * translation_mining(learner, torch.tensor(second))
     (gradient,) = torch.autograd.grad(loss, learner)
     expected, slope = plain_loss(first, second, moved)
@@ -106,7 +106,8 @@ def test_known_values_of_the_loss() -> None:
     # One pair 3 apart whose tokens are 3 apart; one at distance 0 whose tokens are log 2 apart.
     first = torch.tensor([[3.0, 0.0], [1.0, 1.0]], dtype=torch.float64, requires_grad=True)
     second = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    loss = semantic_loss(first, second, torch.tensor([3.0, math.log(2)], dtype=torch.float64))
+    moved = torch.tensor([3.0, math.log(2)], dtype=torch.float64)
+    loss = semantic_loss(euclidean_distances(first, second), moved)
     assert loss.item() == pytest.approx((1 + math.exp(0.5)) / 2, abs=1e-12)
     (gradient,) = torch.autograd.grad(loss, first)
     assert gradient.isfinite().all(), "two equal sentences have no direction to part in"
@@ -132,15 +133,16 @@ def test_the_method_is_the_equations_over_the_anchor_s_tokens(unit_length: bool)
         [linear_programme(words(one), words(two)) for one, two in zip(first, second, strict=True)]
     )
     ours, others = learner.detach().numpy()
-    if not unit_length:
-        loss, slope = plain_loss(ours, others, moved)
-    else:
+    if unit_length:
         lengths = np.linalg.norm(ours, axis=1, keepdims=True)
-        scaled = ours / lengths
-        loss, flat = plain_loss(scaled, others / np.linalg.norm(others, axis=1, keepdims=True), moved)
-        slope = (flat - scaled * (flat * scaled).sum(1, keepdims=True)) / lengths
+        ours, others = ours / lengths, others / np.linalg.norm(others, axis=1, keepdims=True)
+    loss, slope = plain_loss(ours, others, moved)
+    if unit_length:
+        slope = (slope - ours * (slope * ours).sum(1, keepdims=True)) / lengths
     assert terms[TOTAL].item() == pytest.approx(loss, abs=1e-6)
     assert np.allclose(gradient[0].numpy(), slope, rtol=0, atol=1e-6)
+    assert terms["words_distance"].item() == pytest.approx(moved.mean())
+    assert terms["sentence_distance"].item() == pytest.approx(np.linalg.norm(ours - others, axis=1).mean())
     assert terms[TOTAL].item() == pytest.approx(
         (terms["semantic_loss"] - LAMBDA * terms["translation_mining"]).item()
     )

@@ -31,7 +31,13 @@ def write_texts(folder: Path, first: list[str], second: list[str]) -> Path:
 
 
 def job(files: Path, folder: Path, pairs: Path, **changes: Any) -> TrainingJob:
-    shared: dict[str, Any] = {"method": "dueam", "vocabulary": None, "table": None, "pairs": pairs, "development": {}}
+    shared: dict[str, Any] = {
+        "method": "dueam",
+        "vocabulary": None,
+        "table": None,
+        "pairs": pairs,
+        "development": {},
+    }
     return tiny_job(files, folder, **{**shared, **changes})
 
 
@@ -109,7 +115,7 @@ def test_missing_partners_are_counted(files: Path, tmp_path: Path) -> None:
 
 def real_training(folder: Path, pairs: Path) -> TrainingResult:
     training = TrainingOptions(
-        batch_size=32, learning_rate=2e-5, steps=50, max_tokens=50, report_every=1, device="cpu", threads=2
+        batch_size=16, learning_rate=2e-5, steps=50, max_tokens=32, report_every=1, device="cpu", threads=2
     )
     return run_job(
         TrainingJob(

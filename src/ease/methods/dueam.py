@@ -94,9 +94,12 @@ class Dueam(TrainingMethod):
         mining = translation_mining(first, second)
         if self.options.unit_length:
             first, second = (functional.normalize(sentences, dim=1) for sentences in (first, second))
-        semantic = semantic_loss(first, second, distances.to(first.dtype))
+        euclidean = euclidean_distances(first, second)
+        semantic = semantic_loss(euclidean, distances.to(euclidean.dtype))
         total = semantic - self.options.translation_weight * mining
-        return {TOTAL: total, "semantic_loss": semantic, "translation_mining": mining}
+        # The distances tell whether equation 1 sees them: exp(-d) of large ones is 0.
+        reported = {"sentence_distance": euclidean.detach().mean(), "words_distance": distances.mean()}
+        return {TOTAL: total, "semantic_loss": semantic, "translation_mining": mining, **reported}
 
     def _moved(self, first: Texts, second: Texts, autocast: torch.dtype | None) -> Tensor:
         """Word Mover's Distances of the pairs by the anchor: (n,)."""
@@ -163,19 +166,22 @@ class Anchor:
         return texts.mask.bool() & ~torch.isin(texts.tokens, special)
 
 
-def semantic_loss(first: Tensor, second: Tensor, distances: Tensor) -> Tensor:
-    """Equation 1, LA: distances of sentences come close to given ones, as both are seen through exp(-d).
+def euclidean_distances(first: Tensor, second: Tensor) -> Tensor:
+    """Distance of each pair, whose gradient is 0 where there is none: (n, dimension) twice -> (n,)."""
+    return torch.linalg.vector_norm(first - second, dim=1)
+
+
+def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
+    """Equation 1, LA: the sentences' distances come close to the Word Mover's, as both are seen through exp(-d).
 
     Args:
-        first: (n, dimension).
-        second: (n, dimension).
-        distances: (n,), the Word Mover's Distances.
+        euclidean: (n,), distances of the learner's sentences.
+        moved: (n,), Word Mover's Distances of their tokens.
 
     Returns:
         A scalar between 1 and e.
     """
-    euclidean = torch.linalg.vector_norm(first - second, dim=1)  # (n,); its gradient at 0 is 0
-    return ((-euclidean).exp() - (-distances).exp()).abs().exp().mean()
+    return ((-euclidean).exp() - (-moved).exp()).abs().exp().mean()
 
 
 def translation_mining(first: Tensor, second: Tensor) -> Tensor:
