@@ -16,6 +16,7 @@ from ease.errors import EaseError
 from ease.methods import TOTAL, get_method, method_options
 from ease.training import TrainingResult, run_job
 from tests.methods.made import build, encoder, floats, inputs
+from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import MakeJob, losses, same, sentences, tiny_job, weights
 
 
@@ -106,6 +107,18 @@ def test_a_broken_training_masks_the_same_tokens_as_a_whole_one(
     assert same(weights(resumed), weights(whole))
     other = run_job(make_job("other", **{**changes, "training": {"seed": 1}}))
     assert losses(other) != losses(whole)
+
+
+def test_two_processes_train_one_model_each_with_masks_of_its_own(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"method": "mlm", "development": {}, "encoder": "encoder_without_dropout"}
+    one = run_job(make_job("one", **changes))
+    job = make_job("two", training={"processes": 2}, **changes)
+    assert finish(start(job, 2)) == [0, 0], messages(job)
+    two = run_job(job)
+    assert two.steps == one.steps == 12
+    assert losses(two) != losses(one)
+    # Both report the mean over the same sentences.
+    assert list(losses(two).values()) == pytest.approx(list(losses(one).values()), rel=0.15)
 
 
 def test_it_reads_tokens_alone() -> None:
