@@ -35,6 +35,7 @@ def done(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pr
         "multilingual__analysis__differing_pairs__rows": 3,
         "multilingual__analysis__language_pair__sentences": 10,
         "multilingual__analysis__language_pair__perplexity": 5,
+        "multilingual__analysis__cosine_distributions__pairs": 8,
     }
     return analysed, analysed.run("analysis", **given).stderr
 
@@ -98,13 +99,61 @@ def test_translations_are_drawn_in_the_plane_of_each_encoder(done: tuple[Project
     assert [trace["name"] for trace in figure["data"]] == ["translations", "ja", "en"] * 3
 
 
+def test_isotropy_is_that_of_the_saved_encoders(done: tuple[Project, str], graded: pd.DataFrame) -> None:
+    project, said = done
+    table = analysed(project, "isotropy").set_index("model")
+    sentences = list(dict.fromkeys(graded[["sentence1", "sentence2"]].to_numpy().ravel()))
+    for method, row in table.iterrows():
+        folder = project.latest(f"06_models/multilingual/{method}/encoder")
+        model = SentenceTransformer(str(folder), device="cpu")
+        rows = model.encode(sentences).astype(np.float64)
+        _, directions = np.linalg.eigh(rows.T @ rows)
+        sums = np.concatenate([np.exp(sign * rows @ directions).sum(axis=0) for sign in (1, -1)])
+        assert row["isotropy"] == pytest.approx(sums.min() / sums.max(), rel=1e-3)
+        assert row["mean_vector_norm"] == pytest.approx(np.linalg.norm(rows.mean(axis=0)), rel=1e-4)
+        assert row["sentences"] == len(sentences)
+    assert "Isotropy (1 is the best)" in said
+
+
+def test_cosines_of_the_same_drawn_pairs_are_kept_for_each_encoder(
+    done: tuple[Project, str], graded: pd.DataFrame
+) -> None:
+    project, said = done
+    table = analysed(project, "cosine_distributions")
+    assert table.groupby(["model", "kind"]).size().to_dict() == {
+        (model, kind): 8 for model in ("ease", "simcse", "untrained") for kind in ("negative", "positive")
+    }
+    positive = graded[graded["score"] > 4]
+    left, right = (
+        unit_embeddings(project, "ease", positive[side].tolist()) for side in ("sentence1", "sentence2")
+    )
+    every = (left * right).sum(axis=1)
+    own = table[(table["model"] == "ease") & (table["kind"] == "positive")]["cosine"]
+    assert all(np.abs(every - cosine).min() < 1e-4 for cosine in own)
+    figure = project.json(f"{REPORTING}/cosine_distributions_plot.json")
+    assert [trace["name"] for trace in figure["data"]] == ["positive pairs", "negative pairs"] * 3
+    assert "how well they are told apart" in said
+
+
+def test_languages_are_told_apart_by_each_encoder(done: tuple[Project, str]) -> None:
+    project, said = done
+    table = analysed(project, "language_identity")
+    assert sorted(table["model"]) == ["ease", "simcse", "untrained"]
+    assert set(table["languages"]) == {"en, ja, ar, de"}
+    # 40 facts, a fifth of them to test on, in four languages.
+    assert table[["training", "test", "chance"]].drop_duplicates().values.tolist() == [[128, 32, 25]]
+    assert table["accuracy"].between(25, 100).all()
+    assert "Accuracy of a classifier of languages on sample_parallel" in said
+
+
 def test_mlflow_keeps_the_tables_and_the_plots(done: tuple[Project, str]) -> None:
     client = MlflowClient(done[0].store)
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     (run,) = client.search_runs(experiments, "attributes.run_name = 'analysis'")
     kept = {file.path for file in client.list_artifacts(run.info.run_id)}
-    tables = {f"{name}.json" for name in ("alignment_uniformity", "differing_pairs", "language_pair")}
-    assert kept == tables | {"alignment_uniformity.html", "language_pair.html"}
+    plotted = {"alignment_uniformity", "cosine_distributions", "language_pair"}
+    tables = {*plotted, "differing_pairs", "isotropy", "language_identity"}
+    assert kept == {f"{name}.json" for name in tables} | {f"{name}.html" for name in plotted}
 
 
 def test_sentences_in_the_log_are_shortened_and_whole_in_the_table(done: tuple[Project, str]) -> None:
@@ -138,7 +187,9 @@ def test_encoders_that_are_not_there_are_left_out_unless_named(
     shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")
     part = "multilingual.measure_alignment_uniformity"
     ran = project.run("analysis", "--nodes", part)
-    assert "Not trained yet, and left out: simcse" in ran.stderr
+    (told,) = (line for line in ran.stderr.splitlines() if "Not trained yet, and left out: " in line)
+    assert "simcse" in told
+    assert "ease" not in told.split(": ")[-1].split(", ")
     assert set(analysed(project, "alignment_uniformity")["model"]) == {"ease", "untrained"}
     named = project.run("analysis", "--nodes", "multilingual.find_differing_pairs", check=False)
     assert named.returncode != 0

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field
 
+from ease.analysis.sentence_pairs import distinct_sentences
 from ease.errors import EaseError
 from ease.metrics import BLOCK_ELEMENTS, Floats, normalize_rows, pairwise_cosine
 from ease.tasks import AVERAGE, Encode
@@ -122,7 +123,7 @@ def compare_alignment_uniformity(
 
 def _measure(encode: Encode, pairs: Sequence[GradedPair], options: AlignmentOptions) -> dict[str, float]:
     # A sentence that occurs in several pairs is one point of the distribution: its distance to itself says nothing.
-    sentences = list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
+    sentences = distinct_sentences(pairs)
     row_of = {sentence: row for row, sentence in enumerate(sentences)}
     positive = [pair for pair in pairs if pair.gold > options.above]
     if not positive:

@@ -30,6 +30,11 @@ def graded_pairs(task: str, options: BaseModel) -> dict[str, list[GradedPair]]:
     return pairs
 
 
+def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
+    """Each sentence of the pairs once, in their order."""
+    return list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
+
+
 def parallel_sentences(task: str, options: BaseModel, subset: str) -> ParallelSentences:
     """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names.
 

@@ -2,7 +2,7 @@
 
 from ease.plots.curves import plot_curves
 from ease.plots.data import plot_ingest_summary, plot_pair_funnel
-from ease.plots.embeddings import plot_alignment_uniformity, plot_language_pair
+from ease.plots.embeddings import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
 from ease.plots.published import plot_table_bars, plot_table_scatter
 from ease.plots.scores import plot_scores, plot_variants
 from ease.plots.style import method_label, method_styles
@@ -11,6 +11,7 @@ __all__ = [
     "method_label",
     "method_styles",
     "plot_alignment_uniformity",
+    "plot_cosine_distributions",
     "plot_curves",
     "plot_ingest_summary",
     "plot_language_pair",

@@ -1,7 +1,8 @@
-"""Figures of embeddings: alignment against uniformity, and the sentences of a language pair in the plane."""
+"""Figures of embeddings: alignment against uniformity, sentences in the plane, cosines of two kinds of pairs."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -11,6 +12,11 @@ from ease.tasks import AVERAGE
 
 PANELS_A_ROW = 3
 LINE_COLOUR = "#BBBBBB"
+COSINE_STEP = 0.025
+KIND_STYLES = {
+    "positive": Style("#0072B2", "", "solid", "circle"),
+    "negative": Style("#E69F00", "/", "dash", "x"),
+}
 
 
 def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
@@ -84,6 +90,60 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
             scaleanchor=f"x{index + 1 if index else ''}", row=index // columns + 1, col=index % columns + 1
         )
     return finish(figure, f"{title}: {first} and {second}", 130 + 400 * rows)
+
+
+def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
+    """How often each cosine occurs among positive and negative pairs, a panel for each model (Figure 7 of Mirror-BERT).
+
+    Args:
+        table: Columns `model`, `kind` (positive or negative), `cosine`.
+        summary: Columns `model` and `auc`.
+    """
+    title = "Cosines of positive and negative pairs"
+    if table.empty:
+        return nothing(title)
+    areas = summary.set_index("model")["auc"]
+    panels = list(table.groupby("model", sort=False))
+    columns = min(PANELS_A_ROW, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        shared_xaxes="all",
+        shared_yaxes="all",
+        subplot_titles=[f"{method_label(model)}: AUC {areas[model]:.2f}" for model, _ in panels],
+        horizontal_spacing=0.04,
+        vertical_spacing=0.25 / rows,
+    )
+    for index, (_, own) in enumerate(panels):
+        place = {"row": index // columns + 1, "col": index % columns + 1}
+        for kind, style in KIND_STYLES.items():
+            cosines = own.loc[own["kind"] == kind, "cosine"]
+            figure.add_trace(_histogram(cosines, kind, style, labelled=index == 0), **place)
+    figure.update_layout(barmode="overlay", bargap=0)
+    figure.update_xaxes(title_text="cosine", showticklabels=True)
+    figure.update_yaxes(title_text="share of pairs", tickformat=".0%", col=1)
+    return finish(figure, title, 130 + 320 * rows)
+
+
+def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> go.Bar:
+    """Shares of the pairs of a kind by steps of the cosine, from the first step that holds a pair to the last."""
+    steps = round(2 / COSINE_STEP)
+    counts, edges = np.histogram(cosines, bins=steps, range=(-1, 1))
+    filled = np.flatnonzero(counts)
+    shown = slice(filled[0], filled[-1] + 1)
+    return go.Bar(
+        x=((edges[:-1] + edges[1:]) / 2)[shown].round(4),
+        y=(counts / counts.sum())[shown],
+        width=COSINE_STEP,
+        name=f"{kind} pairs",
+        legendgroup=kind,
+        showlegend=labelled,
+        marker={"color": style.colour, "pattern": {"shape": style.pattern}, "line": {"width": 0}},
+        opacity=0.6,
+        customdata=counts[shown],
+        hovertemplate=f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>",
+    )
 
 
 def _panel_title(model: str, variance: float) -> str:

@@ -14,14 +14,17 @@ import plotly.graph_objects as go
 from pydantic import BaseModel
 
 from ease.analysis.alignment_uniformity import AlignmentOptions, compare_alignment_uniformity
+from ease.analysis.cosine_distributions import CosineOptions, compare_cosines, summarize_cosines
 from ease.analysis.differing_pairs import DifferingOptions, differing_pairs
+from ease.analysis.isotropy import IsotropyOptions, compare_isotropy
+from ease.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
 from ease.analysis.projection import ProjectionOptions, project_parallel
 from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
 from ease.encoder import load_encoder
 from ease.encoding import EncodingOptions, encode_with
 from ease.errors import EaseError
 from ease.evaluation_sets import at_paths, read_located
-from ease.plots import plot_alignment_uniformity, plot_language_pair
+from ease.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
 from ease.scoring import chosen_tasks, task_name, task_options
 from ease.tables import format_table
 from ease.tasks import Encode
@@ -124,6 +127,89 @@ def project_language_pair(
     mlflow.log_table(table, "language_pair.json")
     mlflow.log_figure(figure, "language_pair.html")
     return table, figure
+
+
+def measure_isotropy(
+    evaluation_data: dict[str, Any],
+    tasks: Configured,
+    encoding: EncodingOptions,
+    options: IsotropyOptions,
+    **encoders: Path | None,
+) -> pd.DataFrame:
+    """Measure how evenly the embeddings of the setting's encoders spread over all directions.
+
+    Args:
+        evaluation_data: Where each task's set lies.
+        tasks: Each task's options by its name.
+        encoding: Batch size and cache.
+        options: Which sentences.
+        encoders: Folders by their methods' names; None where there is none yet.
+    """
+    sets = _graded_sets(options.graded, evaluation_data, tasks)
+    table = compare_isotropy(_encode_each(encoders, encoding), sets, options)
+    logger.info(
+        "Isotropy (1 is the best) and length of the mean vector (0 is the best) on %s:\n%s",
+        *(options.graded, format_table(table, decimals=3)),
+    )
+    mlflow.log_table(table, "isotropy.json")
+    return table
+
+
+def plot_cosines(
+    evaluation_data: dict[str, Any],
+    tasks: Configured,
+    encoding: EncodingOptions,
+    options: CosineOptions,
+    **encoders: Path | None,
+) -> tuple[pd.DataFrame, go.Figure]:
+    """Show how the cosines of positive and of negative pairs are distributed by each of the setting's encoders.
+
+    Args:
+        evaluation_data: Where each task's set lies.
+        tasks: Each task's options by its name.
+        encoding: Batch size and cache.
+        options: Which pairs.
+        encoders: Folders by their methods' names; None where there is none yet.
+    """
+    sets = _graded_sets(options.graded, evaluation_data, tasks)
+    table = compare_cosines(_encode_each(encoders, encoding), sets, options)
+    summary = summarize_cosines(table)
+    figure = plot_cosine_distributions(table, summary)
+    logger.info(
+        "Cosines of pairs of %s graded above %g and below %g, and how well they are told apart:\n%s",
+        *(options.graded, options.above, options.below, format_table(summary, decimals=3)),
+    )
+    mlflow.log_table(summary, "cosine_distributions.json")
+    mlflow.log_figure(figure, "cosine_distributions.html")
+    return table, figure
+
+
+def measure_language_identity(
+    evaluation_data: dict[str, Any],
+    tasks: Configured,
+    encoding: EncodingOptions,
+    options: LanguageIdentityOptions,
+    **encoders: Path | None,
+) -> pd.DataFrame:
+    """Measure how well a linear classifier tells the languages of embeddings by the setting's encoders.
+
+    Args:
+        evaluation_data: Where each task's set lies.
+        tasks: Each task's options by its name.
+        encoding: Batch size and cache.
+        options: Languages, sentences and classifier.
+        encoders: Folders by their methods' names; None where there is none yet.
+    """
+    name = options.parallel
+    task = _located_options(name, evaluation_data, tasks)
+    parallel = [parallel_sentences(name, task, pair) for pair in options.pairs]
+    table = compare_language_identity(_encode_each(encoders, encoding), parallel, options)
+    logger.info(
+        "Accuracy of a classifier of languages on %s; nearer to chance is more neutral:\n%s",
+        *(options.parallel, format_table(table)),
+    )
+    mlflow.log_table(table, "language_identity.json")
+    return table
 
 
 def _located_options(reference: str, evaluation_data: Mapping[str, Any], tasks: Configured) -> BaseModel:

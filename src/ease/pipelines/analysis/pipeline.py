@@ -7,6 +7,9 @@ from kedro.pipeline import Node, Pipeline, node, pipeline
 from ease.pipelines.analysis.nodes import (
     find_differing_pairs,
     measure_alignment_uniformity,
+    measure_isotropy,
+    measure_language_identity,
+    plot_cosines,
     project_language_pair,
 )
 from ease.pipelines.train import UNTRAINED
@@ -24,7 +27,7 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
     Args:
         setting: Whose encoders are analysed.
         methods: That have trained them.
-        across_languages: Whether to draw sentences beside their translations, too.
+        across_languages: Whether to compare languages, too.
     """
     compared = (UNTRAINED, *methods)
     encoders = {method: f"{method}_encoder" for method in compared}
@@ -42,18 +45,31 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
             "differing_pairs",
             name="find_differing_pairs",
         ),
+        node(measure_isotropy, {**given, "options": "params:isotropy"}, "isotropy", name="measure_isotropy"),
+        node(
+            plot_cosines,
+            {**given, "options": "params:cosine_distributions"},
+            ["cosine_distributions", "cosine_distributions_plot"],
+            name="plot_cosines",
+        ),
     ]
-    names = ["alignment_uniformity", "differing_pairs"]
+    names = ["alignment_uniformity", "differing_pairs", "isotropy", "cosine_distributions"]
     if across_languages:
-        names.append("language_pair")
-        nodes.append(
+        names += ["language_pair", "language_identity"]
+        nodes += [
             node(
                 project_language_pair,
                 {**given, "options": "params:language_pair"},
                 ["language_pair", "language_pair_plot"],
                 name="project_language_pair",
-            )
-        )
+            ),
+            node(
+                measure_language_identity,
+                {**given, "options": "params:language_identity"},
+                "language_identity",
+                name="measure_language_identity",
+            ),
+        ]
     return pipeline(
         nodes,
         namespace=setting,
