@@ -90,7 +90,8 @@ def read_paraphrases(path: Path) -> Pairs:
             kept.append((left, right, label))
     if not kept:
         raise EaseError(f"{path}: holds no pair with both sentences; fetch the file again.")
-    return Pairs(*map(list, zip(*kept, strict=True)), untranslated)
+    left_side, right_side, labels = (list(column) for column in zip(*kept, strict=True))
+    return Pairs(left_side, right_side, labels, untranslated)
 
 
 def pair_features(left: np.ndarray, right: np.ndarray) -> NDArray[np.float32]:
