@@ -16,13 +16,19 @@ from ease.tables import format_table, score_table
 from tests.project import SMALL, Project
 
 METHODS = ("ease", "simcse")
-TRAINED_ON = {
+SHARED = {
     "multilingual.dumps": "01_raw/multilingual/dumps.json",
     "multilingual.evaluation_data": "01_raw/multilingual/evaluation_data.json",
-    "multilingual.entity_vocabulary": "03_primary/multilingual/entity_vocabulary.parquet",
-    "multilingual.training_pairs": "05_model_input/multilingual/training_pairs.parquet",
-    "multilingual.entity_embeddings": "05_model_input/multilingual/entity_embeddings.safetensors",
     "multilingual.untrained.encoder": "06_models/multilingual/untrained/encoder",
+}
+TRAINED_ON = {
+    "ease": {
+        **SHARED,
+        "multilingual.entity_vocabulary": "03_primary/multilingual/entity_vocabulary.parquet",
+        "multilingual.training_pairs": "05_model_input/multilingual/training_pairs.parquet",
+        "multilingual.entity_embeddings": "05_model_input/multilingual/entity_embeddings.safetensors",
+    },
+    "simcse": {**SHARED, "multilingual.simcse.texts": "05_model_input/multilingual/simcse/texts"},
 }
 """The datasets that a training loads, and where their versions lie."""
 
@@ -111,7 +117,7 @@ def test_each_training_is_a_nested_run_with_its_parameters_scores_and_plot(
     for name, value in parameters_given(method).items():
         assert run.data.params[name] == str(value)
     for score in project.json(f"07_model_output/multilingual/{method}/scores.json"):
-        assert run.data.metrics[f"scores/{score['task']}/{score['subset']}"] == pytest.approx(score["value"])
+        assert run.data.metrics[f"{score['task']}/{score['subset']}"] == pytest.approx(score["value"])
     assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["curves.html"]
 
 
@@ -145,7 +151,7 @@ def test_each_training_names_the_versions_of_its_data(
 ) -> None:
     parameters = runs[f"multilingual.{method}"].data.params
     logged = {name: value for name, value in parameters.items() if name.startswith("data.")}
-    loaded = {f"data.{name}": project.latest(path).parent.name for name, path in TRAINED_ON.items()}
+    loaded = {f"data.{name}": project.latest(path).parent.name for name, path in TRAINED_ON[method].items()}
     assert logged == loaded
     assert parameters["code"].startswith("0.")
 

@@ -41,7 +41,8 @@ class Tracking:
         parent = mlflow.active_run()
         if TRAINING_TAG not in node.tags or parent is None:
             return
-        versions = {f"data.{name}": version for name, version in input_versions(node, catalog).items()}
+        given = input_versions(node, catalog).items()
+        versions = {f"data.{name}": version for name, version in given if version is not None}
         for run in nested_runs(parent):
             if CODE not in run.data.params:
                 for name, value in {CODE: code_version(), **versions}.items():
