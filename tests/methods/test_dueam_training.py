@@ -59,6 +59,26 @@ def test_a_tiny_training_learns_and_repeats(files: Path, tmp_path: Path) -> None
     assert last - (1 - LAMBDA) < 0.7 * (start - (1 - LAMBDA))
 
 
+def test_a_broken_training_goes_on_with_the_anchor_that_it_had(files: Path, tmp_path: Path) -> None:
+    class Stop(Exception):
+        """Breaks the training off."""
+
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 6:
+            raise Stop
+
+    texts = sentences()
+    pairs = write_texts(tmp_path, texts, texts[5:] + texts[:5])
+    whole = run_job(job(files, tmp_path / "whole", pairs))
+    broken = job(files, tmp_path / "broken", pairs)
+    with pytest.raises(Stop):
+        run_job(broken, stop)
+    assert (broken.folder / "checkpoints" / "step-00000004").is_dir()
+    result = run_job(broken)
+    assert losses(result) == losses(whole)
+    assert same(weights(result), weights(whole))
+
+
 def test_two_processes_equal_one(files: Path, tmp_path: Path) -> None:
     texts = sentences()
     pairs = write_texts(tmp_path, texts, texts[5:] + texts[:5])
@@ -137,9 +157,6 @@ def test_a_real_encoder_stays_what_it_is(test_data: Path, tmp_path: Path) -> Non
     history = losses(done)
     assert len(history) == 50
     assert all(math.isfinite(loss) for loss in history.values())
-    assert np.mean([history[step] for step in range(41, 51)]) < np.mean(
-        [history[step] for step in range(1, 11)]
-    )
     options = stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
     before, after = (
         stsb.evaluate(encode_with(load_encoder(str(path)), EncodingOptions(batch_size=32)), options)[0].value
