@@ -23,6 +23,9 @@ from tests.training.tiny_training import losses, same, sentences, tiny_job, weig
 
 LAMBDA = 0.003
 
+REAL_START = 86.72
+"""What all-MiniLM-L6-v2 scores on the development pairs of STS Benchmark, in points."""
+
 
 def write_texts(folder: Path, first: list[str], second: list[str]) -> Path:
     path = folder / "texts.parquet"
@@ -158,10 +161,7 @@ def test_a_real_encoder_stays_what_it_is(test_data: Path, tmp_path: Path) -> Non
     assert len(history) == 50
     assert all(math.isfinite(loss) for loss in history.values())
     options = stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
-    before, after = (
-        stsb.evaluate(encode_with(load_encoder(str(path)), EncodingOptions(batch_size=32)), options)[0].value
-        for path in (get_model_path(), done.model)
-    )
-    assert before == pytest.approx(86.7, abs=0.2)
-    assert after > before - 5
-    assert abs(after - before) > 0.01
+    encode = encode_with(load_encoder(str(done.model)), EncodingOptions(batch_size=32))
+    after = stsb.evaluate(encode, options)[0].value
+    assert after > REAL_START - 5
+    assert abs(after - REAL_START) > 0.05
