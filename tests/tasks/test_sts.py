@@ -75,7 +75,8 @@ def test_blank_grades_are_left_out_and_counted(
 
     whole, mean = sts.evaluate(encode_and_note, sts.Options(path=write_year(tmp_path, "2015")))
     assert [whole.value, mean.value] == pytest.approx([100, 100])
-    assert caplog.text.count("sts 2015: 1 of 4 pairs have no gold score") == 5
+    assert caplog.text.count(": 1 of 4 pairs have no gold score") == 5
+    assert "sts 2015 answers-forums: 1 of 4" in caplog.text
     assert "sts 2015: Spearman 100.0 over 15 pairs" in caplog.text
     assert "e f" not in seen, "nothing is encoded in vain"
 
@@ -132,7 +133,7 @@ def test_a_mark_of_byte_order_crlf_quotes_and_blank_ends(tmp_path: Path) -> None
         (b"a\tb\nc\td\n", b"1\n5.5\n", r"gs\.belief\.txt, line 2: the score 5.5 is outside 0 to 5"),
         (b"", b"", r"input\.belief\.txt: holds no sentence pair"),
         (b"caf\xe9\tb\n", b"1\n", r"input\.belief\.txt: not a tab-separated UTF-8 text"),
-        (b"a\tb\nc\td\n", b"\n\n", "sts 2015: none of 2 sentence pairs has a gold score"),
+        (b"a\tb\nc\td\n", b"\n\n", "sts 2015 [a-z-]+: none of 2 sentence pairs has a gold score"),
         (b"a\tb\nc\td\n", b"3\n3\n", "sts 2015 belief: All 2 gold scores are 3"),
         (b"a\tb\nc\td\n", b"3\n\n", "sts 2015 belief: 1 of 1 sentence pairs have a gold score: at least 2"),
     ],
