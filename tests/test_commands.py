@@ -147,9 +147,9 @@ def test_a_training_on_older_data_logs_the_versions_that_it_loaded(copy: Project
     copy.run("entity_pairs,hard_negatives", multilingual__pairs__seed=7)
     newer = copy.latest("05_model_input/multilingual/training_pairs.parquet").parent.name
     versions = f"--load-versions=multilingual.training_pairs:{older}"
-    copy.run("train", "--namespaces=multilingual.simcse", versions)
+    copy.run("train", "--namespaces=multilingual.ease", versions)
     client = MlflowClient(copy.store)
-    (run, _) = client.search_runs(["1"], "run_name = 'multilingual.simcse'", order_by=["start_time DESC"])
+    (run, _) = client.search_runs(["1"], "run_name = 'multilingual.ease'", order_by=["start_time DESC"])
     assert run.data.params["data.multilingual.training_pairs"] == older
     assert run.data.params["data.multilingual.entity_vocabulary"] == newer > older
 
