@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 STEPS = 300
 LOOP = {"steps": STEPS, "evaluate_every": 100, "checkpoint_every": 10, "report_every": 5}
 GIVEN: dict[str, Any] = {f"multilingual__ease__training__{name}": value for name, value in LOOP.items()}
+CHOSEN = ("--pipeline=train", "--namespaces=multilingual.ease")
 PATIENCE = 180
 """Seconds until a training has come some steps further on a busy machine."""
 
@@ -30,7 +31,7 @@ class Started:
     def __init__(self, project: Project, log: Path) -> None:
         self._log = log
         self._metrics = project.folder / "data" / "06_models" / "work" / "multilingual.ease" / "metrics.jsonl"
-        command = [sys.executable, "-m", "kedro", "run", "--pipeline=train", "--params", params(**GIVEN)]
+        command = [sys.executable, "-m", "kedro", "run", *CHOSEN, "--params", params(**GIVEN)]
         with log.open("w") as output:
             self._process = subprocess.Popen(command, cwd=project.folder, stdout=output, stderr=output)
 
@@ -87,12 +88,12 @@ def test_a_stopped_and_then_killed_training_ends_as_an_unbroken_one(
     assert resumed_at(said) == int(found[1])
     assert copy.versions("06_models/multilingual/ease/encoder") == models
 
-    whole = copy.run("train", **GIVEN)
+    whole = copy.run("train", CHOSEN[1], **GIVEN)
     assert resumed_at(whole.stderr) > int(found[1])
     assert len(copy.versions("06_models/multilingual/ease/encoder")) == len(models) + 1
 
     unbroken = project.copy(tmp_path / "unbroken")
-    unbroken.run("train", **GIVEN)
+    unbroken.run("train", CHOSEN[1], **GIVEN)
     assert losses(copy) == losses(unbroken)
     assert list(losses(copy)) == list(range(5, STEPS + 1, 5))
     assert not list((copy.folder / "data" / "06_models" / "work").rglob("step-*")), "no checkpoint is left"

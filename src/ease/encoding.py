@@ -27,7 +27,9 @@ class EncodingOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     batch_size: int | None = Field(
-        None, ge=1, description="sentences encoded at once; null: 32 on a CPU, where padding costs, 256 on a GPU"
+        None,
+        ge=1,
+        description="sentences encoded at once; null: 32 on a CPU, where padding costs, 256 on a GPU",
     )
     cache: Path | None = Field(
         None, description="folder that keeps embeddings by model and sentence; null: keep none"
