@@ -64,6 +64,9 @@ def test_what_was_never_made_is_empty_where_that_is_allowed(tmp_path: Path) -> N
     unpinned = Version(None, None)
     assert JSONDataset(filepath=str(tmp_path / "a.json"), version=unpinned, missing_ok=True).load() == []
     assert PathDataset(filepath=str(tmp_path / "b"), version=unpinned, missing_ok=True).load() is None
+    table = TableDataset(filepath=str(tmp_path / "c"), connection=DUCKDB, version=unpinned, missing_ok=True)
+    assert table.load() is None
+    assert table.preview() == {"index": [], "columns": [], "data": []}
     with pytest.raises(DatasetError, match="Did not find any versions"):
         JSONDataset(filepath=str(tmp_path / "a.json"), version=unpinned).load()
     with pytest.raises(DatasetError, match="no such version"):

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import ibis
 import pandas as pd
-from kedro.io.core import VersionNotFoundError
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
@@ -34,12 +33,9 @@ class TableDataset(SavedWhole, FileDataset):
 
     def load(self) -> Any:
         """Read the table, or the files of its folder in the order of their names."""
-        try:
-            path = Path(self._get_load_path())
-        except VersionNotFoundError:
-            if self._missing_ok:
-                return None
-            raise
+        path = self._path_to_load()
+        if path is None:
+            return None
         if path.is_dir() and self._connection_config["backend"] == "duckdb":
             return self.connection.read_parquet(sorted(str(part) for part in path.glob("*.parquet")))
         return self.connection.read_parquet(str(path))
@@ -53,6 +49,8 @@ class TableDataset(SavedWhole, FileDataset):
     def preview(self) -> TablePreview:
         """Return the first rows, as text where a cell is not a number."""
         table = self.load()
+        if table is None:
+            return cast(TablePreview, {"index": [], "columns": [], "data": []})
         rows = table.limit(PREVIEW_ROWS).to_pandas()
         rows = rows.map(lambda cell: cell if isinstance(cell, int | float) else str(cell))
         return cast(TablePreview, rows.to_dict(orient="split"))

@@ -20,10 +20,21 @@ class SavedWhole:
     """A mixin: write a version aside and rename it when it is whole; load what this run saved.
 
     A version is found by its final name, so a run that is killed while it saves leaves nothing that could be taken
-    for a table. Once saved, the version stays pinned: an overlapping run's newer one is not read by mistake.
+    for a table. Once saved, the version stays pinned: an overlapping run's newer one is not read by mistake. With
+    `missing_ok`, loading what was never made is no fault.
     """
 
     _version: Version | None
+    _missing_ok = False
+
+    def _path_to_load(self) -> Path | None:
+        """The path of the version to load; None for what was never made, where that is allowed."""
+        try:
+            return Path(self._get_load_path())  # type: ignore[attr-defined]
+        except VersionNotFoundError:
+            if self._missing_ok:
+                return None
+            raise
 
     def _get_save_path(self) -> PurePosixPath:
         final: PurePosixPath = super()._get_save_path()  # type: ignore[misc]
@@ -54,12 +65,7 @@ class JSONDataset(SavedWhole, KedroJSONDataset):
 
     def load(self) -> Any:
         """Read the file."""
-        try:
-            return KedroJSONDataset.load.__wrapped__(self)
-        except VersionNotFoundError:
-            if self._missing_ok:
-                return []
-            raise
+        return [] if self._path_to_load() is None else KedroJSONDataset.load.__wrapped__(self)
 
     def save(self, data: Any) -> None:
         """Write `data` aside and rename it."""
@@ -127,13 +133,8 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
 
     def load(self) -> Any:
         """Return the version's path."""
-        try:
-            path = Path(self._get_load_path())
-        except VersionNotFoundError:
-            if self._missing_ok:
-                return None
-            raise
-        if not path.exists():
+        path = self._path_to_load()
+        if path is not None and not path.exists():
             raise DatasetError(f"{path}: no such version of {self._filepath}.")
         return path
 
