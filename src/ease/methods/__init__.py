@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
-from difflib import get_close_matches
-from importlib import import_module
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Derive, Entities, Inputs, Texts, TrainingMethod
+from ease.named_modules import module_names, named_module, told_faults
 
 __all__ = [
     "SENTENCE",
@@ -29,7 +27,7 @@ __all__ = [
 
 def method_names() -> list[str]:
     """Name every method, in alphabetical order: the files of this package."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+    return module_names(__path__)
 
 
 def get_method(name: str) -> type[TrainingMethod]:
@@ -38,12 +36,7 @@ def get_method(name: str) -> type[TrainingMethod]:
     Raises:
         EaseError: If there is none of that name, with the nearest ones.
     """
-    names = method_names()
-    if name not in names:
-        near = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise EaseError(f"Unknown training method {name!r}: {hint}There are {', '.join(names)}.")
-    module = import_module(f"{__name__}.{name}")
+    module = named_module(__name__, name, method_names(), "training method")
     found = [
         value
         for _, value in inspect.getmembers(module, inspect.isclass)
@@ -64,8 +57,5 @@ def method_options(name: str, values: dict[str, Any]) -> BaseModel:
     try:
         return method.Options.model_validate(values)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'options'}: {fault['msg']}" for fault in error.errors()
-        )
         known = ", ".join(method.Options.model_fields)
-        raise EaseError(f"Parameters of method {name!r}: {faults}. It takes {known}.") from error
+        raise EaseError(f"Parameters of method {name!r}: {told_faults(error)}. It takes {known}.") from error

@@ -7,11 +7,8 @@ Modules whose names begin with an underscore hold what several tasks share.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 from statistics import fmean
 from typing import Protocol, cast
@@ -20,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from ease.errors import EaseError
+from ease.named_modules import module_names, named_module
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """Sentences to embeddings: n strings -> (n, dimension)."""
@@ -72,7 +70,7 @@ class Task(Protocol):
 
 def task_names() -> list[str]:
     """Names of all evaluation tasks, sorted."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return module_names(__path__)
 
 
 def get_task(name: str) -> Task:
@@ -81,12 +79,7 @@ def get_task(name: str) -> Task:
     Raises:
         EaseError: Naming the nearest tasks and all that there are.
     """
-    names = task_names()
-    if name not in names:
-        near = get_close_matches(name, names, n=2)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise EaseError(f"Unknown evaluation task {name!r}: {hint}Choose from {', '.join(names)}.")
-    return cast(Task, import_module(f"{__name__}.{name}"))
+    return cast(Task, named_module(__name__, name, task_names(), "evaluation task"))
 
 
 def at_hand(files: Files) -> Files:

@@ -6,15 +6,13 @@ what several kinds share.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
-from difflib import get_close_matches
-from importlib import import_module
 from typing import Any, Protocol, cast
 
 from pydantic import ValidationError
 
 from ease.errors import EaseError
+from ease.named_modules import module_names, named_module, told_faults
 from ease.texts._desk import Desk, open_desk
 from ease.texts._mixture import Gathered, Reader, gather
 from ease.texts._options import COLUMNS, Source, SourceOptions
@@ -49,7 +47,7 @@ class Kind(Protocol):
 
 def kind_names() -> list[str]:
     """Names of all kinds of sources, sorted."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return module_names(__path__)
 
 
 def get_kind(name: str) -> Kind:
@@ -58,12 +56,7 @@ def get_kind(name: str) -> Kind:
     Raises:
         EaseError: If there is none of that name, with the nearest one.
     """
-    names = kind_names()
-    if name not in names:
-        near = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise EaseError(f"Unknown kind of texts {name!r} in `data`: {hint}There are {', '.join(names)}.")
-    return cast(Kind, import_module(f"{__name__}.{name}"))
+    return cast(Kind, named_module(__name__, name, kind_names(), "kind of texts in `data`"))
 
 
 def source_options(values: Mapping[str, Any]) -> SourceOptions:
@@ -78,11 +71,10 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
     try:
         return options.model_validate(values)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'options'}: {fault['msg']}" for fault in error.errors()
-        )
         known = ", ".join(options.model_fields)
-        raise EaseError(f"`data` of kind {values['kind']!r}: {faults}. It takes {known}.") from error
+        raise EaseError(
+            f"`data` of kind {values['kind']!r}: {told_faults(error)}. It takes {known}."
+        ) from error
 
 
 def gather_texts(sources: list[SourceOptions], desk: Desk, seed: int, rows: int | None = None) -> Gathered:

@@ -21,7 +21,7 @@ from ease.analysis.language_identity import LanguageIdentityOptions, compare_lan
 from ease.analysis.projection import ProjectionOptions, project_parallel
 from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
 from ease.encoder import load_encoder
-from ease.encoding import EncodingOptions, encode_with
+from ease.encoding import EncodingOptions, best_device, encode_with
 from ease.errors import EaseError
 from ease.evaluation_sets import at_paths, read_located
 from ease.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
@@ -248,7 +248,7 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:
     """One of the setting's encoders, or any other by its folder or hub name."""
     if name not in encoders:
-        return encode_with(load_encoder(name), encoding)
+        return encode_with(load_encoder(name).to(best_device()), encoding)
     folder = encoders[name]
     if folder is None:
         raise EaseError(

@@ -1,6 +1,7 @@
 """Wiring of `analysis`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from kedro.pipeline import Node, Pipeline, node, pipeline
 
@@ -14,11 +15,18 @@ from ease.pipelines.analysis.nodes import (
 )
 from ease.pipelines.train import UNTRAINED
 
-SHARED = {
-    "evaluation_data": "evaluation_data",
-    "tasks": "params:tasks",
-    "encoding": "params:encoding",
+ANALYSES: dict[str, Callable[..., Any]] = {
+    "alignment_uniformity": measure_alignment_uniformity,
+    "differing_pairs": find_differing_pairs,
+    "isotropy": measure_isotropy,
+    "cosine_distributions": plot_cosines,
 }
+"""By the name of the table that each makes, and of its parameters."""
+ANALYSES_OF_LANGUAGES: dict[str, Callable[..., Any]] = {
+    "language_pair": project_language_pair,
+    "language_identity": measure_language_identity,
+}
+PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair")
 
 
 def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool = True) -> Pipeline:
@@ -30,48 +38,9 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
         across_languages: Whether to compare languages, too.
     """
     compared = (UNTRAINED, *methods)
-    encoders = {method: f"{method}_encoder" for method in compared}
-    given = {**SHARED, **encoders}
-    nodes: list[Node] = [
-        node(
-            measure_alignment_uniformity,
-            {**given, "options": "params:alignment_uniformity"},
-            ["alignment_uniformity", "alignment_uniformity_plot"],
-            name="measure_alignment_uniformity",
-        ),
-        node(
-            find_differing_pairs,
-            {**given, "options": "params:differing_pairs"},
-            "differing_pairs",
-            name="find_differing_pairs",
-        ),
-        node(measure_isotropy, {**given, "options": "params:isotropy"}, "isotropy", name="measure_isotropy"),
-        node(
-            plot_cosines,
-            {**given, "options": "params:cosine_distributions"},
-            ["cosine_distributions", "cosine_distributions_plot"],
-            name="plot_cosines",
-        ),
-    ]
-    names = ["alignment_uniformity", "differing_pairs", "isotropy", "cosine_distributions"]
-    if across_languages:
-        names += ["language_pair", "language_identity"]
-        nodes += [
-            node(
-                project_language_pair,
-                {**given, "options": "params:language_pair"},
-                ["language_pair", "language_pair_plot"],
-                name="project_language_pair",
-            ),
-            node(
-                measure_language_identity,
-                {**given, "options": "params:language_identity"},
-                "language_identity",
-                name="measure_language_identity",
-            ),
-        ]
+    analyses = ANALYSES | (ANALYSES_OF_LANGUAGES if across_languages else {})
     return pipeline(
-        nodes,
+        [_analysis(name, analyse, compared) for name, analyse in analyses.items()],
         namespace=setting,
         inputs={
             "evaluation_data": f"{setting}.evaluation_data",
@@ -80,7 +49,19 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
         parameters={
             "params:tasks": "params:tasks",
             "params:encoding": "params:encoding",
-            **{f"params:{name}": f"params:{setting}.analysis.{name}" for name in names},
+            **{f"params:{name}": f"params:{setting}.analysis.{name}" for name in analyses},
         },
         tags="analysis",
     )
+
+
+def _analysis(name: str, analyse: Callable[..., Any], encoders: Sequence[str]) -> Node:
+    given = {
+        "evaluation_data": "evaluation_data",
+        "tasks": "params:tasks",
+        "encoding": "params:encoding",
+        **{encoder: f"{encoder}_encoder" for encoder in encoders},
+        "options": f"params:{name}",
+    }
+    outputs = [name, f"{name}_plot"] if name in PLOTTED else name
+    return node(analyse, given, outputs, name=analyse.__name__)
