@@ -41,6 +41,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which nothing has run: the one that this process takes its configuration from."""
+    return make_project(tmp_path_factory.mktemp("bare"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_server_left() -> Iterator[None]:
     """End the process that commands were forked from, while its coverage still counts."""

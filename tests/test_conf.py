@@ -26,15 +26,9 @@ from ease.methods import method_names, method_options
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS
 from ease.tasks import task_names
 from tests.contexts import load_context, undisturbed
-from tests.project import ROOT, Project, make_project
+from tests.project import ROOT, Project
 
 ENVIRONMENTS = ("base", "paper")
-
-
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which nothing has run."""
-    return make_project(tmp_path_factory.mktemp("bare"))
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)

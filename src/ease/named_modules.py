@@ -36,8 +36,8 @@ def named_module(package: str, name: str, names: list[str], what: str) -> Module
         EaseError: If there is none of that name, with the nearest ones and all that there are.
     """
     if name not in names:
-        near = get_close_matches(name.lower(), names, n=2)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        near = get_close_matches(name.lower(), names, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
         raise EaseError(f"Unknown {what} {name!r}: {hint}Choose from {', '.join(names)}.")
     return import_module(f"{package}.{name}")
 

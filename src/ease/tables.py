@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Mapping
-from itertools import product
 
 import pandas as pd
 
@@ -59,31 +58,19 @@ def main_figures(scores: pd.DataFrame) -> pd.DataFrame:
     return scores[(scores["metric"] == scores["task"].map(main)) & ~_averaged(scores)]
 
 
-def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean, standard deviation and number of seeds of each variant's main scores; a row a variant and task.
-
-    Args:
-        scores: Columns `variant`, `seed`, `seconds`, `task`, `subset`, `metric`, `value` (points).
-    """
-    variants, tasks = dict.fromkeys(scores["variant"]), dict.fromkeys(scores["task"])
-    mains = main_figures(scores).groupby(["variant", "task", "seed"], sort=False)
-    seeded = mains.agg(value=("value", "mean"), seconds=("seconds", "first")).reset_index()
-    groups = seeded.groupby(["variant", "task"], sort=False)
-    table = groups.agg(
-        mean=("value", "mean"),
-        deviation=("value", "std"),
-        seeds=("value", "size"),
-        seconds=("seconds", "mean"),
-    )
-    return table.reindex([key for key in product(variants, tasks) if key in table.index]).reset_index()
+TRAINING = ["variant", "method", "seed", "development", "seconds", "task"]
+"""Columns that tell trainings, and their tasks, apart."""
 
 
 def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
-    """Return one score for each variant and seed: of a task's average, or of the subset `task:subset`.
+    """Return one score of each training: of a task, averaged over its subsets, or of the subset `task:subset`.
 
     Args:
-        scores: Columns `variant`, `method`, `seed`, `task`, `subset`, `metric`, `value` (points).
+        scores: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
         shown: The task or subset; None stands for the first task.
+
+    Raises:
+        EaseError: If there is no such score.
     """
     task, _, subset = (shown or str(scores["task"].iloc[0])).partition(":")
     own = main_figures(scores)
@@ -91,23 +78,51 @@ def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
     if own.empty:
         known = ", ".join(dict.fromkeys(scores["task"] + ":" + scores["subset"]))
         raise EaseError(f"No score of {shown} to show; there are {known}.")
-    keys = ["variant", "method", "seed", "task"]
-    return own.groupby(keys, sort=False, as_index=False)["value"].mean()
+    return _by_training(own)
 
 
 def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]) -> pd.DataFrame:
     """Return each language's own score before and after a training on it, the language as the variant (Figure 2).
 
     Args:
-        scores: Columns `method`, `languages` (words), `seed`, `seconds`, `task`, `subset`, `metric`, `value` (points).
+        scores: As for `shown_scores`, and the column `languages` (words).
         subsets: The names that tasks give to each language's subset.
+
+    Raises:
+        EaseError: If no language has a score of its own.
     """
     own = main_figures(scores)
     parts = []
     for language, names in subsets.items():
         trained = own["languages"].str.split().map(lambda words, code=language: code in words)
         parts.append(own[trained & own["subset"].isin(names)].assign(variant=language))
-    return pd.concat(parts)
+    found = pd.concat(parts)
+    if found.empty:
+        raise EaseError(
+            f"No task has scores of {', '.join(subsets)} with English: name tasks that have, such as tatoeba."
+        )
+    return _by_training(found)
+
+
+def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean, standard deviation and number of seeds of each variant's main scores; a row a variant and task.
+
+    Args:
+        scores: As for `shown_scores`.
+    """
+    groups = _by_training(main_figures(scores)).groupby(["variant", "task"], sort=False)
+    return groups.agg(
+        mean=("value", "mean"),
+        deviation=("value", "std"),
+        seeds=("value", "size"),
+        development=("development", "mean"),
+        seconds=("seconds", "mean"),
+    ).reset_index()
+
+
+def _by_training(scores: pd.DataFrame) -> pd.DataFrame:
+    """Average the subsets of each training's tasks, in their order."""
+    return scores.groupby(TRAINING, sort=False, dropna=False, as_index=False)["value"].mean()
 
 
 def _cell(value: object, decimals: int) -> str:

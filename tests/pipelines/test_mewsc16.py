@@ -165,10 +165,8 @@ TABLE_13_SUM = 65_434
 """Of the rows of Table 13, whose printed total is 65,425."""
 
 
-def test_the_configuration_holds_the_papers_table_and_languages(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    options = load_context(make_project(tmp_path_factory.mktemp("conf"))).catalog.load("params:mewsc16")
+def test_the_configuration_holds_the_papers_table_and_languages(bare: Project) -> None:
+    options = load_context(bare).catalog.load("params:mewsc16")
     languages = set(PAPER_LANGUAGES) - {"it", "nl"}
     assert set(options.languages) == languages == options.published.keys() - {"total"}
     assert sum(options.published[language].sentences for language in languages) == TABLE_13_SUM

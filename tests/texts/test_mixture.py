@@ -140,7 +140,7 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
     ("values", "fault"),
     [
         ({"path": "a.txt"}, "has no `kind`: choose from columns, lines"),
-        ({"kind": "line", "path": "a.txt"}, "Unknown kind of texts 'line'.*did you mean lines?"),
+        ({"kind": "line", "path": "a.txt"}, "Unknown kind of texts in `data` 'line': did you mean lines"),
         (
             {"kind": "lines"},
             "`data` of kind 'lines': path: Field required. It takes kind, rows, weight, path",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ from ease.encoding import EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities
-from ease.evaluation_sets import read_located
+from ease.errors import EaseError
+from ease.evaluation_sets import Located, read_located, scorable
 from ease.languages import three_letter_code
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.evaluate.nodes import score, score_rows
@@ -74,6 +76,7 @@ def run_sweep(
         A row a score: variant, method, seed, development, seconds, the score's own columns, model, data and code; and
         the plot of one task.
     """
+    check_scorable(sweep.tasks or setting.test_tasks, read_located(evaluation_data))
     folder = Path(work) / f"{setting.name}.{sweep.name}"
     data = TrainingData(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
@@ -87,6 +90,18 @@ def run_sweep(
     table, figure = report_variants(pd.DataFrame(rows), sweep, setting)
     shutil.rmtree(folder)
     return table, figure
+
+
+def check_scorable(tasks: Sequence[str], located: Located) -> None:
+    """Refuse to train what nothing would tell apart.
+
+    Raises:
+        EaseError: If no data are there of any of the tasks.
+    """
+    if not scorable(tasks, located):
+        raise EaseError(
+            f"No data are there of {', '.join(tasks)}, which score the variants: fetch them, or name others in `tasks`."
+        )
 
 
 def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
@@ -163,20 +178,20 @@ def score_model(encoder: Path, data: TrainingData) -> list[Score]:
 
 
 def report_variants(rows: pd.DataFrame, sweep: Sweep, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:
-    """Show each variant's mean and deviation over its seeds, in the log and in MLflow, and one task as a plot."""
+    """Show one task of every training, and all tasks by variant, in the log and in MLflow; the task as a plot, too."""
     rows = rows.astype({"development": float, "deviation": float})
-    table = variant_table(rows)
-    logger.info(
-        "Variants, in points of 100, mean and standard deviation over seeds:\n%s", format_table(table)
-    )
     if sweep.each_language:
         shown = language_scores(rows, {code: _subsets(code) for code in setting.languages if code != PIVOT})
-        table = variant_table(shown)
-        logger.info("Each language before and after:\n%s", format_table(table))
     else:
         shown = shown_scores(rows, sweep.shown)
-    figure = plot_variants(shown, title=f"{shown['task'].iloc[0]}: {sweep.name.replace('_', ' ')}")
-    mlflow.log_table(table, "variants.json")
+    task = str(shown["task"].iloc[0])
+    trainings = shown[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
+    summary = variant_table(rows)
+    logger.info("Variants, in points of 100:\n%s", format_table(trainings))
+    logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
+    figure = plot_variants(shown, title=f"{task}: {sweep.name.replace('_', ' ')}")
+    mlflow.log_table(trainings, "variants.json")
+    mlflow.log_table(summary, "summary.json")
     mlflow.log_figure(figure, "variants.html")
     return rows, figure
 
