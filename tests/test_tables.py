@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from ease.tables import COLUMNS, format_table, score_table, split_scores
+from ease.tables import (
+    COLUMNS,
+    format_table,
+    language_scores,
+    score_table,
+    shown_scores,
+    split_scores,
+    variant_table,
+)
 
 
 def make_scores() -> pd.DataFrame:
@@ -103,3 +112,83 @@ def test_an_empty_table_keeps_its_head() -> None:
         .splitlines()[0]
         .startswith("|   a | long name |")
     )
+
+
+def make_sweep() -> pd.DataFrame:
+    """A start, and a method trained on one language or another, on two tasks; averages stand beside scores."""
+    about = [
+        ("start", "start", "en br kab", 1, None, 0.0),
+        ("ease br", "ease", "en br", 1, 80.0, 10.0),
+        ("ease br", "ease", "en br", 2, 84.0, 14.0),
+        ("ease kab", "ease", "en kab", 1, 81.0, 12.0),
+    ]
+    figures = {
+        ("start", 1): (1.0, 3.0, 40.0),
+        ("ease br", 1): (50.0, 4.0, 60.0),
+        ("ease br", 2): (54.0, 6.0, 70.0),
+        ("ease kab", 1): (2.0, 30.0, 50.0),
+    }
+    rows = []
+    for variant, method, languages, seed, development, seconds in about:
+        br, kab, graded = figures[variant, seed]
+        first = (variant, method, languages, seed, development, seconds)
+        rows += [
+            (*first, "tatoeba", "bre-eng", "retrieval_accuracy", br),
+            (*first, "tatoeba", "kab-eng", "retrieval_accuracy", kab),
+            (*first, "tatoeba", "average", "retrieval_accuracy", (br + kab) / 2),
+            (*first, "stsb", "test", "spearman", graded),
+            (*first, "stsb", "test", "pearson", graded + 1),
+        ]
+    names = [
+        "variant",
+        "method",
+        "languages",
+        "seed",
+        "development",
+        "seconds",
+        "task",
+        "subset",
+        "metric",
+        "value",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_a_sweep_shows_one_score_of_each_training() -> None:
+    first = shown_scores(make_sweep(), None)
+    assert first[["variant", "seed", "value"]].to_numpy().tolist() == [
+        ["start", 1, 2.0],
+        ["ease br", 1, 27.0],
+        ["ease br", 2, 30.0],
+        ["ease kab", 1, 16.0],
+    ]
+    assert shown_scores(make_sweep(), "tatoeba:kab-eng")["value"].tolist() == [3, 4, 6, 30]
+    assert shown_scores(make_sweep(), "stsb")["value"].tolist() == [40, 60, 70, 50]
+    with pytest.raises(
+        ValueError, match="No score of stsb:dev to show; there are tatoeba:bre-eng, .*stsb:test"
+    ):
+        shown_scores(make_sweep(), "stsb:dev")
+
+
+def test_each_variants_mean_and_deviation_over_its_seeds() -> None:
+    table = variant_table(make_sweep()).set_index(["variant", "task"])
+    row = table.loc[("ease br", "tatoeba")]
+    assert (row["mean"], row["seeds"], row["development"], row["seconds"]) == (28.5, 2, 82.0, 12.0)
+    assert row["deviation"] == pytest.approx(np.std([27.0, 30.0], ddof=1))
+    assert table["seeds"].to_dict()[("start", "stsb")] == 1
+    assert table.loc[("start", "stsb"), ["deviation", "development"]].isna().all()
+    assert len(table) == 6
+
+
+def test_languages_show_their_own_scores_before_and_after() -> None:
+    subsets = {"br": ("br-en", "bre-eng"), "kab": ("kab-en", "kab-eng")}
+    shown = language_scores(make_sweep(), subsets)
+    assert shown[["variant", "method", "seed", "value"]].to_numpy().tolist() == [
+        ["br", "start", 1, 1.0],
+        ["br", "ease", 1, 50.0],
+        ["br", "ease", 2, 54.0],
+        ["kab", "start", 1, 3.0],
+        ["kab", "ease", 1, 30.0],
+    ]
+    with pytest.raises(ValueError, match="No task has scores of cor with English"):
+        language_scores(make_sweep(), {"cor": ("cor-eng",)})

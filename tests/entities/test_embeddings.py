@@ -16,8 +16,15 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 from pydantic import ValidationError
+from safetensors.numpy import save_file
 
-from ease.entities.embeddings import EmbeddingOptions, align_embeddings, embed_entities, name_entities
+from ease.entities.embeddings import (
+    EmbeddingOptions,
+    align_embeddings,
+    draw_like,
+    embed_entities,
+    name_entities,
+)
 from ease.errors import EaseError
 
 TITLES = ["Zürich", "Tokyo (city)", "東京 都", "Missing", "Also missing", "Paris"]
@@ -215,3 +222,15 @@ def test_source_and_file_belong_together(tmp_path: Path) -> None:
             EmbeddingOptions(**options)
     with pytest.raises(ValidationError, match="'train', 'file' or 'random'"):
         EmbeddingOptions(source="download")
+
+
+def test_a_table_drawn_like_another_has_its_shape_and_spread(tmp_path: Path) -> None:
+    given = (3 * np.random.default_rng(0).standard_normal((500, 40)) + 1).astype(np.float32)
+    table = tmp_path / "table.safetensors"
+    save_file({"embeddings": given}, table)
+    drawn = draw_like(table, seed=1)
+    assert (drawn.shape, drawn.dtype) == (given.shape, given.dtype)
+    assert drawn.std() == pytest.approx(given.std(), rel=0.02)
+    assert abs(np.corrcoef(drawn.ravel(), given.ravel())[0, 1]) < 0.05
+    assert np.array_equal(drawn, draw_like(table, seed=1))
+    assert not np.array_equal(drawn, draw_like(table, seed=2))

@@ -1,0 +1,147 @@
+"""What a sweep varies, and what each variant is trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pandas as pd
+import pytest
+
+from ease.evaluation_sets import LocatedSet
+from ease.pipelines.setting import Setting
+from ease.pipelines.sweep.nodes import check_scorable, drawn_pairs
+from ease.pipelines.sweep.variants import START, Sweep, Variant
+
+LANGUAGES = ("en", "br", "kab")
+SETTING: dict[str, Any] = {
+    "name": "low_resource",
+    "languages": LANGUAGES,
+    "encoder": {"name": "any", "pooling": "mean", "seed": 7},
+    "dev_tasks": ("sample_graded",),
+    "test_tasks": ("sample_parallel",),
+}
+RECIPE: dict[str, Any] = {
+    "method": "simcse",
+    "options": {"self_temperature": 0.05},
+    "data": ({"kind": "pairs"},),
+    "training": {"steps": 10, "batch_size": 4, "learning_rate": 0.001},
+}
+
+
+def sweep(**given: Any) -> Sweep:
+    return Sweep(name="mine", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        ({}, "ease"),
+        ({"name": "w/o hard negative", "rows": 5}, "w/o hard negative"),
+        (
+            {"options": {"weight": 0.1}, "training": {"steps": 5}, "pooling": "cls", "rows": 100},
+            "ease weight=0.1 steps=5 pooling=cls rows=100",
+        ),
+        ({"permute_entities": True, "entity_table": "random"}, "ease permuted random table"),
+        ({"languages": "en br"}, "ease en br"),
+    ],
+)
+def test_a_variant_is_named_after_what_differs(given: dict[str, Any], label: str) -> None:
+    assert Variant(method="ease", seeds=(1,), **given).label == label
+
+
+def test_a_grid_is_every_combination() -> None:
+    grid = {
+        "method": "simcse",
+        "seeds": (1, 2),
+        "options": {"self_temperature": (0.05, 0.1)},
+        "training": {"steps": (10, 20), "batch_size": (4,)},
+    }
+    variants = sweep(grids=[grid]).all_variants()
+    assert [(variant.options, variant.training, variant.seeds) for variant in variants] == [
+        ({"self_temperature": temperature}, {"steps": steps, "batch_size": 4}, (1, 2))
+        for temperature in (0.05, 0.1)
+        for steps in (10, 20)
+    ]
+    assert len({variant.label for variant in variants}) == 4
+
+
+def test_each_language_has_a_model_of_its_own_and_the_start_is_scored_once() -> None:
+    each = sweep(
+        variants=[{"method": START, "seeds": [1]}, {"method": "ease", "seeds": [1]}], each_language=True
+    )
+    assert [(variant.label, variant.languages) for variant in each.all_variants(LANGUAGES)] == [
+        ("start", None),
+        ("ease br", ("en", "br")),
+        ("ease kab", ("en", "kab")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({}, "'mine' varies nothing"),
+        (
+            {"variants": [{"method": "ease", "seeds": [1]}, {"method": "ease", "seeds": [2]}]},
+            "names ease twice: set `name`",
+        ),
+        ({"variants": [{"method": "ease", "seeds": []}]}, "seeds"),
+    ],
+)
+def test_a_faulty_sweep_is_refused(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        sweep(**given)
+
+
+def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
+    setting = Setting.model_validate(SETTING)
+    variant = Variant(
+        method="simcse",
+        seeds=(3,),
+        options={"self_temperature": 0.1},
+        training={"steps": 20},
+        rows=50,
+        pooling="cls",
+    )
+    varied = sweep(variants=[variant], start="mlm", tasks="sample_graded").setting(setting, variant, seed=3)
+    assert (varied.encoder.pooling, varied.encoder.seed) == ("cls", 3)
+    assert (varied.start, varied.test_tasks) == ("mlm", ("sample_graded",))
+    assert varied.languages == LANGUAGES
+    recipe = variant.recipe({"simcse": RECIPE}, seed=3)
+    assert recipe.options == {"self_temperature": 0.1}
+    assert (recipe.training.steps, recipe.training.batch_size, recipe.training.seed) == (20, 4, 3)
+    assert recipe.rows == 50
+    assert (setting.encoder.pooling, RECIPE["training"]["steps"]) == ("mean", 10)
+
+
+PAIRS = pd.DataFrame(
+    {
+        "pair_id": range(60),
+        "language": ["en", "br", "kab"] * 20,
+        "entity": [number % 7 for number in range(60)],
+    }
+)
+
+
+def drawn(seed: int, pairs: pd.DataFrame = PAIRS, rows: int = 5) -> pd.DataFrame:
+    return drawn_pairs(ibis.memtable(pairs), rows, seed).order_by("pair_id").to_pandas()
+
+
+def test_pairs_are_drawn_evenly_by_the_seed_alone() -> None:
+    first = drawn(seed=1)
+    assert first["language"].value_counts().to_dict() == {"en": 5, "br": 5, "kab": 5}
+    assert list(first.columns) == list(PAIRS.columns)
+    assert first.merge(PAIRS).equals(first), "rows are whole"
+    assert drawn(seed=1, pairs=PAIRS.sample(frac=1, random_state=0)).equals(first)
+    assert not drawn(seed=2).equals(first)
+    assert set(first["pair_id"]) < set(drawn(seed=1, rows=6)["pair_id"])
+    assert len(drawn(seed=1, rows=100)) == len(PAIRS)
+
+
+def test_a_sweep_without_data_to_score_on_does_not_start() -> None:
+    there = LocatedSet(path=Path("a"), subsets={"test": ("a.csv",)}, sha256={"a.csv": "0"})
+    missing = LocatedSet(path=Path("b"), subsets={}, sha256={}, missing={"deu-eng": ("b",)})
+    check_scorable(["tatoeba", "stsb:test"], {"stsb": there, "tatoeba": missing})
+    with pytest.raises(ValueError, match="No data are there of tatoeba, stsb:dev, which score the variants"):
+        check_scorable(["tatoeba", "stsb:dev"], {"stsb": there, "tatoeba": missing})
