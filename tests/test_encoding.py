@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
-from collections.abc import Sequence
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,21 +98,25 @@ def test_a_fingerprint_knows_weights_pooling_tokenizer_and_length(folder: Path) 
     assert len({changed(name) for name in names}) == len(names)
 
 
-def write_some(file: Path, sentences: Sequence[str]) -> None:
-    EmbeddingCache(file).write(sentences, np.array([[float(s), 1.0] for s in sentences], dtype=np.float32))
+WRITER = """
+import sys
+import numpy as np
+from pathlib import Path
+from ease.embedding_cache import EmbeddingCache
+
+sentences = [str(number) for number in range(int(sys.argv[2]), int(sys.argv[3]))]
+cache = EmbeddingCache(Path(sys.argv[1]))
+for sentence in sentences:
+    cache.write([sentence], np.array([[float(sentence), 1.0]], dtype=np.float32))
+"""
 
 
 def test_two_runs_write_to_one_cache(tmp_path: Path) -> None:
     file = tmp_path / "m.sqlite"
-    texts = [str(number) for number in range(400)]
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=write_some, args=(file, part)) for part in (texts[:300], texts[100:])]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert [writer.exitcode for writer in writers] == [0, 0]
-    found = dict(EmbeddingCache(file).read([*texts, "unknown"]))
+    parts = (("0", "300"), ("100", "400"))
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(file), *part]) for part in parts]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    found = dict(EmbeddingCache(file).read([*map(str, range(400)), "unknown"]))
     assert sorted(found) == list(range(400))
     assert all(vector.tolist() == [float(position), 1.0] for position, vector in found.items())
 

