@@ -37,10 +37,12 @@ def register_pipelines() -> dict[str, Pipeline]:
     """Name every pipeline that `kedro run --pipeline=NAME` knows.
 
     A piece by its own name is that of the multilingual setting; `--pipeline=train_monolingual --tags=<piece>` runs it
-    for the other. `train`, `evaluate` and `report` are those of all settings and methods: `--namespaces` chooses.
+    for the other. `train`, `evaluate` and `report` are those of all settings and methods, with whitening:
+    `--namespaces` chooses.
     """
     compared = {setting: setting_pieces(setting, COMPARED) for setting in SETTINGS}
-    every = {setting: setting_pieces(setting, method_names()) for setting in SETTINGS}
+    methods = (*method_names(), train.WHITENING)
+    every = {setting: setting_pieces(setting, methods) for setting in SETTINGS}
     sums = {f"train_{setting}": sum(pieces.values(), Pipeline([])) for setting, pieces in compared.items()}
     sweeps = {
         name: training_data(every["multilingual"]) + sweep.create_pipeline("multilingual", name)
@@ -59,13 +61,11 @@ def register_pipelines() -> dict[str, Pipeline]:
         "acquire_evaluation": located,
         "train": of_all_settings(every, "train"),
         "evaluate": located + scored,
-        "report": of_all_settings(every, "report") + report.create_report_pipeline(SETTINGS, method_names()),
+        "report": of_all_settings(every, "report") + report.create_report_pipeline(SETTINGS, methods),
         **sums,
         **sweeps,
-        "analysis": analysis.create_pipeline("multilingual", method_names()),
-        "analysis_monolingual": analysis.create_pipeline(
-            "monolingual", method_names(), across_languages=False
-        ),
+        "analysis": analysis.create_pipeline("multilingual", methods),
+        "analysis_monolingual": analysis.create_pipeline("monolingual", methods, across_languages=False),
         "mewsc16": mewsc16.create_pipeline(),
         "__default__": sums["train_multilingual"],
     }

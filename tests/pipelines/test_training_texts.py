@@ -105,15 +105,14 @@ def test_a_start_that_is_not_trained_yet_is_refused_with_the_command(copy: Proje
 
 def test_the_setting_chooses_the_start_of_all_methods_but_mlm(tmp_path: Path) -> None:
     values = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "stsb", "test_tasks": "stsb"}
-    untrained, mlm, simcse = tmp_path / "untrained", tmp_path / "mlm", recipe({"kind": "pairs"})
-    own = simcse.model_copy(update={"method": "mlm"})
+    untrained, mlm = tmp_path / "untrained", tmp_path / "mlm"
     settings = {start: Setting.model_validate({**values, "start": start}) for start in ("untrained", "mlm")}
-    assert chosen_start(settings["untrained"], simcse, untrained, mlm) == untrained
-    assert chosen_start(settings["mlm"], simcse, untrained, mlm) == mlm
-    assert chosen_start(settings["mlm"], simcse, None, mlm) == mlm
-    assert chosen_start(settings["mlm"], own, untrained, None) == untrained
+    assert chosen_start(settings["untrained"], "simcse", untrained, mlm) == untrained
+    assert chosen_start(settings["mlm"], "simcse", untrained, mlm) == mlm
+    assert chosen_start(settings["mlm"], "simcse", None, mlm) == mlm
+    assert chosen_start(settings["mlm"], "mlm", untrained, None) == untrained
     with pytest.raises(EaseError, match="no encoder to train: make it by `kedro run --pipeline=train_s"):
-        chosen_start(settings["mlm"], own, None, None)
+        chosen_start(settings["mlm"], "mlm", None, None)
 
 
 def test_methods_without_entities_need_data_and_others_take_none() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,23 +87,31 @@ def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
         method_options=recipe.options,
         training=recipe.training,
         development=chosen_tasks(data.setting.dev_tasks, at_paths(data.tasks, located)),
-        card=describe_data(data, recipe),
+        card=describe_data(recipe.method, recipe.data, data.dumps, data.setting),
     )
 
 
-def describe_data(data: TrainingData, recipe: Recipe) -> ModelCardData:
-    """Tell the model card what the model is trained on."""
-    texts = recipe.data or ({"kind": "pairs"},)  # without sources the rows are the pairs themselves
-    sources = [source for text in texts for source in _sources(text, data.dumps)]
+def describe_data(
+    method: str, texts: Sequence[Mapping[str, Any]] | None, dumps: Mapping[str, Any], setting: Setting
+) -> ModelCardData:
+    """Tell the model card what a model is trained on.
+
+    Args:
+        method: That trains it.
+        texts: The sources of its training texts; None stands for the setting's pairs.
+        dumps: Those that the pairs are of.
+        setting: Its languages and encoder.
+    """
+    sources = [source for text in texts or ({"kind": "pairs"},) for source in _sources(text, dumps)]
     licences = {source.licence for source in sources}
     if licences == {SAMPLE_LICENCE}:
         licence = "apache-2.0"
     else:
         licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
-    start = data.setting.encoder.name
+    start = setting.encoder.name
     return ModelCardData(
-        name=f"{recipe.method} ({data.setting.name})",
-        languages=data.setting.languages,
+        name=f"{method} ({setting.name})",
+        languages=setting.languages,
         sources=tuple(sources),
         licence=licence,
         base_model=None if ":" in start or Path(start).exists() else start,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores, write_report
-from ease.pipelines.train import UNTRAINED
+from ease.pipelines.train import UNTRAINED, WHITENING
 
 SWEEPS = ("seeds_sweep", "ablation_sweep")
 """The tables of repeated trainings that the report shows."""
@@ -14,6 +14,7 @@ SWEEPS = ("seeds_sweep", "ablation_sweep")
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     """Create what compares the methods of one setting and the encoder that they start from."""
     compared = (UNTRAINED, *methods)
+    trained = [method for method in methods if method != WHITENING]
     return pipeline(
         [
             node(
@@ -24,7 +25,7 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
             ),
             node(
                 compare_curves,
-                {method: f"{method}_history" for method in methods},
+                {method: f"{method}_history" for method in trained},
                 "curves_plot",
                 name="compare_curves",
             ),
@@ -32,7 +33,7 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
         namespace=setting,
         inputs={
             **{f"{method}_scores": f"{setting}.{method}.scores" for method in compared},
-            **{f"{method}_history": f"{setting}.{method}.history" for method in methods},
+            **{f"{method}_history": f"{setting}.{method}.history" for method in trained},
         },
         tags="report",
     )

@@ -1,5 +1,6 @@
 """Train an encoder by one method."""
 
+from ease.pipelines.train.nodes import WHITENING
 from ease.pipelines.train.pipeline import UNTRAINED, create_encoder_pipeline, create_pipeline
 
-__all__ = ["UNTRAINED", "create_encoder_pipeline", "create_pipeline"]
+__all__ = ["UNTRAINED", "WHITENING", "create_encoder_pipeline", "create_pipeline"]

@@ -9,16 +9,24 @@ from typing import Any
 
 import ibis
 
+from ease.disk import folder_written_whole
 from ease.encoder import build_encoder as build
-from ease.encoder import save_encoder
+from ease.encoder import load_encoder, save_encoder
+from ease.encoding import EncodingOptions, best_device
 from ease.entities.hashing import draw
 from ease.errors import EaseError
+from ease.model_card import model_card
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.gathering import TextOptions, gather_data
-from ease.pipelines.mlflow_runs import remember_run
+from ease.pipelines.mlflow_runs import flatten_options, log_values, remember_run, training_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.training_jobs import TrainingData, history_rows, train_tracked
+from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
+from ease.whitening import SUMMARY, WhiteningOptions, distinct_sentences
+from ease.whitening import whiten_encoder as whiten
+
+WHITENING = "whitening"
+"""Stands for a method where an encoder is made without gradient steps."""
 
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
@@ -75,12 +83,8 @@ def train_on_entities(
     Raises:
         EaseError: If there is no encoder to start from, or no pair.
     """
-    if training_pairs is None:
-        raise EaseError(
-            f"There are no training pairs: make them by `kedro run --pipeline=train_{setting.name} "
-            "--tags=acquire,ingest,entity_pairs,hard_negatives`."
-        )
-    start = chosen_start(setting, recipe, untrained, mlm)
+    training_pairs = required_pairs(training_pairs, setting)
+    start = chosen_start(setting, recipe.method, untrained, mlm)
     data = TrainingData(
         start, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
@@ -103,7 +107,7 @@ def train_on_texts(
     Raises:
         EaseError: If there is no encoder to start from.
     """
-    start = chosen_start(setting, recipe, untrained, mlm)
+    start = chosen_start(setting, recipe.method, untrained, mlm)
     return _train(
         TrainingData(start, texts, None, None, evaluation_data, dumps, tasks, setting), recipe, Path(work)
     )
@@ -116,13 +120,65 @@ def _train(data: TrainingData, recipe: Recipe, work: Path) -> Trained:
     return result.model, history_rows(result)
 
 
-def chosen_start(setting: Setting, recipe: Recipe, untrained: Path | None, mlm: Path | None) -> Path:
+def whiten_encoder(
+    untrained: Path | None,
+    training_pairs: ibis.Table | None,
+    dumps: dict[str, Any],
+    options: WhiteningOptions,
+    setting: Setting,
+    encoding: EncodingOptions,
+    work: str,
+    mlm: Path | None = None,
+) -> Path:
+    """Append to the encoder that methods start from a map that whitens the training sentences, in a nested MLflow run.
+
+    Raises:
+        EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
+    """
+    sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
+    given = chosen_start(setting, WHITENING, untrained, mlm)
+    encoder = load_encoder(str(given), options.pooling, setting.encoder.seed).to(best_device())
+    start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})
+    name = f"{setting.name}.{WHITENING}"
+    parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": WHITENING}
+    with training_run(name, parameters) as run_id:
+        whitening = whiten(encoder, sentences, options.dimension, encoding.batch_size)
+        found = {"sentences": whitening.moments.count, "dimensions": whitening.weight.shape[1]}
+        log_values(run_id, [(0, found)])
+    card = model_card(
+        describe_data(WHITENING, None, dumps, setting),
+        method=WHITENING,
+        summary=SUMMARY,
+        parameters={**options.model_dump(), "pooling": start.pooling},
+        embedding=f"{found['dimensions']} dimensions, fitted on {found['sentences']} sentences.",
+    )
+    with folder_written_whole(Path(work) / name) as folder:
+        save_encoder(encoder, folder, card)
+        remember_run(folder, run_id, start)
+    return Path(work) / name
+
+
+def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
+    """Return the setting's training pairs.
+
+    Raises:
+        EaseError: If there are none yet, with the command that makes them.
+    """
+    if training_pairs is None:
+        raise EaseError(
+            f"There are no training pairs: make them by `kedro run --pipeline=train_{setting.name} "
+            "--tags=acquire,ingest,entity_pairs,hard_negatives`."
+        )
+    return training_pairs
+
+
+def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
     """Return the encoder that the setting lets a method start from; MLM itself always starts untrained.
 
     Raises:
         EaseError: If there is none yet, with the command that makes it.
     """
-    if setting.start == MLM and recipe.method != MLM:
+    if setting.start == MLM and method != MLM:
         if mlm is None:
             raise EaseError(
                 f"`{setting.name}.setting.start` is {MLM}, but that encoder is not trained yet: train it by `kedro run "

@@ -6,7 +6,14 @@ from kedro.pipeline.node import Node
 from ease.methods import get_method
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import MLM
-from ease.pipelines.train.nodes import build_encoder, gather_texts, train_on_entities, train_on_texts
+from ease.pipelines.train.nodes import (
+    WHITENING,
+    build_encoder,
+    gather_texts,
+    train_on_entities,
+    train_on_texts,
+    whiten_encoder,
+)
 
 UNTRAINED = "untrained"
 PAIRS = "training_pairs"
@@ -32,7 +39,12 @@ def create_encoder_pipeline(setting: str) -> Pipeline:
 
 
 def create_pipeline(setting: str, method: str) -> Pipeline:
-    """Create `train` for one method of one setting: on pairs with entities, or on texts that are gathered first."""
+    """Create `train` for one method of one setting: on pairs with entities, or on texts that are gathered first.
+
+    Whitening, which is fitted and not trained, stands beside the methods.
+    """
+    if method == WHITENING:
+        return _whitening_pipeline(setting)
     # MLM itself has no other start than the untrained encoder.
     starts = ("untrained",) if method == MLM else ("untrained", MLM)
     if get_method(method).reads_entities:
@@ -52,6 +64,26 @@ def create_pipeline(setting: str, method: str) -> Pipeline:
             **{name: f"{setting}.{name}" for name in given},
         },
         parameters={f"params:{name}": f"params:{places.get(name, name)}" for name in parameters},
+        tags="train",
+    )
+
+
+def _whitening_pipeline(setting: str) -> Pipeline:
+    """Create `train` without a training: the start of all methods, made isotropic on the training sentences."""
+    given = {name: name for name in ("untrained", PAIRS, "dumps")}
+    parameters = {"options": WHITENING, **{name: name for name in ("setting", "encoding", "work")}}
+    arguments = {**given, **{name: f"params:{value}" for name, value in parameters.items()}, MLM: MLM}
+    return pipeline(
+        [node(whiten_encoder, arguments, "encoder", name="whiten_encoder", tags=TRAINING_TAG)],
+        namespace=f"{setting}.{WHITENING}",
+        inputs={
+            **{start: f"{setting}.{start}.encoder" for start in ("untrained", MLM)},
+            **{name: f"{setting}.{name}" for name in (PAIRS, "dumps")},
+        },
+        parameters={
+            **{f"params:{name}": f"params:{setting}.{name}" for name in (WHITENING, "setting")},
+            **{f"params:{name}": f"params:{name}" for name in ("encoding", "work")},
+        },
         tags="train",
     )
 
