@@ -1,0 +1,155 @@
+"""From a Wikipedia dump to sentences with links: speed beside other readers, scaling, and memory.
+
+    python -m benchmarks.ingestion_speed
+    python -m benchmarks.ingestion_speed --megabytes 1000 --rounds 1 --sizes 10 100 1000
+
+A slice of a real dump is repeated to so many megabytes of XML in bz2 streams. Each reader reads it in turn, in a
+process of its own and on one core: wikipedia2vec builds its DumpDB, wikiextractor (if it is installed) writes articles
+as text, bz2 decodes and does nothing else. Rates are megabytes of XML per second of processor time, medians over the
+rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.repeated_dumps import repeat_dump
+
+SLICES = ("enwiki-shortened", "itwiki-2013-slice")
+
+
+class Cost(NamedTuple):
+    """What a process and its children took."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_megabytes: float
+
+
+def cost_of(command: Sequence[str | Path]) -> Cost:
+    """Run a command to its end, alone; the peak of memory is that of its largest process."""
+    started = time.perf_counter()
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr
+    told = process.stderr.read().decode(errors="replace")
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{told}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6)
+
+
+def commands(dump: Path, folder: Path) -> dict[str, list[str | Path]]:
+    """Each reader's command on one core; wikiextractor's only where it is installed."""
+    tools = Path(sys.executable).parent
+    own = [sys.executable, "-m", "benchmarks.read_a_dump"]
+    found: dict[str, list[str | Path]] = {
+        "ease": [*own, "ease", dump, folder / "ease"],
+        "wikipedia2vec": [
+            tools / "wikipedia2vec",
+            "build-dump-db",
+            dump,
+            folder / "dump.db",
+            "--pool-size",
+            "1",
+        ],
+        "wikiextractor": [
+            *(tools / "wikiextractor", "--processes", "1", "--json", "--links", "--no-templates", "-q"),
+            *("-o", folder / "text", dump),
+        ],
+        "bz2": [*own, "bz2", dump, folder / "none"],
+    }
+    return {name: command for name, command in found.items() if Path(command[0]).exists()}
+
+
+def compare_readers(source: Path, megabytes: float, rounds: int, work: Path) -> str:
+    """A row of the table for one slice."""
+    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240101-pages-articles.xml.bz2"
+    size = repeat_dump(source, dump, megabytes) / 1e6
+    rates: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        folder = work / "out"
+        folder.mkdir()
+        for name, command in commands(dump, folder).items():
+            rates.setdefault(name, []).append(size / cost_of(command).cpu_seconds)
+        shutil.rmtree(folder)
+    medians = {name: statistics.median(found) for name, found in rates.items()}
+    cells = [
+        f"{medians[name]:.1f} ({medians['ease'] / medians[name]:.2f})" if name in medians else "–"
+        for name in ("wikipedia2vec", "wikiextractor", "bz2")
+    ]
+    return (
+        f"| {source.name.partition('-pages')[0]} | {size:.0f} | {medians['ease']:.1f} | {' | '.join(cells)} |"
+    )
+
+
+def measure_scaling(source: Path, megabytes: float, rounds: int, work: Path) -> str:
+    """Wall seconds of one and two workers on a dump in many streams."""
+    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240102-pages-articles.xml.bz2"
+    repeat_dump(source, dump, megabytes)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for workers, found in seconds.items():
+            folder = work / "out"
+            command = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, folder]
+            found.append(cost_of([*command, "--workers", str(workers)]).seconds)
+            shutil.rmtree(folder)
+    one, two = (statistics.median(found) for found in seconds.values())
+    return f"One worker {one:.1f} s, two {two:.1f} s: {one / two / 2:.0%} of ideal."
+
+
+def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str]:
+    """Rows of the table of peak memory by size, the process starting and importing all in."""
+    rows = []
+    for megabytes in sizes:
+        dump = work / f"{source.name.partition('wiki')[0]}wiki-20240103-pages-articles.xml.bz2"
+        repeat_dump(source, dump, megabytes)
+        command = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, work / "out"]
+        rows.append(f"| {megabytes:.0f} | {cost_of(command).peak_megabytes:.0f} |")
+        shutil.rmtree(work / "out")
+    return rows
+
+
+def main() -> None:
+    """Measure and print Markdown tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "slices", nargs="*", type=Path, help="by default two of $EASE_TEST_DATA/dumps/wikipedia"
+    )
+    parser.add_argument("--megabytes", type=float, default=100, help="of XML that the readers read")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory"
+    )
+    given = parser.parse_args()
+    slices = given.slices
+    if not slices:
+        if "EASE_TEST_DATA" not in os.environ:
+            parser.error("name dump files, or set EASE_TEST_DATA")
+        folder = Path(os.environ["EASE_TEST_DATA"]) / "dumps" / "wikipedia"
+        slices = [next(folder.glob(f"{name}-pages-articles*")) for name in SLICES]
+    with tempfile.TemporaryDirectory() as work:
+        print("MB of XML per second and core; in brackets how many times as fast ease is.\n")
+        print("| dump | MB | ease | wikipedia2vec | wikiextractor | bz2 alone |")
+        print("| --- | ---: | ---: | ---: | ---: | ---: |")
+        for source in slices:
+            print(compare_readers(source, given.megabytes, given.rounds, Path(work)), flush=True)
+        print(f"\n{measure_scaling(slices[0], given.megabytes, given.rounds, Path(work))}", flush=True)
+        print("\n| MB of XML | peak MB of a worker |\n| ---: | ---: |")
+        print("\n".join(measure_memory(slices[0], given.sizes, Path(work))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""One way to read a dump from beginning to end, for `ingestion_speed`, which starts each in a process of its own.
+
+python -m benchmarks.read_a_dump ease DUMP.xml.bz2 FOLDER --workers 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+from pathlib import Path
+
+from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+
+BLOCK = 1 << 20
+
+
+def decompress(dump: Path, folder: Path, workers: int) -> None:
+    """Decode bz2 and do nothing with it."""
+    del folder, workers
+    with bz2.open(dump) as file:
+        while file.read(BLOCK):
+            pass
+
+
+def read_with_ease(dump: Path, folder: Path, workers: int) -> None:
+    """Write sentences with their links."""
+    language = dump.name.partition("wiki")[0]
+    ingest_wikipedia(find_dumps(dump, [language]), IngestOptions(workers=workers), folder)
+
+
+WAYS = {"bz2": decompress, "ease": read_with_ease}
+
+
+def main() -> None:
+    """Read once."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("way", choices=WAYS)
+    parser.add_argument("dump", type=Path)
+    parser.add_argument("folder", type=Path, help="to write into")
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args()
+    WAYS[given.way](given.dump, given.folder, given.workers)
+
+
+if __name__ == "__main__":
+    main()

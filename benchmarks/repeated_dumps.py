@@ -1,0 +1,56 @@
+"""Dumps of any size from a slice of a real one, its pages repeated under other titles and numbers."""
+
+from __future__ import annotations
+
+import bz2
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ease.wikimedia.streams import DecompressedStream
+
+PAGES_PER_STREAM = 100
+"""As dumps in several streams have them."""
+
+_PAGE = re.compile(rb"<page>.*?</page>\n?", re.DOTALL)
+_ID = re.compile(rb"<id>\d+</id>")
+_TITLE = re.compile(rb"</title>")
+
+
+def repeat_dump(source: Path, target: Path, megabytes: float, streams: bool = True) -> int:
+    """Write a .bz2 of the pages of a dump, again and again, until there are so many megabytes of XML.
+
+    Args:
+        source: A dump, compressed or not, that fits into memory.
+        target: Named as dumps are.
+        streams: Whether in many bz2 streams, as multistream dumps are, or in one.
+
+    Returns:
+        The bytes of XML.
+    """
+    whole = b"".join(block for _, block in DecompressedStream(source))
+    first = whole.index(b"<page>")
+    parts = [whole[:first], *_repeated(_PAGE.findall(whole, first), megabytes * 1e6), b"</mediawiki>\n"]
+    with target.open("wb") as file:
+        if streams:
+            groups = (
+                parts[start : start + PAGES_PER_STREAM] for start in range(0, len(parts), PAGES_PER_STREAM)
+            )
+            file.writelines(bz2.compress(b"".join(group)) for group in groups)
+        else:
+            file.write(bz2.compress(b"".join(parts)))
+    return sum(map(len, parts))
+
+
+def _repeated(pages: list[bytes], size: float) -> Iterator[bytes]:
+    written, turn, number = 0, 0, 0
+    while written < size:
+        for page in pages:
+            number += 1
+            renumbered = _ID.sub(b"<id>%d</id>" % number, page, count=1)
+            renamed = _TITLE.sub(b" %d</title>" % turn, renumbered, count=1) if turn else renumbered
+            written += len(renamed)
+            yield renamed
+            if written >= size:
+                return
+        turn += 1
