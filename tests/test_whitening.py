@@ -221,7 +221,7 @@ def test_the_pipeline_makes_scores_and_tracks_a_whitened_encoder(copy: Project) 
     assert table["whitening"].notna().all()
 
 
-def test_whitening_needs_pairs_and_enough_sentences(copy: Project) -> None:
+def test_the_command_line_refuses_too_many_components_in_one_message(copy: Project) -> None:
     chosen = ("train", "--namespaces=multilingual.whitening")
     done = copy.run(*chosen, check=False, multilingual__whitening__dimension=33)
     assert done.returncode

@@ -106,7 +106,7 @@ def gather_moments(batches: Iterable[ArrayLike]) -> Moments:
 
 
 def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
-    """Find W, so that (x - mean) W has the identity as its covariance (Su et al. 2021, section 3.2 and Algorithm 1).
+    """Find W, so that (x - mean) W has the identity as its covariance (Su et al. 2021, Algorithm 1).
 
     Directions in which the vectors do not vary beyond the rounding of single precision have no inverse of their
     standard deviation, and are dropped. One is common: layer normalisation fixes a weighted sum of a token's values.
