@@ -11,6 +11,8 @@ from ease.reporting import OwnModel, Published, ReportOptions, gather_models
 from ease.reporting.published import Paper
 from tests.project import ROOT
 
+PARAMETERS = ROOT / "conf" / "base" / "parameters"
+
 MBERT = "google-bert/bert-base-multilingual-cased"
 MODEL = "2026-01-02T03.04.05.678Z"
 """The version of the newest model."""
@@ -21,13 +23,15 @@ EASE_ROW = (79.5, 63.0, 78.4, 32.0, 60.0, 26.4, 54.0, 59.0, 59.5, 61.2)
 
 def parameters(path: str) -> Any:
     """Read a file of the project's parameters."""
-    return yaml.safe_load((ROOT / "conf" / "base" / "parameters" / path).read_text(encoding="utf-8"))
+    return yaml.safe_load((PARAMETERS / path).read_text(encoding="utf-8"))
 
 
 @cache
 def published() -> Published:
-    """The figures that the project ships."""
-    return Published.model_validate(parameters("published/ease.yml")["published"])
+    """The figures that the project ships, the papers in an order that is not the report's."""
+    files = sorted((PARAMETERS / "published").iterdir(), reverse=True)
+    read = [parameters(f"published/{file.name}")["published"] for file in files]
+    return Published.model_validate({name: figures for papers in read for name, figures in papers.items()})
 
 
 def paper() -> Paper:

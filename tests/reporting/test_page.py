@@ -50,14 +50,14 @@ def count(page: Browser, selector: str) -> int:
 
 def wait_for_figures(page: Browser) -> None:
     deadline = time.monotonic() + 60
-    while count(page, ".js-plotly-plot .main-svg .xaxislayer-above") < 9 and time.monotonic() < deadline:
+    while count(page, ".js-plotly-plot .main-svg .xaxislayer-above") < 14 and time.monotonic() < deadline:
         time.sleep(0.5)
 
 
 def test_tables_and_figures_are_shown(page: Browser) -> None:
     wait_for_figures(page)
-    assert count(page, "table.figures") == 7
-    assert count(page, "figure .js-plotly-plot .main-svg .xaxislayer-above") == 9
+    assert count(page, "table.figures") == 12
+    assert count(page, "figure .js-plotly-plot .main-svg .xaxislayer-above") == 14
     assert count(page, "#bars-1 .bars .point") == 5 * 11 + 1
     assert {"EASE-mBERTbase", "EASE, multilingual"} <= set(page.texts("#bars-1 .legendtext"))
     assert "MiniLM" in page.texts("#scatter-1 .textpoint")

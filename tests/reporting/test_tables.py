@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ease.reporting.published import Source
 from ease.reporting.tables import Cell, ReportTable, Row, build_plain_table, build_table
-from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, row, sts17
+from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, published, row, sts17
 
 
 def built(number: str, rows: list[dict[str, object]] | None = None) -> ReportTable:
@@ -110,6 +110,22 @@ def test_second_figures_do_not_enter() -> None:
 
 def test_a_table_without_a_figure_of_ours_is_none() -> None:
     assert build_table(paper(), "11", own()) is None
+
+
+def test_an_ablation_shows_none_but_counterparts_of_its_rows() -> None:
+    mirror_bert = published().root["mirror_bert"]
+    swept = {"base": "roberta-base", "pooling": "cls", "repeated": True, "seed": 1}
+    others = own([row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)])
+    assert build_table(mirror_bert, "8", others) is None
+    variants = own([row("sts", "2012", 50.0, method=name, **swept) for name in ("dropout", "no dropout")])
+    table = build_table(mirror_bert, "8", [*others, *variants])
+    assert table is not None
+    assert [row.name for row in table.rows if row.kind != "published"] == [
+        "dropout, multilingual",
+        "difference from RoBERTa + Mirror - span mask",
+        "no dropout, multilingual",
+        "difference from RoBERTa + Mirror - dropout & span mask",
+    ]
 
 
 def test_a_table_of_ours_alone_has_a_column_a_score() -> None:

@@ -102,9 +102,8 @@ class OwnModel:
             return True
         method = UNTRAINED if self.setting == BASELINES else self.method
         same_pooling = not published.pooling or not self.pooling or published.pooling == self.pooling
-        return (
-            method == published.method and base_name(self.base) == base_name(published.base) and same_pooling
-        )
+        same_method = method in (published.method, *published.variants)
+        return same_method and same_pooling and base_name(self.base) == base_name(published.base)
 
 
 def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator, m
 
 from ease.errors import EaseError
 
+FIRST = "ease"
+"""The paper whose tables open the report."""
+
 
 def base_name(encoder: str) -> str:
     """Return the part of a hub name or a path that names the encoder, which mirrors and folders share."""
@@ -63,6 +66,7 @@ class Model(_Entry):
     method: str | None = Field(
         None, description="the method, or the sweep's variant, that trains the same here"
     )
+    variants: tuple[str, ...] = Field((), description="further variants of sweeps that train the same")
     pooling: str | None = Field(None, description="its pooling, where the paper scores several")
     checkpoints: tuple[str, ...] = Field((), description="hub names under which it was published")
 
@@ -76,6 +80,9 @@ class Table(_Entry):
     columns: tuple[Column, ...] = Field(min_length=1)
     rows: dict[str, tuple[float | None, ...]] = Field({}, description="figures of each model, one a column")
     notes: tuple[str, ...] = ()
+    counterparts_only: bool = Field(
+        False, description="whether of our models only counterparts of its rows stand in it, as in ablations"
+    )
 
     @model_validator(mode="after")
     def _rectangular(self) -> Table:
@@ -135,6 +142,11 @@ class Paper(_Entry):
                 self.sources(number, column.header)
         return self
 
+    def heading(self, number: str) -> str:
+        """Return what a reader calls a table: its number, or the name of a figure as it is."""
+        name = f"Table {number}" if number[:1].isdigit() else number
+        return f"{self.short}, {name}: {self.tables[number].title}"
+
     def sources(self, number: str, header: str) -> tuple[Source, ...]:
         """Return the scores whose mean a column shows, in their order.
 
@@ -166,6 +178,12 @@ class Published(RootModel[dict[str, Paper]]):
     """The papers, by the names of their files in `parameters/published/`."""
 
     model_config = ConfigDict(frozen=True)
+
+    @field_validator("root")
+    @classmethod
+    def _ordered(cls, papers: dict[str, Paper]) -> dict[str, Paper]:
+        """Put EASE's first, then the others by name: the files of a configuration come in any order."""
+        return {name: papers[name] for name in sorted(papers, key=lambda name: (name != FIRST, name))}
 
     def __str__(self) -> str:
         """Name papers and tables: MLflow keeps this, not the figures."""

@@ -71,7 +71,9 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> ReportTab
     """
     table = paper.tables[number]
     sources = [paper.sources(number, column.header) for column in table.columns]
-    shown = _own_rows(own, sources)
+    likes = [paper.models[name] for name in table.rows]
+    fitting = [model for model in own if not table.counterparts_only or any(map(model.is_like, likes))]
+    shown = _own_rows(fitting, sources)
     if not shown.rows:
         return None
     published = {name: _published_row(name, paper.models[name], table) for name in table.rows}
@@ -82,9 +84,8 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> ReportTab
         for row in _mark_best(group):
             rows.append(row)
             rows += _differences(row, shown.models.get(row.label), paper.models, published)
-    title = f"{paper.short}, Table {number}: {table.title}"
     headers = tuple(column.header for column in table.columns)
-    return ReportTable(title, table.score, headers, rows, list(table.notes), shown.footnotes)
+    return ReportTable(paper.heading(number), table.score, headers, rows, list(table.notes), shown.footnotes)
 
 
 def build_plain_table(
