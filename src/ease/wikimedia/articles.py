@@ -27,6 +27,7 @@ from ease.wikimedia.wikitext import Article, Link, parse_wikitext
 
 SENTENCES_FILE = "sentences.parquet"
 REDIRECTS_FILE = "redirects.parquet"
+PAGES_FILE = "pages.parquet"
 
 LINKS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())]))
 SENTENCES = pa.schema(
@@ -44,6 +45,8 @@ SENTENCES = pa.schema(
 REDIRECTS = pa.schema(
     [("language", pa.string()), ("source_title", pa.string()), ("target_title", pa.string())]
 )
+PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
+"""All pages, also redirects, those without sentences and those of other namespaces: what Wikidata may link to."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,9 @@ def parse_shard(task: ShardTask) -> tuple[Path, str | None]:
             with (
                 TableWriter(folder / SENTENCES_FILE, SENTENCES) as sentences,
                 TableWriter(folder / REDIRECTS_FILE, REDIRECTS) as redirects,
+                TableWriter(folder / PAGES_FILE, PAGES) as pages,
             ):
-                parser = _ShardParser(task, sentences, redirects)
+                parser = _ShardParser(task, sentences, redirects, pages)
                 for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally):
                     try:
                         parser.add(page)
@@ -144,7 +148,9 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
 class _ShardParser:
     """Turns pages into rows, and counts them."""
 
-    def __init__(self, task: ShardTask, sentences: TableWriter, redirects: TableWriter) -> None:
+    def __init__(
+        self, task: ShardTask, sentences: TableWriter, redirects: TableWriter, pages: TableWriter
+    ) -> None:
         self.tally = PageTally()
         self.skipped: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
@@ -153,9 +159,11 @@ class _ShardParser:
         self._splitter = SentenceSplitter(self._language, task.splitter)
         self._sentences = sentences
         self._redirects = redirects
+        self._pages = pages
 
     def add(self, page: Page) -> None:
         """Write the rows of one page."""
+        self._pages.append((self._language, page.page_id, page.title))
         reason = self._reason_to_skip(page)
         if reason is None:
             article = parse_wikitext(page.text, self._site)

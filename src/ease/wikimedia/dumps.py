@@ -83,7 +83,7 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
             f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found)) or 'none'}"
             f"{_IN_WORDS[project]}. Add the dumps, or take the languages out of `languages`."
         )
-    dumps = [dump for language in languages for dump in _choose_forms(_choose_date(found[language]))]
+    dumps = [dump for language in languages for dump in _choose_forms(choose_date(found[language]))]
     for dump in dumps:
         read_siteinfo(dump)
     return dumps
@@ -192,8 +192,12 @@ def _recognise(path: Path) -> tuple[str, DumpFile]:
     return project, DumpFile(path, language, dump_date(path), compression_of(path))
 
 
-def _choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
-    """The dumps of the newest date; all of them where none has a date."""
+def choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
+    """The dumps of the newest date; all of them where none has a date.
+
+    Raises:
+        EaseError: Some have a date and some have none.
+    """
     undated = next((dump for dump in dumps if dump.dump_date is None), None)
     newest = max(dumps, key=lambda dump: dump.dump_date or "")
     if newest.dump_date is None:

@@ -1,4 +1,4 @@
-"""From dump files to the tables `sentences` and `redirects`, one part of them for each shard.
+"""From dump files to the tables `sentences`, `redirects` and `pages`, one part of them for each shard.
 
 A part is a folder `<language>/<key>` with its Parquet files and counts. The key is made of all that its rows
 depend on, so that an unchanged shard is never parsed twice, and the folder appears whole or not at all.
@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.wikimedia.articles import (
+    PAGES_FILE,
     REDIRECTS_FILE,
     SENTENCES_FILE,
     ShardTask,
@@ -72,16 +73,17 @@ class IngestOptions(BaseModel):
 
 
 class WikipediaParts(NamedTuple):
-    """The part files of both tables in the order of the dumps, and the counts of each language.
+    """The part files of the tables in the order of the dumps, and the counts of each language.
 
     The counts are `pages`, `articles`, `skipped` (by reason), `redirects`, `sentences`, `links`,
     `boundaries_in_links`, `links_across_lines`, `faults` (skipped pages in words), and `dumps` (file, date,
-    whether truncated, whether used). A redirect may come twice where dump files of a language overlap; an
-    article never does.
+    whether truncated, whether used). A redirect or a page may come twice where dump files of a language
+    overlap; an article never does.
     """
 
     sentences: list[Path]
     redirects: list[Path]
+    pages: list[Path]
     counts: dict[str, dict[str, Any]]
 
 
@@ -106,13 +108,15 @@ def ingest_wikipedia(
     _parse_missing(plans, map_shards or joblib_map(options.workers))
     sentences: list[Path] = []
     redirects: list[Path] = []
+    pages: list[Path] = []
     counts: dict[str, dict[str, Any]] = {}
     for language in dict.fromkeys(dump.language for dump, _ in plans):
         own = [plan for plan in plans if plan[0].language == language]
         parts, counts[language] = _gather(language, own, options)
         sentences.extend(part / SENTENCES_FILE for part in parts)
         redirects.extend(part / REDIRECTS_FILE for part in parts)
-    return WikipediaParts(sentences, redirects, counts)
+        pages.extend(part / PAGES_FILE for part in parts)
+    return WikipediaParts(sentences, redirects, pages, counts)
 
 
 def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> list[FilePlan]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ease.wikimedia.articles import REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
+from ease.wikimedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
 from ease.wikimedia.parts import TableWriter, read_counts, whole_folder, write_counts
 
 
@@ -66,7 +66,8 @@ def _filtered(part: Path, repeated: np.ndarray) -> Path:
                 dropped["sentences"] += gone.num_rows
                 dropped["links"] += pc.sum(pc.list_value_length(gone["links"])).as_py() or 0
                 writer.write(batch.filter(pc.invert(again)))
-        (folder / REDIRECTS_FILE).write_bytes((part / REDIRECTS_FILE).read_bytes())
+        for name in (REDIRECTS_FILE, PAGES_FILE):
+            (folder / name).write_bytes((part / name).read_bytes())
         report = read_counts(part)
         counts = report["counts"]
         for name, number in (*dropped.items(), ("articles", len(repeated))):

@@ -12,7 +12,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
@@ -42,7 +42,16 @@ logger = logging.getLogger(__name__)
 SITELINKS_FILE = "sitelinks.parquet"
 TYPES_FILE = "entity_types.parquet"
 
-_NAME = re.compile(r"(.*wikidata.*|.*-all)\.json(\.bz2|\.gz)?")
+WikidataForm = Literal["json", "truthy"]
+
+_NAMES: dict[WikidataForm, re.Pattern[str]] = {
+    "json": re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz)?"),
+    "truthy": re.compile(r".*truthy.*\.nt(\.bz2|\.gz)?"),
+}
+_IN_WORDS: dict[WikidataForm, str] = {
+    "json": "*wikidata*.json or *-all.json (.bz2, .gz)",
+    "truthy": "*truthy*.nt (.bz2, .gz)",
+}
 _CHUNK_BYTES = 16 << 20
 _MOST_LINE_BYTES = 256 << 20
 _NAMED_LINES = 5
@@ -62,17 +71,13 @@ class WikidataParts(NamedTuple):
     counts: dict[str, Any]
 
 
-def find_wikidata(source: str | Path) -> Path:
+def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
     """The Wikidata dump in a folder (searched through), a glob, one file: the newest and fastest to unpack.
 
     Raises:
         EaseError: There is none, or several that neither date nor form tells apart, as one without a date.
     """
-    files = list_files(
-        source,
-        lambda name: _NAME.fullmatch(name) and "lexemes" not in name,
-        "*wikidata*.json or *-all.json (.bz2, .gz)",
-    )
+    files = list_files(source, _NAMES[form].fullmatch, _IN_WORDS[form])
     dates = {file: dump_date(file) for file in files}
     newest = max((date for date in dates.values() if date), default=None)
     # What has no date may be newer than any that has one.
@@ -85,11 +90,12 @@ def find_wikidata(source: str | Path) -> Path:
 
 
 def ingest_wikidata(
-    path: Path, languages: Sequence[str], options: IngestOptions, folder: Path
+    path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path
 ) -> WikidataParts:
     """Read the sitelinks and types of the items that have an article in one of the languages.
 
-    Types of other items are left out, since no link can lead to them.
+    Types of other items are left out, since no link can lead to them. Where `languages` is None, all items' types are
+    read and no sitelinks.
 
     Raises:
         EaseError: The file is no Wikidata dump, is broken, is truncated and `options.truncated` is "drop", or
@@ -110,21 +116,22 @@ def ingest_wikidata(
         )
     logger.info(
         "%s: %d items, %d of them with an article in %d languages, %d broken lines",
-        *(path, counts["items"], counts["items_with_sitelinks"], len(languages), counts["broken_lines"]),
+        *(path, counts["items"], counts["items_with_sitelinks"]),
+        *(len(languages or ()), counts["broken_lines"]),
     )
     source = {"file": path.name, "date": dump_date(path)}
     return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], {**counts, **source})
 
 
-def _key(path: Path, languages: Sequence[str]) -> str:
-    rows_depend_on = (content_digest(path), sorted(languages), parser_version())
+def _key(path: Path, languages: Sequence[str] | None) -> str:
+    rows_depend_on = (content_digest(path), languages and sorted(languages), parser_version())
     return hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
 
 
-def _write_part(path: Path, languages: Sequence[str], options: IngestOptions, part: Path) -> None:
+def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOptions, part: Path) -> None:
     chunks = _LineChunks(path)
     counts: Counter[str] = Counter()
-    per_language: Counter[str] = Counter(dict.fromkeys(sorted(languages), 0))
+    per_language: Counter[str] = Counter(dict.fromkeys(sorted(languages or ()), 0))
     small = path.stat().st_size <= _SMALL_FILE_BYTES
     with (
         whole_folder(part) as folder,
@@ -132,7 +139,7 @@ def _write_part(path: Path, languages: Sequence[str], options: IngestOptions, pa
         TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
     ):
         for parsed in _parse_chunks(
-            chunks, sorted(languages), 1 if small else options.workers or cpu_count()
+            chunks, languages and sorted(languages), 1 if small else options.workers or cpu_count()
         ):
             sitelinks.write(parsed.sitelinks)
             types.write(parsed.entity_types)
@@ -211,7 +218,9 @@ def _last_line(chunk: bytes) -> bytes:
     return chunk.rstrip().rpartition(b"\n")[2]
 
 
-def _parse_chunks(chunks: _LineChunks, languages: Sequence[str], workers: int) -> Iterator[ParsedLines]:
+def _parse_chunks(
+    chunks: _LineChunks, languages: Sequence[str] | None, workers: int
+) -> Iterator[ParsedLines]:
     """The chunks parsed, in their order; at most three for each worker are held."""
     if workers == 1:
         yield from (parse_lines(chunk, first_line, languages) for first_line, chunk in chunks)

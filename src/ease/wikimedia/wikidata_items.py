@@ -37,15 +37,16 @@ class ParsedLines(NamedTuple):
     broken: list[tuple[int, str]]
 
 
-def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str]) -> ParsedLines:
+def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) -> ParsedLines:
     """Read the items of whole lines.
 
     Args:
         chunk: One entity a line.
         first_line: The number of the chunk's first line in its file.
-        languages: The Wikipedias whose articles are wanted.
+        languages: The Wikipedias whose articles are wanted; items without one are left out. None: no articles, the
+            types of all items.
     """
-    sites = {database_code(language).replace("-", "_") + "wiki": language for language in languages}
+    sites = {database_code(language).replace("-", "_") + "wiki": language for language in languages or ()}
     counts: Counter[str] = Counter()
     broken: list[tuple[int, str]] = []
     items: list[Item] = []
@@ -60,11 +61,12 @@ def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str]) -> Pars
             broken.append((number, f"{type(error).__name__}: {error}"))
             continue
         counts["other_entities" if item is None else "items"] += 1
-        if item is not None and item.titles:
+        if item is not None and (item.titles or languages is None):
             items.append(item)
     titles = [(item.qid, language, title) for item in items for language, title in item.titles.items()]
     types = [(item.qid, type_qid) for item in items for type_qid in item.types]
-    counts.update(broken_lines=len(broken), items_with_sitelinks=len(items), entity_types=len(types))
+    linked = sum(bool(item.titles) for item in items)
+    counts.update(broken_lines=len(broken), items_with_sitelinks=linked, entity_types=len(types))
     return ParsedLines(_batch(titles, SITELINKS), _batch(types, ENTITY_TYPES), counts, broken)
 
 

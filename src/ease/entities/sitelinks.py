@@ -1,0 +1,33 @@
+"""The tables `sitelinks` and `entity_types` from what wikis say of their pages and Wikidata's statements."""
+
+from __future__ import annotations
+
+import ibis.expr.types as ir
+
+
+def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
+    """The titles of the pages that have an item.
+
+    Args:
+        pages: language, page_id, title; a page may come twice.
+        page_items: language, page_id, qid.
+
+    Returns:
+        Columns qid, language, title, ordered by all of them.
+    """
+    joined = page_items.inner_join(pages, ["language", "page_id"])
+    return joined.select("qid", "language", "title").distinct().order_by("qid", "language", "title")
+
+
+def types_of_linked(statements: ir.Table, sitelinks: ir.Table) -> ir.Table:
+    """The types of the items that have a sitelink: no link can lead to other items.
+
+    Args:
+        statements: qid, type_qid; a row may come twice.
+        sitelinks: With the column qid.
+
+    Returns:
+        Columns qid, type_qid, ordered by both.
+    """
+    linked = statements.semi_join(sitelinks, "qid")
+    return linked.select("qid", "type_qid").distinct().order_by("qid", "type_qid")

@@ -1,0 +1,50 @@
+"""SQL dumps of page_props made for tests, as MySQL and MariaDB write them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+CREATE = b"""-- MariaDB dump 10.19  Distrib 10.5.23-MariaDB, for debian-linux-gnu (x86_64)
+--
+-- Host: localhost    Database: enwiki
+DROP TABLE IF EXISTS `page_props`;
+/*!40101 SET @saved_cs_client     = @@character_set_client */;
+CREATE TABLE `page_props` (
+%s  PRIMARY KEY (`pp_page`,`pp_propname`),
+  UNIQUE KEY `pp_propname_page` (`pp_propname`,`pp_page`)
+) ENGINE=InnoDB DEFAULT CHARSET=binary;
+/*!40000 ALTER TABLE `page_props` DISABLE KEYS */;
+"""
+END = b"""/*!40000 ALTER TABLE `page_props` ENABLE KEYS */;
+
+-- Dump completed on 2024-01-01  0:00:00
+"""
+COLUMNS = ("pp_page", "pp_propname", "pp_value", "pp_sortkey")
+
+
+def item(page: int, qid: int) -> bytes:
+    """A row that says the item of a page."""
+    return b"(%d,'wikibase_item','Q%d',NULL)" % (page, qid)
+
+
+def dump(*statements: bytes, columns: Sequence[str] = COLUMNS) -> bytes:
+    """A whole dump of statements."""
+    declared = b"".join(b"  `%s` blob NOT NULL,\n" % column.encode() for column in columns)
+    return CREATE % declared + b"".join(statements) + END
+
+
+def insert(*rows: bytes) -> bytes:
+    """One statement on one line."""
+    return b"INSERT INTO `page_props` VALUES " + b",".join(rows) + b";\n"
+
+
+def write(folder: Path, content: bytes, name: str = "enwiki-20240101-page_props.sql") -> Path:
+    """Write a dump, packed as the end of its name says."""
+    path = folder / name
+    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix, bytes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(packed(content))
+    return path
