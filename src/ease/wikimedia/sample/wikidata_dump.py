@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,9 @@ def class_of(kind: str) -> int:
     return QID_BASE + 1 + KINDS.index(kind)
 
 
-def write_wikidata(path: Path, world: World, books: Mapping[str, Phrasebook]) -> None:
+def write_wikidata(path: Path, entities: Iterable[Json]) -> None:
     """Write the dump: an array with an entity a line."""
-    lines = [
-        json.dumps(entity, ensure_ascii=False, separators=(",", ":")) for entity in _entities(world, books)
-    ]
+    lines = [json.dumps(entity, ensure_ascii=False, separators=(",", ":")) for entity in entities]
     path.write_bytes(bz2.compress(("[\n" + ",\n".join(lines) + "\n]\n").encode(), compresslevel=1))
 
 
@@ -51,7 +49,8 @@ def entity_classes(world: World) -> dict[Entity, tuple[int, ...]]:
     }
 
 
-def _entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator[Json]:
+def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator[Json]:
+    """The entities of the dump, in its order."""
     for identifier, label in _PROPERTIES.items():
         yield {
             "type": "property",

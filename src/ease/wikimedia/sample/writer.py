@@ -15,11 +15,13 @@ from ease.languages import PAPER_LANGUAGES, check_languages
 from ease.wikimedia.sample.dump_files import dump_name, write_dump
 from ease.wikimedia.sample.held_out import GradedPair, ParallelSentence, word_graded, word_parallel
 from ease.wikimedia.sample.options import SampleOptions
+from ease.wikimedia.sample.page_props_dump import page_props_name, write_page_props
 from ease.wikimedia.sample.site import read_site
 from ease.wikimedia.sample.training_files import write_training_texts
+from ease.wikimedia.sample.truthy_dump import TRUTHY_NAME, write_truthy
 from ease.wikimedia.sample.whole_folder import content_key, is_whole, write_whole
 from ease.wikimedia.sample.wiki import Sample, prepare_sample, write_pages
-from ease.wikimedia.sample.wikidata_dump import WIKIDATA_NAME, write_wikidata
+from ease.wikimedia.sample.wikidata_dump import WIKIDATA_NAME, wikidata_entities, write_wikidata
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +37,18 @@ class SampleFiles:
 
     @property
     def wikipedia(self) -> Path:
-        """The folder of the Wikipedia dumps."""
+        """The folder of the Wikipedia dumps: of pages, and of the table page_props."""
         return self.folder / "wikipedia"
 
     @property
     def wikidata(self) -> Path:
         """The Wikidata dump."""
         return self.folder / WIKIDATA_NAME
+
+    @property
+    def truthy(self) -> Path:
+        """The dump of Wikidata's truthy statements."""
+        return self.folder / TRUTHY_NAME
 
     @property
     def parallel(self) -> Path:
@@ -106,10 +113,13 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     options = sample.options
     files.wikipedia.mkdir()
     for language in languages:
-        pages = write_pages(sample, language)
-        path = files.wikipedia / dump_name(language)
-        write_dump(path, read_site(language), pages, options.pages_per_stream)
-    write_wikidata(files.wikidata, sample.world, sample.books)
+        pages, site = write_pages(sample, language), read_site(language)
+        write_dump(files.wikipedia / dump_name(language), site, pages, options.pages_per_stream)
+        qids = {title: entity.qid for entity, title in sample.books[language].wiki.titles.items()}
+        write_page_props(files.wikipedia / page_props_name(language), site, pages, qids)
+    entities = list(wikidata_entities(sample.world, sample.books))
+    write_wikidata(files.wikidata, entities)
+    write_truthy(files.truthy, entities)
     parallel = word_parallel(sample.held_out, sample.books, languages, options.seed)
     _write_table(files.parallel, parallel, _PARALLEL)
     graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
