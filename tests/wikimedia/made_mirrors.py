@@ -59,11 +59,27 @@ def add_dump(
         server.files |= {f"{folder}/{name}": content for name, content in some.items()}
 
 
+def add_page_props(server: FileServer, wiki: str, date: str, content: bytes, status: str = "done") -> None:
+    """Put a wiki's table page_props beside its dump of pages, which is there already."""
+    folder, name = f"/{wiki}/{date}", f"{wiki}-{date}-page_props.sql.gz"
+    server.files[f"{folder}/{name}"] = content
+    path = f"{folder}/dumpstatus.json"
+    told = json.loads(server.files[path])
+    files = {name: facts(f"{folder}/{name}", content)} if status == "done" else {}
+    told["jobs"]["pagepropstable"] = {"status": status, "updated": "", "files": files}
+    server.files[path] = json.dumps(told).encode()
+
+
 def add_wikidata(
-    server: FileServer, date: str, content: bytes, packing: str = "bz2", summed: bool = True
+    server: FileServer,
+    date: str,
+    content: bytes,
+    packing: str = "bz2",
+    summed: bool = True,
+    form: str = "all.json",
 ) -> None:
     """Put a Wikidata dump onto a mirror; its sums are listed when it is finished."""
-    folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-all.json.{packing}"
+    folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-{form}.{packing}"
     server.files[f"{folder}/{name}"] = content
     for algorithm in ("sha1", "md5"):
         path = f"{folder}/wikidata-{date}-{algorithm}sums.txt"

@@ -14,10 +14,11 @@ from ease.downloads import DownloadOptions
 from ease.errors import EaseError
 from ease.wikimedia.dumps import find_dumps
 from ease.wikimedia.mirrors import MirrorOptions, fetch_dumps, fetch_wikidata, is_mirror, wiki_name
+from ease.wikimedia.page_props import find_page_props
 from ease.wikimedia.wikidata import find_wikidata
 from tests.file_server import Answer, FileServer, running_server
 from tests.wikimedia.made_dumps import make_export, make_page
-from tests.wikimedia.made_mirrors import add_dump, add_wikidata
+from tests.wikimedia.made_mirrors import add_dump, add_page_props, add_wikidata
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
 
@@ -232,9 +233,44 @@ def test_wikidata_that_is_not_there(server: FileServer, tmp_path: Path) -> None:
     add_wikidata(server, "20240101", b"{}")
     for given in ({"date": "20230101"}, {"packing": "gz"}):
         with pytest.raises(
-            EaseError, match=r"has no finished JSON dump of \w+ \(\.\w+\).*another `wikidata_date`"
+            EaseError, match=r"has no finished dump of \w+ \(all\.json\.\w+\).*another `wikidata_date`"
         ):
             fetch_wikidata(server.address, options(tmp_path, **given))
+
+
+def test_the_newest_finished_truthy_dump(server: FileServer, tmp_path: Path) -> None:
+    add_wikidata(server, "20240103", b"statements", form="truthy-BETA.nt")
+    add_wikidata(server, "20240110", b"half", summed=False, form="truthy-BETA.nt")
+    add_wikidata(server, "20240108", b"[]")
+    path = fetch_wikidata(server.address, options(tmp_path, wikidata_form="truthy"))
+    assert path == tmp_path / "wikidatawiki/entities/20240103/wikidata-20240103-truthy-BETA.nt.bz2"
+    assert path.read_bytes() == b"statements"
+    assert find_wikidata(tmp_path, "truthy") == path
+    with pytest.raises(EaseError, match=r"has no finished dump of latest \(truthy-BETA\.nt\.gz\)"):
+        fetch_wikidata(server.address, options(tmp_path, wikidata_form="truthy", packing="gz"))
+
+
+def test_page_props_come_with_the_dump_of_pages(server: FileServer, tmp_path: Path) -> None:
+    for date in ("20240101", "20240120", "20240201"):
+        add_dump(server, "enwiki", date, dump("en"))
+    for date, status in (("20240101", "done"), ("20240120", "done"), ("20240201", "waiting")):
+        add_page_props(server, "enwiki", date, f"table {date}".encode(), status)
+    assert fetch_dumps(server.address, ["en"], options(tmp_path / "pages")).date == "20240201"
+    fetched = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True))
+    assert fetched.date == "20240120"
+    folder = tmp_path / "enwiki" / "20240120"
+    assert fetched.files["en"] == (
+        folder / "enwiki-20240120-page_props.sql.gz",
+        folder / "enwiki-20240120-pages-articles-multistream.xml.bz2",
+    )
+    assert fetched.files["en"][0].read_bytes() == b"table 20240120"
+    (found,) = find_dumps(fetched.source, ["en"])
+    (table,) = find_page_props([found.path.parent], ["en"])
+    assert (table.path, table.dump_date) == (fetched.files["en"][0], "20240120")
+    with pytest.raises(
+        EaseError, match="page_props table of enwiki of 20240201 is not finished: pagepropstable is w"
+    ):
+        fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date="20240201"))
 
 
 def test_addresses_and_dates() -> None:

@@ -1,8 +1,9 @@
 """Dumps on dumps.wikimedia.org and its mirrors: which there are, and fetching them.
 
 A wiki's dump lies at `{mirror}/{wiki}/{date}/`, with `dumpstatus.json` beside it, which says what is finished, and
-how long each file is, with its checksums. Wikidata's JSON dumps lie at `{mirror}/wikidatawiki/entities/{date}/`, with
-`wikidata-{date}-sha1sums.txt`, into which each file's sum is written when the file is finished.
+how long each file is, with its checksums. Wikidata's JSON and truthy dumps lie at
+`{mirror}/wikidatawiki/entities/{date}/`, each on dates of its own, with `wikidata-{date}-sha1sums.txt`, into which each
+file's sum is written when the file is finished.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ease.downloads import Client, DownloadOptions, NotFound, RemoteFile, downlo
 from ease.errors import EaseError
 from ease.languages import database_code
 from ease.wikimedia.dumps import Project
+from ease.wikimedia.wikidata import WikidataForm
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,10 @@ _JOBS = {
 """The jobs that write each kind: of large wikis one joins the parts that another writes; small ones have no parts."""
 _MIDDLE = {"multistream": "-multistream", "plain": ""}
 """What the names of the files say of the kind."""
+
+_PAGE_PROPS_JOB = "pagepropstable"
+_WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
+"""What the names of Wikidata's files end in, before the packing."""
 
 _DATE = re.compile(r"href=\"(?:[^\"]*/)?(\d{8})/?\"")
 _SUM = re.compile(r"([0-9a-f]{32,64}) [ *](?:.*/)?([^/\n]+)")
@@ -53,6 +59,8 @@ class MirrorOptions(BaseModel):
     kind: Literal["multistream", "plain"] = Field(
         "multistream", description="of the pages' dump; multistream is read in parallel"
     )
+    page_props: bool = Field(False, description="fetch the wikis' page_props tables, too")
+    wikidata_form: WikidataForm = Field("json", description="of Wikidata's dump: all of it, or truthy")
     packing: Literal["bz2", "gz"] = Field(
         "bz2", description="of Wikidata's dump; gz is larger and unpacks faster"
     )
@@ -83,7 +91,7 @@ def wiki_name(language: str, project: Project = "wiki") -> str:
 def fetch_dumps(
     mirror: str, languages: Sequence[str], options: MirrorOptions, project: Project = "wiki"
 ) -> FetchedDumps:
-    """Fetch the pages' dumps of some languages, all of one date; what is there already is not fetched again.
+    """Fetch the dumps of some languages' wikis, all of one date; what is there already is not fetched again.
 
     Args:
         mirror: Such as https://dumps.wikimedia.org.
@@ -114,7 +122,7 @@ def fetch_dumps(
 
 
 def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
-    """Fetch Wikidata's JSON dump; where it is there already, it is not fetched again.
+    """Fetch Wikidata's dump; where it is there already, it is not fetched again.
 
     Raises:
         EaseError: If the mirror lacks it, it cannot be had or is wrong, or the disk is full.
@@ -170,34 +178,38 @@ class _Shelf:
                 f"{folder} tells of no dump (dumpstatus.json). {self._mirror} has {wiki} of {', '.join(dates)}."
             ) from None
         kind, jobs = self._options.kind, status.get("jobs", {})
-        told = {name: jobs[name].get("status") for name in _JOBS[kind] if name in jobs}
-        done = next((name for name, word in told.items() if word == "done"), None)
-        if done is None:
-            words = ", ".join(f"{name} is {word}" for name, word in told.items()) or "it has no such job"
-            raise _Unfinished(f"The {kind} dump of {wiki} of {date} is not finished: {words}.")
-        name = re.compile(rf"{wiki}-{date}-pages-articles{_MIDDLE[kind]}\d*\.xml(-p\d+p\d+)?\.bz2")
-        found = {file: facts for file, facts in jobs[done].get("files", {}).items() if name.fullmatch(file)}
-        if not found:
-            raise _Unfinished(f"{folder}/dumpstatus.json names no file of the {kind} dump.")
+        pages = rf"pages-articles{_MIDDLE[kind]}\d*\.xml(-p\d+p\d+)?\.bz2"
+        wanted: list[tuple[str, tuple[str, ...], str]] = [(f"{kind} dump", _JOBS[kind], pages)]
+        if self._options.page_props:
+            wanted.append(("page_props table", (_PAGE_PROPS_JOB,), r"page_props\.sql\.gz"))
+        found: dict[str, Any] = {}
+        for what, names, pattern in wanted:
+            job = _finished_job(jobs, names, f"{what} of {wiki} of {date}")
+            name = re.compile(rf"{wiki}-{date}-{pattern}")
+            own = {file: facts for file, facts in job.get("files", {}).items() if name.fullmatch(file)}
+            if not own:
+                raise _Unfinished(f"{folder}/dumpstatus.json names no file of the {what}.")
+            found |= own
         return [self._file(folder, wiki, date, file, facts) for file, facts in sorted(found.items())]
 
     def wikidata(self) -> RemoteFile:
-        """Wikidata's JSON dump of the wanted date, or the newest one that is finished.
+        """Wikidata's dump of the wanted date, or the newest one that is finished.
 
         Raises:
             EaseError: If there is none.
         """
         entities = f"{self._mirror}/wikidatawiki/entities"
         dates = self._dates("wikidatawiki/entities") if self._options.date == LATEST else [self._options.date]
+        ending = f"{_WIKIDATA[self._options.wikidata_form]}.{self._options.packing}"
         for date in sorted(dates, reverse=True):
-            name = f"wikidata-{date}-all.json.{self._options.packing}"
+            name = f"wikidata-{date}-{ending}"
             if sums := self._sums(f"{entities}/{date}/wikidata-{date}", name):
                 path = self._options.folder / "wikidatawiki" / "entities" / date / name
                 url = f"{entities}/{date}/{name}"
                 return RemoteFile(url, path, sums, self._client.size(url))
         raise EaseError(
-            f"{entities} has no finished JSON dump of {self._options.date} (.{self._options.packing}): none is "
-            "named in wikidata-YYYYMMDD-sha1sums.txt or -md5sums.txt. Give another `wikidata_date`."
+            f"{entities} has no finished dump of {self._options.date} ({ending}): none is named in "
+            "wikidata-YYYYMMDD-sha1sums.txt or -md5sums.txt. Give another `wikidata_date`."
         )
 
     def _file(self, folder: str, wiki: str, date: str, name: str, facts: Mapping[str, Any]) -> RemoteFile:
@@ -238,6 +250,16 @@ class _Shelf:
         if not isinstance(status, dict):
             raise EaseError(f"{url} is no status of a dump: choose another date or mirror.")
         return status
+
+
+def _finished_job(jobs: Mapping[str, Any], names: Sequence[str], what: str) -> Mapping[str, Any]:
+    """The first of some jobs that is done."""
+    told = {name: jobs[name].get("status") for name in names if name in jobs}
+    done = next((name for name, word in told.items() if word == "done"), None)
+    if done is None:
+        words = ", ".join(f"{name} is {word}" for name, word in told.items()) or "it has no such job"
+        raise _Unfinished(f"The {what} is not finished: {words}.")
+    return jobs[done]
 
 
 class _Unfinished(EaseError):
