@@ -30,6 +30,13 @@ def test_a_table_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert dataset.load().to_pandas().to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
 
 
+def test_parts_may_be_given_as_a_table(tmp_path: Path) -> None:
+    dataset = PartsDataset(filepath=str(tmp_path / "t"), connection=DUCKDB, version=Version(None, None))
+    dataset.save(ibis.memtable({"a": [1, 2]}))
+    assert dataset.load().to_pandas().to_dict("list") == {"a": [1, 2]}
+    assert [path.name for path in tmp_path.glob("t/*/*")] == ["t"]
+
+
 def test_a_failed_save_leaves_no_version(tmp_path: Path) -> None:
     dataset = table_dataset(tmp_path / "t.parquet")
     broken = ibis.memtable({"a": ["1", "no number"]}).mutate(a=ibis._.a.cast("int64"))

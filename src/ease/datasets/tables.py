@@ -57,14 +57,17 @@ class TableDataset(SavedWhole, FileDataset):
 
 
 class PartsDataset(TableDataset):
-    """A versioned table made of many Parquet parts: takes the parts' paths in, gives one table out.
+    """A versioned table made of many Parquet parts: takes the parts' paths, or a table, in, gives one table out.
 
     The parts lie in a cache outside Kedro's versions, where an unchanged part is made only once; a version holds hard
     links to them (copies where the file system has no links), so it costs no space and outlives the cache.
     """
 
-    def save(self, data: Sequence[Path]) -> None:
-        """Link the parts into a folder aside and rename it."""
+    def save(self, data: Sequence[Path] | ibis.Table) -> None:
+        """Link the parts into a folder aside and rename it; or compute the table there."""
+        if isinstance(data, ibis.Table):
+            TableDataset.save.__wrapped__(self, data)  # type: ignore[attr-defined]
+            return
         if not data:
             raise EaseError(f"No part to save as {self._filepath}: at least one is needed, if without rows.")
         with self._saving() as aside:

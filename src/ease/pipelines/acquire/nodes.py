@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.setting import Setting
-from ease.wikimedia.dumps import dump_date, find_dumps
+from ease.wikimedia.dumps import DumpFile, dump_date, find_dumps
 from ease.wikimedia.mirrors import fetch_dumps, fetch_wikidata, is_mirror
+from ease.wikimedia.page_props import find_page_props
 from ease.wikimedia.sample import SampleFiles, write_sample
 from ease.wikimedia.wikidata import find_wikidata
 
@@ -28,7 +30,7 @@ def make_sample(options: AcquireOptions) -> SampleFiles:
 
 
 def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
-    """List the dump files of the setting's languages, and the Wikidata dump, with their dates.
+    """List the dump files of the setting's languages, their page_props and the Wikidata dump, with their dates.
 
     What is to come from a mirror and is not there yet is fetched.
 
@@ -36,24 +38,40 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
         EaseError: If a source does not exist or lacks a language, or several languages have no Wikidata dump, or a
             mirror's files cannot be fetched.
     """
-    if not options.wikidata and len(setting.languages) > 1:
+    own_items = options.wikidata_titles == "page_props"
+    if not options.wikidata and not own_items and len(setting.languages) > 1:
         raise EaseError(
             f"`acquire.wikidata` is null, but `{setting.name}` has {len(setting.languages)} languages: only Wikidata "
-            "tells which entities are the same across them. Give a Wikidata JSON dump, or one language."
+            "tells which entities are the same across them. Give a Wikidata JSON dump, set `wikidata_titles` to "
+            "page_props, or give one language."
         )
-    dumps = find_dumps(_wikipedia(options, setting), setting.languages)
+    source = _wikipedia(options, setting)
+    dumps = find_dumps(source, setting.languages)
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
-    wikidata_file = find_wikidata(_wikidata(options)) if options.wikidata else None
+    page_props = find_page_props(_places(source, dumps), setting.languages) if own_items else []
+    form = options.wikidata_types
+    wikidata_file = find_wikidata(_wikidata(options), form) if options.wikidata else None
     return {
         "source": options.wikipedia,
         "wikidata_source": options.wikidata,
-        "wikipedia": [
-            {"language": dump.language, "path": str(dump.path), "dump_date": dump.dump_date} for dump in dumps
-        ],
+        "wikipedia": _listed(dumps),
+        "page_props": _listed(page_props),
         "wikidata": str(wikidata_file) if wikidata_file else None,
+        "wikidata_form": form if wikidata_file else None,
         "wikidata_date": dump_date(wikidata_file) if wikidata_file else None,
     }
+
+
+def _listed(files: Sequence[DumpFile]) -> list[dict[str, Any]]:
+    return [
+        {"language": file.language, "path": str(file.path), "dump_date": file.dump_date} for file in files
+    ]
+
+
+def _places(source: str, dumps: Sequence[DumpFile]) -> list[Path]:
+    """Where other tables of the dumps lie: in the source's folder, or beside the files that it names."""
+    return [Path(source)] if Path(source).is_dir() else sorted({dump.path.parent for dump in dumps})
 
 
 def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
@@ -69,7 +87,8 @@ def _wikidata(options: AcquireOptions) -> str | Path:
     """Where Wikidata's dump lies on this machine."""
     assert options.wikidata is not None
     if options.wikidata == SAMPLE:
-        return make_sample(options).wikidata
+        sample = make_sample(options)
+        return sample.truthy if options.wikidata_types == "truthy" else sample.wikidata
     if is_mirror(options.wikidata):
         return fetch_wikidata(options.wikidata, options.mirror(wikidata=True))
     return options.wikidata

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.downloads import DownloadOptions
 from ease.wikimedia.mirrors import LATEST, MirrorOptions
 from ease.wikimedia.sample import SampleOptions
+from ease.wikimedia.wikidata import WikidataForm
 
 _DATE = rf"^(\d{{8}}|{LATEST})$"
 
@@ -24,7 +25,15 @@ class AcquireOptions(BaseModel):
         description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikipedia dumps"
     )
     wikidata: str | None = Field(
-        description="`sample:`, a mirror's https address, a file or folder of a Wikidata JSON dump, or null for none"
+        description="`sample:`, a mirror's https address, a file or folder of a Wikidata dump, or null for none"
+    )
+    wikidata_titles: Literal["json", "page_props"] = Field(
+        "json",
+        description="what tells the items of titles: Wikidata's JSON dump, or the wikis' own page_props tables, which "
+        "lie beside their dumps",
+    )
+    wikidata_types: WikidataForm = Field(
+        "json", description="what tells the items' types: Wikidata's JSON dump, or its truthy statements"
     )
     sample_folder: Path = Field(description="where the sample wiki is written")
     sample: SampleOptions = Field(description="size and seed of the sample wiki")
@@ -46,12 +55,23 @@ class AcquireOptions(BaseModel):
         None, description="an e-mail or web address, told to mirrors: Wikimedia refuses anonymous programs"
     )
 
+    @model_validator(mode="after")
+    def _check_wikidata(self) -> Self:
+        if self.wikidata_titles == "json" and self.wikidata_types == "truthy":
+            raise ValueError(
+                "`wikidata_types: truthy` goes with `wikidata_titles: page_props`: the JSON dump that tells the titles "
+                "tells the types, too"
+            )
+        return self
+
     def mirror(self, wikidata: bool = False) -> MirrorOptions:
         """Which dumps of a mirror to fetch."""
         return MirrorOptions(
             folder=self.download_folder,
             date=self.wikidata_date if wikidata else self.dump_date,
             kind=self.dump_kind,
+            page_props=self.wikidata_titles == "page_props",
+            wikidata_form=self.wikidata_types,
             packing=self.wikidata_packing,
             download=self.download,
         )

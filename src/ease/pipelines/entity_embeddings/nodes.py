@@ -33,7 +33,7 @@ def embed_entities(
     """
     # The paper's vectors are of the English Wikipedia; a setting without English has its first language instead.
     language = "en" if "en" in setting.languages else setting.languages[0]
-    links = sitelinks if dumps["wikidata"] else None
+    links = sitelinks if dumps["wikidata"] or dumps["page_props"] else None
     names = name_entities(vocabulary, links, redirects, language).to_pyarrow()
     total = int(vocabulary.count().execute())
     # Of its tokens, to which the entity embeddings are fitted.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import ibis
 import pandas as pd
@@ -14,20 +14,25 @@ from pydantic import Field
 
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
+from ease.entities.sitelinks import join_sitelinks, types_of_linked
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
 from ease.tables import format_table
 from ease.wikimedia.dumps import DumpFile
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.page_props import ingest_page_props
 from ease.wikimedia.parts import whole_folder
 from ease.wikimedia.streams import compression_of
+from ease.wikimedia.truthy import ingest_truthy
 from ease.wikimedia.wikidata import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
 from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
 
 logger = logging.getLogger(__name__)
 
 Dumps = dict[str, Any]
+Table: TypeAlias = ibis.Table | list[Path]
+"""A table, or the parts that it is made of."""
 
 
 class CachedIngestOptions(IngestOptions):
@@ -38,41 +43,87 @@ class CachedIngestOptions(IngestOptions):
 
 def parse_wikipedia(
     dumps: Dumps, options: CachedIngestOptions, engine: str
-) -> tuple[list[Path], list[Path], dict[str, Any]]:
-    """Parse the dumps into parts of `sentences` and `redirects`, and count what became of the pages."""
+) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
+    """Parse the dumps into parts of `sentences`, `redirects` and `pages`, and count what became of the pages."""
     parts = ingest_wikipedia(listed_dumps(dumps), options, options.parts, shard_map(engine))
-    return parts.sentences, parts.redirects, parts.counts
+    return parts.sentences, parts.redirects, parts.pages, parts.counts
 
 
-def listed_dumps(dumps: Dumps) -> list[DumpFile]:
-    """Return the dump files that `acquire` listed."""
+def listed_dumps(dumps: Dumps, kind: str = "wikipedia") -> list[DumpFile]:
+    """Return the dump files that `acquire` listed: of the kind `wikipedia` or `page_props`."""
     return [
         DumpFile(Path(file["path"]), file["language"], file["dump_date"], compression_of(Path(file["path"])))
-        for file in dumps["wikipedia"]
+        for file in dumps[kind]
     ]
 
 
 def read_wikidata(
-    dumps: Dumps, options: CachedIngestOptions, setting: Setting
-) -> tuple[list[Path], list[Path], dict[str, Any]]:
-    """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty."""
+    dumps: Dumps, pages: ibis.Table, options: CachedIngestOptions, setting: Setting, engine: str
+) -> tuple[Table, Table, dict[str, Any]]:
+    """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty.
+
+    Where `acquire` listed page_props tables, sitelinks are what these say of the pages.
+    """
+    if dumps["page_props"]:
+        return _join_page_props(dumps, pages, options, engine)
     if dumps["wikidata"]:
         parts = ingest_wikidata(Path(dumps["wikidata"]), setting.languages, options, options.parts)
         return parts.sitelinks, parts.entity_types, parts.counts
     logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
+    sitelinks, types = _no_wikidata(options)
+    return [sitelinks], [types], {}
+
+
+def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
+    """The parts of both tables without a row."""
     part = options.parts / "no_wikidata"
     if not part.exists():
         with whole_folder(part) as folder:
             pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
             pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
-    return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
+    return part / SITELINKS_FILE, part / TYPES_FILE
+
+
+def _join_page_props(
+    dumps: Dumps, pages: ibis.Table, options: CachedIngestOptions, engine: str
+) -> tuple[Table, Table, dict[str, Any]]:
+    """Find sitelinks by the wikis' own page_props, and the types of their items."""
+    files = listed_dumps(dumps, "page_props")
+    items = ingest_page_props(files, options, options.parts, shard_map(engine))
+    parts, counts = _read_types(dumps, options)
+    sitelinks = join_sitelinks(pages, _read_parts(pages, items.page_items)).cache()
+    types = types_of_linked(_read_parts(pages, parts), sitelinks)
+    found = sitelinks.group_by("language").agg(number=sitelinks.count()).to_pandas()
+    numbers = {row["language"]: int(row["number"]) for row in found.to_dict("records")}
+    logger.info("Pages with an item: %s", numbers)
+    return sitelinks, types, {"sitelinks": numbers, "page_props": items.counts, "types": counts}
+
+
+def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path], dict[str, Any]]:
+    """Read the types of all items from the form of the dump that `acquire` found."""
+    if dumps["wikidata"] is None:
+        logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
+        return [_no_wikidata(options)[1]], {}
+    path = Path(dumps["wikidata"])
+    if dumps["wikidata_form"] == "truthy":
+        truthy = ingest_truthy(path, options, options.parts)
+        return truthy.entity_types, truthy.counts
+    parts = ingest_wikidata(path, None, options, options.parts)
+    return parts.entity_types, parts.counts
+
+
+def _read_parts(beside: ibis.Table, parts: list[Path]) -> ibis.Table:
+    """Read parts into the engine of another table."""
+    engine = beside.get_backend()
+    return ibis.union(*(engine.read_parquet(str(part)) for part in parts))
 
 
 def resolve_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
-    """Follow redirects and turn link targets into entities: Wikidata's, or titles where there is no Wikidata dump."""
-    return resolve(sentences, redirects, sitelinks if dumps["wikidata"] else None, setting.languages)
+    """Follow redirects and turn link targets into entities: Wikidata's, or titles where none tells the items."""
+    known = dumps["wikidata"] or dumps["page_props"]
+    return resolve(sentences, redirects, sitelinks if known else None, setting.languages)
 
 
 def summarize_ingest(

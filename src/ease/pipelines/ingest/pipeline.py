@@ -12,12 +12,12 @@ def create_pipeline(setting: str) -> Pipeline:
             node(
                 parse_wikipedia,
                 ["dumps", "params:ingest", "params:engine"],
-                ["sentences", "redirects", "page_counts"],
+                ["sentences", "redirects", "pages", "page_counts"],
                 name="parse_wikipedia",
             ),
             node(
                 read_wikidata,
-                ["dumps", "params:ingest", "params:setting"],
+                ["dumps", "pages", "params:ingest", "params:setting", "params:engine"],
                 ["sitelinks", "entity_types", "wikidata_counts"],
                 name="read_wikidata",
             ),
