@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from ease.losses import (
     NO_ENTITY,
-    cosine_logits,
     entity_loss,
     excluded_candidates,
     masked_token_loss,
+    mirrored_loss,
     self_supervised_loss,
     supervised_loss,
 )
@@ -229,9 +231,75 @@ def test_without_a_masked_token_there_is_no_loss_and_no_gradient() -> None:
     assert not torch.autograd.grad(loss, logits)[0].any()
 
 
-def test_half_precision_embeddings_get_single_precision_logits() -> None:
+def test_half_precision_embeddings_get_a_loss_in_single_precision() -> None:
     first, second = vectors(0).bfloat16(), vectors(1).bfloat16()
-    logits = cosine_logits(first, second, 0.05)
-    assert logits.dtype == torch.float32
-    exact = cosine_logits(first.double(), second.double(), 0.05)
-    assert torch.allclose(logits.double(), exact, rtol=1e-5, atol=1e-5)
+    loss = self_supervised_loss(first, second, 0.05)
+    assert loss.dtype == torch.float32
+    exact = self_supervised_loss(first.double(), second.double(), 0.05)
+    assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
+
+
+EXCLUDED = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=True)
+IN_BLOCKS: dict[str, Callable[..., Tensor]] = {
+    "self-supervised": lambda first, second, _, **rows: self_supervised_loss(first, second, 0.2, **rows),
+    "equation 1": lambda first, second, _, **rows: entity_loss(first, second, None, 0.2, **rows),
+    "equation 2": lambda first, second, third, **rows: entity_loss(
+        first, second, third, 0.2, excluded=EXCLUDED, hard_negative_bonus=1.0, **rows
+    ),
+    "supervised": lambda first, second, third, **rows: supervised_loss(
+        first,
+        second,
+        third,
+        0.2,
+        present=torch.tensor([True, False, True, True, False, True]),
+        hard_negative_weight=0.5,
+        **rows,
+    ),
+    "mirrored": lambda first, second, _, **rows: mirrored_loss(torch.stack([first, second]), 0.2, **rows),
+    "mirrored as printed": lambda first, second, _, **rows: mirrored_loss(
+        torch.stack([first, second]), 0.2, positive_in_denominator=False, **rows
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", IN_BLOCKS.values(), ids=IN_BLOCKS)
+@pytest.mark.parametrize("block_rows", [1, 4, 6])
+def test_losses_in_blocks_are_those_of_all_rows(loss: Callable[..., Tensor], block_rows: int) -> None:
+    inputs = triples()
+    whole, blocks = loss(*inputs), loss(*inputs, block_rows=block_rows)
+    assert blocks.item() == pytest.approx(whole.item(), rel=1e-12)
+    expected, found = (torch.autograd.grad(value, inputs, allow_unused=True) for value in (whole, blocks))
+    for one, other in zip(expected, found, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or torch.allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+class Largest(TorchDispatchMode):
+    """Knows how many elements the largest new tensor has."""
+
+    elements = 0
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        found = function(*args, **(kwargs or {}))
+        for value in tree_leaves(found):
+            if isinstance(value, Tensor):
+                self.elements = max(self.elements, value.untyped_storage().nbytes() // value.element_size())
+        return found
+
+
+@pytest.mark.parametrize("loss", [IN_BLOCKS["self-supervised"], IN_BLOCKS["mirrored"]])
+def test_in_blocks_the_similarities_of_all_rows_never_exist(loss: Callable[..., Tensor]) -> None:
+    views = torch.randn(2, 400, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    for block_rows, most in [(None, 400**2), (10, 10 * 800)]:
+        with Largest() as largest:
+            loss(views[0], views[1], None, block_rows=block_rows).backward()
+        assert largest.elements <= most if block_rows else largest.elements >= most
+
+
+def test_missing_hard_negatives_are_marked_in_one_row_for_all() -> None:
+    ids = torch.arange(5000)
+    marked = excluded_candidates(ids, ids)
+    assert marked.shape == (5000, 10_000)
+    assert marked.untyped_storage().nbytes() == 10_000

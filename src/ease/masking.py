@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -10,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -94,36 +97,54 @@ class MaskedLanguageModel(nn.Module):
         self._special = tuple(tokenizer.all_special_ids)
         self.layers, self.bias = _head(transformer.model)
 
-    def forward(self, tokens: Tensor, mask: Tensor, autocast: torch.dtype | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens: Tensor,
+        mask: Tensor,
+        autocast: torch.dtype | None = None,
+        block_rows: int | None = None,
+    ) -> Tensor:
         """Compute the loss of predicting masked tokens.
 
         Args:
             tokens: (n, width), token ids.
             mask: (n, width), 1 for tokens and 0 for padding.
             autocast: Half precision to compute in, if any; the loss is in single precision.
+            block_rows: Texts whose activations are held at a time, computed again for the gradient; by default all.
         """
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         special = torch.tensor(self._special, device=tokens.device)
         candidates = mask.bool() & ~torch.isin(tokens, special)
         shown, chosen = mask_tokens(tokens, candidates, self._probability, self._mask_token, len(embeddings))
+        count = chosen.sum()
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
-            states, targets = self._encode(Masked(tokens, shown, chosen, mask))
-            features = self.layers(inputs_embeds=states.unsqueeze(0)).logits  # (1, k, embedding dimension)
-            logits = functional.linear(features.squeeze(0), embeddings, self.bias)  # (k, vocabulary)
-        return masked_token_loss(logits, targets)
+            losses = [
+                self._loss(*part, count)
+                if block_rows is None
+                else checkpoint(self._loss, *part, count, use_reentrant=False)
+                for part in _parts(Masked(tokens, shown, chosen, mask), block_rows)
+            ]
+        return torch.stack(losses).sum()
 
-    def _encode(self, masked: Masked) -> tuple[Tensor, Tensor]:
-        """Encode masked tokens in parts of similar length: states and ids of those chosen, (k, dimension) and (k,)."""
-        lengths = masked.mask.sum(dim=1)
-        states, targets = [], []
-        # On a CPU every padded token costs.
-        for rows in lengths.argsort(stable=True).chunk(CPU_PARTS if lengths.device.type == "cpu" else 1):
-            width = max(1, int(lengths[rows[-1]]))
-            part = Masked(*(values[rows, :width] for values in masked))
-            encoded = self._encoder(input_ids=part.shown, attention_mask=part.mask).last_hidden_state
-            states.append(encoded[part.chosen])
-            targets.append(part.tokens[part.chosen])
-        return torch.cat(states), torch.cat(targets)
+    def _loss(self, tokens: Tensor, shown: Tensor, chosen: Tensor, mask: Tensor, count: Tensor) -> Tensor:
+        """Compute what a part of the texts adds to the loss: the fields of `Masked`, and all tokens chosen."""
+        embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
+        encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
+        states = encoded[chosen].unsqueeze(0)  # (1, k, dimension)
+        features = self.layers(inputs_embeds=states).logits  # (1, k, embedding dimension)
+        logits = functional.linear(features.squeeze(0), embeddings, self.bias)  # (k, vocabulary)
+        return masked_token_loss(logits, tokens[chosen], count)
+
+
+def _parts(masked: Masked, block_rows: int | None) -> Iterator[Masked]:
+    """Cut masked texts into parts of similar length."""
+    lengths = masked.mask.sum(dim=1)
+    # On a CPU every padded token costs.
+    parts = CPU_PARTS if lengths.device.type == "cpu" else 1
+    if block_rows is not None:
+        parts = max(parts, math.ceil(len(lengths) / block_rows))
+    for rows in lengths.argsort(stable=True).chunk(parts):
+        yield Masked(*(values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked))
 
 
 class _GivenStates(nn.Module):

@@ -84,6 +84,15 @@ def test_a_broken_training_resumes_exactly(make_job: MakeJob, precision: str) ->
     assert same(weights(resumed), weights(whole))
 
 
+@pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
+def test_a_training_in_blocks_is_the_direct_one(make_job: MakeJob, precision: str, noise: float) -> None:
+    """With dropout, whose masks the device's generator draws."""
+    training = {**GPU, "precision": precision}
+    direct = run_job(make_job("direct", training={**training, "length_chunks": 4}, development={}))
+    cached = run_job(make_job("cached", training={**training, "block_rows": 4}, development={}))
+    assert list(losses(cached).values()) == pytest.approx(list(losses(direct).values()), rel=noise)
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are not two CUDA devices")
 def test_two_devices_compute_what_one_computes(make_job: MakeJob) -> None:
     training = {**GPU, "precision": "fp32"}

@@ -59,8 +59,15 @@ def test_launched_processes_stop_and_torchrun_goes_on(
     # torchrun starts each process with one thread; with another number sums are rounded otherwise.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     # Many steps: however late the signal comes on a busy machine, there are some left.
-    training = {"processes": 2, "steps": 300, "evaluate_every": 300, "checkpoint_every": 300}
-    whole, job = make_job("whole", training=training), make_job("stopped", training=training)
+    training = {
+        "processes": 2,
+        "steps": 300,
+        "evaluate_every": 300,
+        "checkpoint_every": 300,
+        "block_rows": 3,
+    }
+    options = {"gather_negatives": True}
+    whole, job = (make_job(name, training=training, method_options=options) for name in ("whole", "stopped"))
     ranks = start(whole, 2)
 
     def stop(step: int, values: dict[str, float]) -> None:

@@ -55,6 +55,8 @@ class Inputs(NamedTuple):
     """The columns that the method reads token by token"""
     autocast: torch.dtype | None = None
     """Half precision in which a method runs transformers of its own accord, if any"""
+    block_rows: int | None = None
+    """Rows whose similarities, and activations in transformers run so, are held at a time; null: all"""
 
 
 Derive = Callable[[Sequence[str], NDArray[np.int64]], Sequence[str | None]]
@@ -124,17 +126,21 @@ class TrainingMethod(nn.Module, ABC):
         """
 
 
-def self_supervised_term(sentences: Tensor, temperature: float, gathered: bool) -> Tensor:
+def self_supervised_term(
+    sentences: Tensor, temperature: float, gathered: bool, block_rows: int | None = None
+) -> Tensor:
     """Compute equation 3 over a batch, or over those of all processes.
 
     Args:
         sentences: (2, n, dimension), two views.
         temperature: τ.
         gathered: Take the second views of all processes as candidates.
+        block_rows: Sentences whose similarities are held at a time; by default all.
     """
     first, second = sentences[0], sentences[1]
     own = own_rows(len(first), first.device, gathered)
-    return self_supervised_loss(first, gather_with_gradient(second) if gathered else second, temperature, own)
+    candidates = gather_with_gradient(second) if gathered else second
+    return self_supervised_loss(first, candidates, temperature, own, block_rows=block_rows)
 
 
 def own_rows(count: int, device: torch.device, gathered: bool) -> Tensor:

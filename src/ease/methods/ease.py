@@ -94,19 +94,19 @@ class Ease(TrainingMethod):
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 4 and its terms."""
-        sentences, entities = inputs.sentences, inputs.entities
+        sentences, entities, block_rows = inputs.sentences, inputs.entities, inputs.block_rows
         terms: dict[str, Tensor] = {}
         if self.options.self_supervised:
             terms["self_loss"] = self_supervised_term(
-                sentences, self.options.self_temperature, self.options.gather_negatives
+                sentences, self.options.self_temperature, self.options.gather_negatives, block_rows
             )
         if self.table is not None and entities is not None:
-            terms["entity_loss"] = self._entity_loss(sentences[0], entities)
+            terms["entity_loss"] = self._entity_loss(sentences[0], entities, block_rows)
         weights = {"entity_loss": self.options.entity_weight, "self_loss": 1.0}
         total = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
         return {TOTAL: total, **terms}
 
-    def _entity_loss(self, sentences: Tensor, entities: Entities) -> Tensor:
+    def _entity_loss(self, sentences: Tensor, entities: Entities, block_rows: int | None) -> Tensor:
         """Equation 1 or 2: (n, dimension) -> ()."""
         positives = entities.positives
         negatives = entities.hard_negatives if self.options.hard_negatives else None
@@ -128,6 +128,7 @@ class Ease(TrainingMethod):
             own=own,
             excluded=excluded,
             hard_negative_bonus=self.options.hard_negative_bonus,
+            block_rows=block_rows,
         )
 
     def _look_up(self, ids: list[Tensor]) -> list[Tensor]:

@@ -48,4 +48,4 @@ class Mlm(TrainingMethod):
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute the cross-entropy of masked tokens."""
         tokens, mask = inputs.texts[SENTENCE]
-        return {TOTAL: self.masked(tokens, mask, inputs.autocast)}
+        return {TOTAL: self.masked(tokens, mask, inputs.autocast, inputs.block_rows)}

@@ -59,9 +59,12 @@ class Simcse(TrainingMethod):
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 3, and the MLM loss of the sentences where it has a weight."""
         loss = self_supervised_term(
-            inputs.sentences, self.options.self_temperature, self.options.gather_negatives
+            inputs.sentences,
+            self.options.self_temperature,
+            self.options.gather_negatives,
+            inputs.block_rows,
         )
         if self.masked is None:
             return {TOTAL: loss, "self_loss": loss}
-        mlm_loss = self.masked(*inputs.texts[SENTENCE], inputs.autocast)
+        mlm_loss = self.masked(*inputs.texts[SENTENCE], inputs.autocast, inputs.block_rows)
         return {TOTAL: loss + self.options.mlm_weight * mlm_loss, "self_loss": loss, "mlm_loss": mlm_loss}

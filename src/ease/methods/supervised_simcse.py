@@ -83,5 +83,6 @@ class SupervisedSimcse(TrainingMethod):
             present=present,
             own=own,
             hard_negative_weight=self.options.hard_negative_weight,
+            block_rows=inputs.block_rows,
         )
         return {TOTAL: loss}

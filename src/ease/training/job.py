@@ -156,6 +156,7 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
         training_head(encoder, job.pooling, job.training.seed),
         method.build(options, encoder, table),
         None if used is None else torch.from_numpy(used.vocabulary_rows),
+        job.training.block_rows,
     )
 
 

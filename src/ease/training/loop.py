@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,8 +123,7 @@ def _batches(
     """Yield this process's share of every batch, after the steps already done."""
     padding = model.encoder.tokenizer.pad_token_id or 0  # masked, whatever it is
     share = slice(process_rank(), None, process_count())
-    # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
-    chunks = options.length_chunks or (4 if device.type == "cpu" else 1)
+    chunks = _chunks(options, device)
     for indices in pair_indices(len(pairs), options.batch_size, options.seed, start):
         batch = make_batch(
             pairs[indices[share]],
@@ -134,6 +134,15 @@ def _batches(
             with_entities=model.method.table is not None,
         )
         yield move_batch(batch, device)
+
+
+def _chunks(options: TrainingOptions, device: torch.device) -> int:
+    """Number of parts, of similar length, that this process's share of a batch is encoded in."""
+    # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
+    chunks = options.length_chunks or (4 if device.type == "cpu" else 1)
+    if options.block_rows is None:
+        return chunks
+    return max(chunks, math.ceil(options.batch_size / process_count() / options.block_rows))
 
 
 def _agree_to_stop(stop: StopRequest, step: int, last: bool) -> bool:

@@ -56,6 +56,12 @@ class TrainingOptions(BaseModel):
         ge=1,
         description="parts that a batch is encoded in, by length; 1: padded whole; null: 4 on a CPU, 1 on a GPU",
     )
+    block_rows: int | None = Field(
+        None,
+        ge=1,
+        description="pairs of a process whose activations and similarities are held at a time, the others' being "
+        "computed again for the gradient: large batches in little memory, at a third more work; null: all pairs",
+    )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 
     @model_validator(mode="after")

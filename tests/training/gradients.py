@@ -1,0 +1,116 @@
+"""Gradients of one batch in double precision, by one process or by several (gloo)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from ease.distributed import process_count, process_rank
+from ease.encoder import load_encoder, training_head
+from ease.methods import TOTAL, get_method, method_options
+from ease.training import TrainingOptions, read_table
+from ease.training.accelerator import accelerated
+from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.training.model import TrainingModel
+from tests.training.processes import context, finish, start_server
+
+
+class Case(NamedTuple):
+    """What is differentiated: a method's loss of the first pairs of a tiny training."""
+
+    files: Path
+    method: str
+    options: Mapping[str, Any]
+    pairs: int
+    block_rows: int | None = None
+    encoder: str = "encoder"
+    """With dropout, or the one without"""
+    chunks: int = 1
+    """Parts that a process's share of the batch is encoded in"""
+
+
+def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
+    """The loss, and its gradient by every parameter that has one, in this process or as one of several."""
+    with accelerated(TrainingOptions(device="cpu", threads=1)) as accelerator:
+        model = build_model(case)
+        trained = accelerator.prepare(model)
+        layout = model.layout(max_tokens=16)
+        prepared = folder / f"pairs-{process_rank()}.bin"
+        derived = {"positive": reverse, **model.method.derived_columns(model.encoder, 0), "negative": shift}
+        vocabulary = case.files / "vocabulary.parquet" if model.method.table is not None else None
+        prepare_pairs(case.files / "pairs.parquet", vocabulary, model.encoder, layout, prepared, derived)
+        rows = open_pairs(prepared, layout)[: case.pairs][process_rank() :: process_count()]
+        batch = make_batch(
+            np.array(rows),
+            0,
+            case.chunks,
+            model.method.views,
+            model.method.token_columns,
+            with_entities=vocabulary is not None,
+        )
+        torch.manual_seed(0)
+        loss = trained(batch)[TOTAL]
+        accelerator.backward(loss)
+        found = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+        if model.method.table is not None:
+            model.method.table.reduce_gradient()
+            model.method.table.set_sparse_gradient()
+            table = model.method.table.weight.grad
+            assert table is not None
+            found["method.table.weight"] = table.to_dense()
+        # The state of the generator tells whether the next step would draw what it draws without a cache.
+        return {**found, "loss": loss.detach(), "next": torch.rand(1)}
+
+
+def reverse(sentences: Sequence[str], rows: Any) -> Sequence[str]:
+    """Pair each sentence with another one."""
+    return sentences[::-1]
+
+
+def shift(sentences: Sequence[str], rows: Any) -> list[str | None]:
+    """Give two in three sentences a hard negative."""
+    return [sentences[row - 7] if row % 3 else None for row in range(len(sentences))]
+
+
+def build_model(case: Case) -> TrainingModel:
+    """The model in double precision and training mode, the same one in every process."""
+    torch.manual_seed(0)
+    encoder = load_encoder(str(case.files / case.encoder), "cls_mlp_train", 0)
+    method = get_method(case.method)
+    table = read_table(case.files / "table.safetensors")
+    built = method.build(method_options(case.method, dict(case.options)), encoder, table)
+    head = training_head(encoder, "cls_mlp_train", 0)
+    return TrainingModel(encoder, head, built, None, case.block_rows).double().train()
+
+
+def joint_gradients(case: Case, folder: Path, processes: int) -> list[dict[str, Tensor]]:
+    """The gradients that each of several processes has, which share the pairs."""
+    start_server()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    ranks: list[BaseProcess] = [
+        context.Process(target=_run_rank, args=(case, folder, rank, processes, port), daemon=True)
+        for rank in range(processes)
+    ]
+    for rank in ranks:
+        rank.start()
+    assert finish(ranks) == [0] * processes
+    return [load_file(folder / f"gradients-{rank}.safetensors") for rank in range(processes)]
+
+
+def _run_rank(case: Case, folder: Path, rank: int, processes: int, port: int) -> None:
+    places = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": processes, "RANK": rank}
+    os.environ.update({name: str(value) for name, value in {**places, "LOCAL_RANK": rank}.items()})
+    found = {name: value.contiguous() for name, value in gradients(case, folder).items()}
+    save_file(found, folder / f"gradients-{rank}.safetensors")
+    torch.distributed.destroy_process_group()

@@ -1,0 +1,105 @@
+"""Large batches in little memory: the gradients of the direct computation, from the activations of a few rows."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ease.methods import method_names
+from ease.training import TrainingResult, run_job
+from tests.training.gradients import Case, gradients, joint_gradients
+from tests.training.tiny_training import MakeJob, losses, same, weights
+
+EASE: dict[str, Any] = {"mask_same_entity": True, "hard_negative_bonus": 1.0, "projection": "tanh"}
+ABLATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("ease", EASE),
+    ("ease", {"self_supervised": False, "hard_negatives": False}),
+    ("simcse", {"mlm_weight": 0.1}),
+    ("supervised_simcse", {"hard_negative_weight": 1.0}),
+    ("mirror_bert", {"drophead": 0.1}),
+    ("mirror_bert", {"positive_in_denominator": False, "span": 0, "controlled_dropout": True}),
+]
+ROWS = 13
+"""Pairs, in 5 parts of 3 or 2."""
+
+
+def assert_equal(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert value.abs().max() > 0, f"{name} has no gradient to compare"
+        assert torch.allclose(found[name], value, rtol=1e-6, atol=1e-9), name
+
+
+@pytest.mark.parametrize(("method", "options"), [*((name, {}) for name in method_names()), *ABLATIONS])
+def test_cached_gradients_are_the_direct_ones(
+    files: Path, tmp_path: Path, method: str, options: dict[str, Any]
+) -> None:
+    """With dropout, whose masks are the same in both encodings, and in the direct computation by the same parts."""
+    direct = Case(files, method, options, ROWS, chunks=5)
+    # Masked-language modelling, of a whole batch else, makes 4 parts on a CPU by itself.
+    cached = gradients(direct._replace(block_rows=4), tmp_path)
+    assert_equal(cached, gradients(direct, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("ease", EASE),
+        ("simcse", {}),
+        ("supervised_simcse", {"hard_negative_weight": 1.0}),
+        ("msimcse", {}),
+        ("mirror_bert", {"dropout": None}),
+    ],
+)
+@pytest.mark.parametrize("block_rows", [None, 3])
+def test_two_processes_have_the_gradients_of_one_with_the_joint_batch(
+    files: Path, tmp_path: Path, method: str, options: dict[str, Any], block_rows: int | None
+) -> None:
+    """Sentences, entities and hard negatives are gathered with their gradients."""
+    still = "encoder_without_dropout"
+    joint = Case(files, method, {**options, "gather_negatives": True}, 14, encoder=still)
+    shared = joint._replace(block_rows=block_rows, chunks=3)
+    expected = gradients(joint, tmp_path)
+    ranks = joint_gradients(shared, tmp_path, 2)
+    for found in ranks:
+        assert_equal({**found, "loss": expected["loss"]}, expected)
+    assert torch.allclose((ranks[0]["loss"] + ranks[1]["loss"]) / 2, expected["loss"], rtol=1e-9)
+
+
+def test_without_gathering_gradients_are_those_of_each_share_averaged(files: Path, tmp_path: Path) -> None:
+    joint = Case(files, "ease", EASE, 14, encoder="encoder_without_dropout")
+    expected = gradients(joint, tmp_path)
+    (found, _) = joint_gradients(joint, tmp_path, 2)
+    assert not torch.allclose(
+        found["method.projection.weight"], expected["method.projection.weight"], rtol=0.1
+    )
+
+
+@pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-4), ("bf16", 1e-2)])
+def test_a_training_in_blocks_is_the_direct_one(make_job: MakeJob, precision: str, noise: float) -> None:
+    """Through the loop: clipped, with dropout, evaluations and checkpoints; rounding alone may differ."""
+    training = {"precision": precision, "max_gradient_norm": 0.5}
+    direct = run_job(make_job("direct", training={**training, "length_chunks": 4}))
+    cached = run_job(make_job("cached", training={**training, "block_rows": 4}))
+    other = run_job(make_job("other", training={**training, "length_chunks": 4, "seed": 1}))
+    assert list(losses(cached).values()) == pytest.approx(list(losses(direct).values()), rel=noise / 10)
+    assert distance(cached, direct) < noise * distance(other, direct)
+
+
+def distance(first: TrainingResult, second: TrainingResult) -> float:
+    """Euclidean distance of all that was trained."""
+    one, two = weights(first), weights(second)
+    assert one.keys() == two.keys()
+    return math.sqrt(sum(float(((one[name] - two[name]) ** 2).sum()) for name in one))
+
+
+def test_longer_blocks_than_the_batch_change_nothing(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"development": {}}
+    whole = run_job(make_job("whole", training={"steps": 3}, **changes))
+    block = run_job(make_job("block", training={"steps": 3, "block_rows": 1000}, **changes))
+    assert losses(block) == losses(whole)
+    assert same(weights(block), weights(whole))
