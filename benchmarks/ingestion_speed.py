@@ -52,7 +52,7 @@ def cost_of(command: Sequence[str | Path]) -> Cost:
 def commands(dump: Path, folder: Path) -> dict[str, list[str | Path]]:
     """Each reader's command on one core; wikiextractor's only where it is installed."""
     tools = Path(sys.executable).parent
-    own = [sys.executable, "-m", "benchmarks.read_a_dump"]
+    own: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump"]
     found: dict[str, list[str | Path]] = {
         "ease": [*own, "ease", dump, folder / "ease"],
         "wikipedia2vec": [
@@ -101,7 +101,7 @@ def measure_scaling(source: Path, megabytes: float, rounds: int, work: Path) -> 
     for _ in range(rounds):
         for workers, found in seconds.items():
             folder = work / "out"
-            command = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, folder]
+            command: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, folder]
             found.append(cost_of([*command, "--workers", str(workers)]).seconds)
             shutil.rmtree(folder)
     one, two = (statistics.median(found) for found in seconds.values())
@@ -114,7 +114,7 @@ def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str
     for megabytes in sizes:
         dump = work / f"{source.name.partition('wiki')[0]}wiki-20240103-pages-articles.xml.bz2"
         repeat_dump(source, dump, megabytes)
-        command = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, work / "out"]
+        command: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, work / "out"]
         rows.append(f"| {megabytes:.0f} | {cost_of(command).peak_megabytes:.0f} |")
         shutil.rmtree(work / "out")
     return rows
