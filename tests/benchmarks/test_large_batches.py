@@ -1,0 +1,31 @@
+"""The benchmark of large batches, on a few pairs."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks import large_batches
+
+
+@pytest.mark.slow
+def test_blocks_take_less_memory(capfd: pytest.CaptureFixture[str]) -> None:
+    large_batches.main(["--batch-sizes", "384", "--block-rows", "16", "--steps", "1"])
+    head, _, row = capfd.readouterr().out.splitlines()
+    cells = [cell.strip() for cell in re.findall(r"[^|]+", row)]
+    assert len(cells) == len(re.findall(r"[^|]+", head))
+    batch, direct, blocks, ratio, *rates = (float(cell.replace(",", "")) for cell in cells)
+    assert batch == 384
+    assert ratio == pytest.approx(blocks / direct, abs=0.02)
+    assert ratio < 0.7
+    assert rates[2] == pytest.approx(rates[1] / rates[0], abs=0.02)
+
+
+def test_sentences_are_of_differing_lengths_and_the_same_each_time() -> None:
+    sentences = large_batches.made_sentences(2000)
+    assert sentences == large_batches.made_sentences(2000)
+    lengths = [len(sentence.split()) for sentence in sentences]
+    assert (min(lengths), max(lengths)) == (3, 40)
+    assert np.median(lengths) == pytest.approx(17, abs=1)
