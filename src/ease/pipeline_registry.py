@@ -61,7 +61,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "acquire_evaluation": located,
         "train": of_all_settings(every, "train"),
         "evaluate": located + scored,
-        "report": of_all_settings(every, "report") + report.create_report_pipeline(SETTINGS, methods),
+        "report": of_all_settings(every, "report") + report.create_report_pipeline(SETTINGS, methods, SWEEPS),
         **sums,
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", methods),

@@ -52,7 +52,7 @@ def row(task: str, subset: str, value: float, metric: str = "spearman", **about:
         "base": MBERT,
         "pooling": "mean",
         "model": MODEL,
-        "repeated": False,
+        "sweep": "",
         "data": f"{task}0123456789abcdef",
         "code": "0.1.0+abcdef",
     }
@@ -81,7 +81,7 @@ def all_rows() -> list[dict[str, Any]]:
     rows = [*sts17(tuple(value - 6 for value in EASE_ROW), **simcse), *sts17()]
     for seed, shift in enumerate((-0.4, 0.2, 0.5), start=1):
         values = tuple(value + shift for value in EASE_ROW)
-        rows += sts17(values, repeated=True, seed=seed, model="sweep over seeds", data=None, code=None)
+        rows += sts17(values, sweep="seeds", seed=seed, model="sweep seeds", data=None, code=None)
     for subset, value, deviation in (("ar", 30.25, 0.5), ("ca", 31.0, 0.25), ("average", 30.6, None)):
         note = "2 of 16 subsets" if subset == "average" else ""
         rows.append(row("mewsc16", subset, value, "accuracy", deviation=deviation, note=note))

@@ -168,7 +168,7 @@ def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:
     assert pairs.loc[("en-en", "spearman")].to_dict() == {
         "SimCSE, multilingual": "73.50",
         "EASE, multilingual": "79.50",
-        "EASE, multilingual (sweep of 3 seeds)": "79.60 ± 0.46",
+        "EASE, multilingual (sweep seeds, 3 seeds)": "79.60 ± 0.46",
         "MiniLM": "87.59",
         "Data (SHA-256)": "sts170123456",
     }
@@ -178,7 +178,7 @@ def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:
         for table in made.scores.values()
     )
     assert counts == len(
-        pd.DataFrame(all_rows()).drop_duplicates(["method", "repeated", "task", "subset", "metric"])
+        pd.DataFrame(all_rows()).drop_duplicates(["method", "sweep", "task", "subset", "metric"])
     )
 
 

@@ -30,7 +30,7 @@ def test_bars_show_ours_beside_their_counterparts() -> None:
         ("published", "EASE-mBERTbase"),
         ("own", "SimCSE, multilingual"),
         ("own", "EASE, multilingual"),
-        ("own", "EASE, multilingual (sweep of 3 seeds)"),
+        ("own", "EASE, multilingual (sweep seeds, 3 seeds)"),
         ("own", "MiniLM"),
     ]
 

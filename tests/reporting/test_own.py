@@ -18,7 +18,7 @@ def test_rows_part_into_models_with_what_they_were_made_from() -> None:
     assert found == [
         ("SimCSE, multilingual", "here, 1 seed", "2026-01-02T01.00.00.000Z"),
         ("EASE, multilingual", "here, 1 seed", "2026-01-02T03.04.05.678Z"),
-        ("EASE, multilingual (sweep of 3 seeds)", "here, 3 seeds", "sweep over seeds"),
+        ("EASE, multilingual (sweep seeds, 3 seeds)", "here, 3 seeds", "sweep seeds"),
         ("MiniLM", "here", "sentence-transformers/all-MiniLM-L6-v2"),
     ]
     assert own([]) == []

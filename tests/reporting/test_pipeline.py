@@ -21,7 +21,7 @@ from tests.reporting.made import EASE_ROW, MODEL, baseline, row, sts17
 
 VERSION = "2026-01-01T00.00.00.000Z"
 ENCODER = "multilingual.setting.encoder.name=bert-base-multilingual-cased"
-KNOWN_LATER = ("base", "pooling", "method", "repeated")
+KNOWN_LATER = ("base", "pooling", "method", "sweep")
 """What an evaluation of a setting does not say of its scores."""
 
 
@@ -43,6 +43,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Project:
     about = {"variant": "ease", "method": "ease", "task": "sts17", "subset": "en-en", "metric": "spearman"}
     swept = [{**about, "seed": seed, "value": 79.0 + seed, "development": 1.0} for seed in (1, 2)]
     pd.DataFrame(swept).to_parquet(version(project, "08_reporting/multilingual/sweeps/seeds.parquet"))
+    control = {**about, "seed": 42, "value": 60.0, "base": "bert-base-multilingual-cased", "pooling": "cls"}
+    pd.DataFrame([control]).to_parquet(version(project, "08_reporting/multilingual/sweeps/control.parquet"))
     return project
 
 
@@ -103,9 +105,18 @@ def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(
 
 def test_gathered_scores_say_which_encoder_they_are_of(scored: Project, done: Done) -> None:
     rows = scored.json("08_reporting/multilingual/report_scores.json")
-    assert {(row["method"], row["base"], row["pooling"], row["repeated"]) for row in rows} == {
-        ("ease", "bert-base-multilingual-cased", "mean", repeated) for repeated in (True, False)
+    assert {(row["method"], row["base"], row["pooling"], row.get("sweep")) for row in rows} == {
+        ("ease", "bert-base-multilingual-cased", "mean", None),
+        ("ease", "bert-base-multilingual-cased", "mean", "seeds"),
+        ("ease", "bert-base-multilingual-cased", "cls", "control"),
     }
+
+
+def test_variants_of_one_name_in_two_sweeps_are_two_models(text: str) -> None:
+    own = [line for line in text.splitlines() if line.startswith("| EASE, multilingual")]
+    seeds = {re.search(r"here, (\d seeds?)", line)[1]: line for line in own if "here" in line}
+    assert "80.5 ± 0.7" in seeds["2 seeds"]
+    assert any("60.0" in line for line in own)
 
 
 def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
@@ -123,7 +134,7 @@ def test_gathered_scores_keep_what_an_evaluation_says() -> None:
     )
     given = row("stsb", "dev", 70.0, seed=42, note="n", deviation=0.5)
     bare = {name: value for name, value in given.items() if name not in ("base", "pooling", "setting")}
-    (gathered,) = gather_scores(setting, None, None, ease=[bare], simcse=[])
+    (gathered,) = gather_scores(setting, [], ease=[bare], simcse=[])
     assert gathered == {**bare, "base": "random:", "pooling": "cls", "setting": "small"}
 
 

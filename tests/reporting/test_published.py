@@ -32,7 +32,7 @@ def test_a_figure_of_a_paper_is_not_called_a_table() -> None:
 
 def test_a_variant_of_a_sweep_has_its_own_counterpart() -> None:
     models = published().root["mirror_bert"].models
-    about = {"base": "roberta-base", "pooling": "cls", "repeated": True}
+    about = {"base": "roberta-base", "pooling": "cls", "sweep": "ablation"}
     like = {
         method: [
             name

@@ -53,7 +53,7 @@ def test_published_figures_stand_as_printed() -> None:
 def test_ours_have_means_spreads_and_differences() -> None:
     table = built("2")
     assert texts(row_of(table, "EASE, multilingual")) == [f"{value:.1f}" for value in (*EASE_ROW, 57.3)]
-    sweep = row_of(table, "EASE, multilingual (sweep of 3 seeds)")
+    sweep = row_of(table, "EASE, multilingual (sweep seeds, 3 seeds)")
     assert texts(sweep)[:2] == ["79.6 ± 0.5", "63.1 ± 0.5"]
     first, second = [row for row in table.rows if row.name == "difference from EASE-mBERTbase"]
     assert texts(first) == "+0.2 +0.2 −1.0 +0.4 +0.2 0.0 +0.3 −0.2 +0.1 +0.5 +0.1".split()
@@ -114,7 +114,7 @@ def test_a_table_without_a_figure_of_ours_is_none() -> None:
 
 def test_an_ablation_shows_none_but_counterparts_of_its_rows() -> None:
     mirror_bert = published().root["mirror_bert"]
-    swept = {"base": "roberta-base", "pooling": "cls", "repeated": True, "seed": 1}
+    swept = {"base": "roberta-base", "pooling": "cls", "sweep": "ablation", "seed": 1}
     others = own([row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)])
     assert build_table(mirror_bert, "8", others) is None
     variants = own([row("sts", "2012", 50.0, method=name, **swept) for name in ("dropout", "no dropout")])

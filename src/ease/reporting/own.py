@@ -20,13 +20,13 @@ BASELINES = "baselines"
 UNTRAINED = "untrained"
 
 COLUMNS = (
-    *("setting", "method", "base", "pooling", "model", "repeated", "seed", "task", "subset", "metric"),
+    *("setting", "method", "base", "pooling", "model", "sweep", "seed", "task", "subset", "metric"),
     *("value", "deviation", "note", "data", "code"),
 )
 """Columns of rows of scores; those that are missing are taken for unknown.
 
-`base` is the encoder that training started from, `model` the scored one's version or name, `repeated` whether the row
-is of a sweep over seeds, `deviation` that over a task's own repetitions, `data` the digest of the task's files.
+`base` is the encoder that training started from, `model` the scored one's version or name, `sweep` the name of the
+sweep that trained it, `deviation` that over a task's own repetitions, `data` the digest of the task's files.
 """
 
 
@@ -56,8 +56,8 @@ class OwnModel:
     base: str
     pooling: str
     model: str
-    repeated: bool
-    """Whether a sweep over seeds trained it."""
+    sweep: str
+    """That trained it; empty for a training of its own."""
     seeds: tuple[str, ...]
     """Of the trainings; empty for an encoder whose weights rest on no seed of ours."""
     rows: pd.DataFrame
@@ -75,7 +75,7 @@ class OwnModel:
     @property
     def label(self) -> str:
         """The model's name where no column tells sweeps apart."""
-        return f"{self.name} (sweep of {_count(self.seeds)})" if self.repeated else self.name
+        return f"{self.name} (sweep {self.sweep}, {_count(self.seeds)})" if self.sweep else self.name
 
     def measure(self, sources: Sequence[Source]) -> Measured:
         """Return a score, or the mean of several, where all of them are there for a seed."""
@@ -113,11 +113,10 @@ def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:
         rows: With those of `COLUMNS` that are known.
     """
     scores = pd.DataFrame(list(rows)).reindex(columns=list(COLUMNS))
-    scores["repeated"] = scores["repeated"].eq(True)
-    texts = ["setting", "method", "base", "pooling", "model", "note", "data", "code"]
+    texts = ["setting", "method", "base", "pooling", "model", "sweep", "note", "data", "code"]
     scores[texts] = scores[texts].astype(object).fillna("").astype(str)
     scores["seed"] = [str(int(seed)) if pd.notna(seed) else "" for seed in scores["seed"]]
-    keys = ["setting", "method", "base", "pooling", "model", "repeated"]
+    keys = ["setting", "method", "base", "pooling", "model", "sweep"]
     unique = scores.drop_duplicates([*keys, "seed", "task", "subset", "metric"], keep="last")
     models = []
     for key, group in unique.groupby(keys, sort=False):

@@ -62,8 +62,9 @@ def build_report(published: Published, options: ReportOptions, own: Sequence[Own
 
 
 def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ReportTable]:
-    """Lay out the main scores of tasks that no paper's table shows, such as those on the sample."""
+    """Lay out the main scores of tasks that no paper's table shows, such as those on the sample, sweeps apart."""
     tables = []
+    sweeps = dict.fromkeys(model.sweep for model in own)
     for task in dict.fromkeys(task for model in own for task in model.rows["task"] if task not in published):
         metric = get_task(task).METRIC
         subsets = dict.fromkeys(
@@ -74,5 +75,9 @@ def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ReportTab
             ]
         )
         columns = {subset: Source(task, subset, metric) for subset in subsets}
-        tables.append(build_plain_table(f"Task {task}", metric.replace("_", " "), columns, own))
+        for sweep in sweeps:
+            title = f"Task {task}, sweep {sweep}" if sweep else f"Task {task}"
+            models = [model for model in own if model.sweep == sweep and task in set(model.rows["task"])]
+            if models:
+                tables.append(build_plain_table(title, metric.replace("_", " "), columns, models))
     return tables

@@ -30,6 +30,9 @@ from ease.tables import COLUMNS, format_table, score_table
 
 logger = logging.getLogger(__name__)
 
+COLUMNS_OF_SWEEPS = (
+    *("base", "pooling", "seed", "task", "subset", "metric", "value", "deviation", "note", "data", "code"),
+)
 HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
 
@@ -64,37 +67,39 @@ def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str])
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
 
+def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[str, Any]]:
+    """Say of each score of a setting's sweeps which recipe and seed it is of.
+
+    Args:
+        setting: Whose sweeps these are.
+        sweeps: Each sweep's scores by its name; None where it has not run.
+    """
+    rows = []
+    for name, table in sweeps.items():
+        for row in table.to_pandas().to_dict("records") if table is not None else ():
+            known = {column: row[column] for column in COLUMNS_OF_SWEEPS if not pd.isna(row.get(column))}
+            of_sweep = {"method": row["variant"], "model": f"sweep {name}", "sweep": name}
+            rows.append({**_about(setting), **known, **of_sweep})
+    return rows
+
+
 def gather_scores(
-    setting: Setting,
-    seeds_sweep: ibis.Table | None,
-    ablation_sweep: ibis.Table | None,
-    **scores: list[dict[str, Any]],
+    setting: Setting, sweep_scores: list[dict[str, Any]], **scores: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Say of each score of a setting which encoder and method it is of.
 
     Args:
         setting: Whose scores these are.
-        seeds_sweep: The scores of repeated trainings, if there are any.
-        ablation_sweep: Those of the method without one of its parts.
+        sweep_scores: Those of repeated trainings, which come last.
         scores: Each encoder's scores by its method's name; empty where none has been made.
     """
-    about = {
-        "setting": setting.name,
-        "base": setting.encoder.name,
-        "pooling": setting.encoder.pooling,
-        "repeated": False,
-    }
     # What a row itself says of its encoder holds, whatever the setting has become since.
-    rows = [{**about, "method": method, **row} for method, own in scores.items() for row in own]
-    sweeps = [sweep.to_pandas() for sweep in (seeds_sweep, ablation_sweep) if sweep is not None]
-    swept = [row for sweep in sweeps for row in sweep.to_dict("records")]
-    columns = ("seed", "task", "subset", "metric", "value", "deviation", "note", "data", "code")
-    for row in swept:
-        known = {name: row[name] for name in columns if not pd.isna(row.get(name))}
-        rows.append(
-            {**about, **known, "repeated": True, "method": row["variant"], "model": "sweep over seeds"}
-        )
-    return rows
+    rows = [{**_about(setting), "method": method, **row} for method, own in scores.items() for row in own]
+    return [*rows, *sweep_scores]
+
+
+def _about(setting: Setting) -> dict[str, Any]:
+    return {"setting": setting.name, "base": setting.encoder.name, "pooling": setting.encoder.pooling}
 
 
 def write_report(

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores, write_report
+from ease.pipelines.report.nodes import (
+    compare_curves,
+    compare_scores,
+    gather_scores,
+    gather_sweeps,
+    write_report,
+)
 from ease.pipelines.train import UNTRAINED, WHITENING
-
-SWEEPS = ("seeds_sweep", "ablation_sweep")
-"""The tables of repeated trainings that the report shows."""
 
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
@@ -39,23 +42,29 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
     )
 
 
-def create_gathering_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
+def create_gathering_pipeline(setting: str, methods: Sequence[str], sweeps: Sequence[str]) -> Pipeline:
     """Create what gathers the scores of one setting for the report beside the papers' tables."""
     compared = (UNTRAINED, *methods)
     scores = {method: f"{method}_scores" for method in compared}
     # In the order of the function's arguments: Kedro finds the types of parameters by their places.
-    given = {"setting": "params:setting", **{name: name for name in SWEEPS}, **scores}
+    swept = {"setting": "params:setting", **{name: f"{name}_sweep" for name in sweeps}}
+    given = {"setting": "params:setting", "sweep_scores": "sweep_scores", **scores}
     return pipeline(
-        [node(gather_scores, given, "report_scores", name="gather_scores")],
+        [
+            node(gather_sweeps, swept, "sweep_scores", name="gather_sweeps"),
+            node(gather_scores, given, "report_scores", name="gather_scores"),
+        ],
         namespace=setting,
         inputs={f"{method}_scores": f"{setting}.{method}.scores" for method in compared}
-        | {name: f"{setting}.{name}" for name in SWEEPS},
+        | {f"{name}_sweep": f"{setting}.{name}_sweep" for name in sweeps},
         tags="report",
     )
 
 
-def create_report_pipeline(settings: Sequence[str], methods: Sequence[str]) -> Pipeline:
-    """Create the report over all settings and the baselines, beside the papers' tables."""
+def create_report_pipeline(
+    settings: Sequence[str], methods: Sequence[str], sweeps: Sequence[str]
+) -> Pipeline:
+    """Create the report over all settings, sweeps and the baselines, beside the papers' tables."""
     given = {
         "published": "params:published",
         "options": "params:report",
@@ -66,5 +75,5 @@ def create_report_pipeline(settings: Sequence[str], methods: Sequence[str]) -> P
     written = node(
         write_report, given, ["report", "report_bars", "report_scatter"], name="write_report", tags="report"
     )
-    gathered = (create_gathering_pipeline(setting, methods) for setting in settings)
+    gathered = (create_gathering_pipeline(setting, methods, sweeps) for setting in settings)
     return sum(gathered, Pipeline([written]))

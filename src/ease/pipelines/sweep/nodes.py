@@ -110,6 +110,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
     data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
     about: dict[str, Any] = {"variant": variant.label, "method": variant.method, "seed": seed}
     about["languages"] = " ".join(variant.languages or setting.languages)
+    about |= {"base": setting.encoder.name, "pooling": setting.encoder.pooling}
     if variant.method == START:
         with mlflow.start_run(run_name=name, nested=True) as run:
             scores = score_model(data.encoder, data)
