@@ -25,6 +25,27 @@ from tests.wikimedia.made_dumps import (
 )
 
 
+def test_small_tables_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = pa.schema([("number", pa.int64()), ("text", pa.string())])
+    monkeypatch.setattr(parts, "_ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(parts, "_BYTES_PER_GROUP", 10_000)
+    written = [{"number": number, "text": "x"} for number in range(250)]
+    with parts.TableWriter(tmp_path / "t.parquet", schema) as writer:
+        for row in written:
+            writer.write(pa.RecordBatch.from_pylist([row], schema))
+        writer.write(pa.Table.from_pylist([{"number": 250, "text": "y" * 20_000}], schema))
+        writer.write(schema.empty_table())
+        writer.write(pa.RecordBatch.from_pylist([{"number": 251, "text": "z"}], schema))
+    file = pq.ParquetFile(tmp_path / "t.parquet")
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [
+        100,
+        100,
+        51,
+        1,
+    ]
+    assert file.read()["number"].to_pylist() == list(range(252))
+
+
 def test_an_unchanged_shard_is_parsed_once(tmp_path: Path) -> None:
     dump = made(tmp_path, article(1))
     first = ingest_wikipedia([dump], ONE, tmp_path / "parts")

@@ -21,6 +21,7 @@ from ease.disk import flush, write_faults_named
 COUNTS_FILE = "counts.json"
 _ROWS_PER_GROUP = 50_000
 _CHARACTERS_PER_GROUP = 16_000_000
+_BYTES_PER_GROUP = 64 << 20
 
 
 @contextmanager
@@ -84,6 +85,8 @@ class TableWriter:
         self._schema = schema
         self._rows: list[tuple[Any, ...]] = []
         self._characters = 0
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = self._waiting_bytes = 0
         self._file = path.open("wb")
         self._parquet = pq.ParquetWriter(self._file, schema, compression="zstd")
 
@@ -100,10 +103,22 @@ class TableWriter:
             self._flush()
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
-        """Add rows that are already columns."""
-        if table.num_rows:
+        """Add rows that are already columns; small tables wait for others, as many groups would make reading slow."""
+        if not table.num_rows:
+            return
+        self._waiting.append(pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table)
+        self._waiting_rows += table.num_rows
+        self._waiting_bytes += table.nbytes
+        if self._waiting_rows >= _ROWS_PER_GROUP or self._waiting_bytes >= _BYTES_PER_GROUP:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        if self._waiting:
+            table = pa.concat_tables(self._waiting)
+            self._waiting.clear()
+            self._waiting_rows = self._waiting_bytes = 0
             with write_faults_named(self._path):
-                self._parquet.write(table)
+                self._parquet.write_table(table, row_group_size=table.num_rows)
 
     def _flush(self) -> None:
         columns = zip(*self._rows, strict=True)
@@ -111,6 +126,7 @@ class TableWriter:
             pa.array(column, type=field.type) for column, field in zip(columns, self._schema, strict=True)
         ]
         self.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._write_waiting()
         self._rows.clear()
         self._characters = 0
 
@@ -124,6 +140,7 @@ class TableWriter:
             if kind is None:
                 if self._rows:
                     self._flush()
+                self._write_waiting()
                 with write_faults_named(self._path):
                     self._parquet.close()
                     self._file.flush()
