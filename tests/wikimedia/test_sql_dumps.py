@@ -161,6 +161,19 @@ def test_broken_rows_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCap
     )
 
 
+def test_a_row_a_line_is_read_as_a_statement_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sql_dumps, "_JOINED_BYTES", 300)
+    rows = hostile_rows(9, 200)
+    rows.insert(100, b"(9,'wikibase_item','Q9')")
+    lines = b"INSERT INTO `page_props` VALUES\n" + b",\n".join(rows) + b";\n"
+    found = reader(write(tmp_path, dump(lines, insert(item(1, 1)))))
+    assert rows_of(found) == [*parsed_by_sqlglot(insert(*rows[:100], *rows[101:])), (b"1", b"'Q1'")]
+    assert (found.broken_rows, found.truncated) == (1, False)
+    assert "line 116: what is no row" in caplog.text
+
+
 @pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
 def test_a_cut_file_gives_the_whole_rows_before(tmp_path: Path, packing: str) -> None:
     rng = random.Random(3)

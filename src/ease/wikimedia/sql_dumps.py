@@ -20,6 +20,7 @@ Row = tuple[bytes, ...]
 """Literals as the dump writes them: quoted and escaped."""
 
 _MOST_LINE_BYTES = 256 << 20
+_JOINED_BYTES = 1 << 20
 _NAMED_ROWS = 5
 _VALUE = rb"(?:(?:_binary )?'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|-?[0-9.][0-9.eE+-]*+|NULL|0x[0-9A-Fa-f]++)"
 _COLUMN = re.compile(rb"\s*`([^`]+)`\s")
@@ -61,13 +62,13 @@ class TableReader:
         self._declaring = self._inserting = self._opened = self._completed = False
 
     def __iter__(self) -> Iterator[list[Row]]:
-        """The wanted rows of a line, line by line.
+        """The wanted rows of a line, or of several short ones, in their order.
 
         Raises:
             EaseError: The file is missing, broken or no dump of the table, the table lacks a wanted column, or a
                 line is too long.
         """
-        for number, line, cut in self._lines():
+        for number, line, cut in self._joined_lines():
             if (start := self._values_of(line)) is not None:
                 yield self._read_rows(number, line, start, cut)
         self.truncated = self.truncated or self._inserting or (self._opened and not self._completed)
@@ -76,6 +77,19 @@ class TableReader:
                 f"{self.path} is no dump of a table `{self._table}`, or it is cut before it begins: download "
                 f"{{wiki}}-{{date}}-{self._table}.sql.gz again."
             )
+
+    def _joined_lines(self) -> Iterator[tuple[int, bytes, bool]]:
+        """The lines, those with a row each joined: with the number of the first."""
+        waiting: list[bytes] = []
+        size = first = 0
+        for number, line, cut in self._lines():
+            first = first if waiting else number
+            waiting.append(line)
+            size += len(line)
+            if self._inserting and not cut and size < _JOINED_BYTES and not line.endswith((b";", b";\r")):
+                continue
+            yield first, b"\n".join(waiting), cut
+            waiting, size = [], 0
 
     def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
         """Each line with its number, and whether the file ends inside it."""
@@ -151,13 +165,14 @@ class TableReader:
         broken = []
         for match in self._any.finditer(line, start):
             if match.start() != start:
-                broken.append(line[start : match.start()])
+                broken.append((start, match.start()))
             start = match.end()
         if not cut and line[start:].strip():
-            broken.append(line[start:])
-        for content in broken[: max(0, _NAMED_ROWS - self.broken_rows)]:
+            broken.append((start, len(line)))
+        for start, end in broken[: max(0, _NAMED_ROWS - self.broken_rows)]:
+            content = line[start:end].lstrip()[:80]
             logger.warning(
                 "%s, line %d: what is no row of `%s` is skipped: %r",
-                *(self.path, number, self._table, content[:80]),
+                *(self.path, number + line.count(b"\n", 0, line.index(content, start)), self._table, content),
             )
         self.broken_rows += len(broken)
