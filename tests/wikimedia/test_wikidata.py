@@ -112,6 +112,28 @@ def test_items_without_labels_sitelinks_or_claims(tmp_path: Path) -> None:
     assert (parts.counts["items"], parts.counts["items_with_sitelinks"]) == (3, 1)
 
 
+def test_items_without_sitelinks_are_counted_as_if_read(tmp_path: Path) -> None:
+    trap = {**make_item(3, [statement(5)], en="Three"), "labels": {"en": {"value": '"sitelinks":{}'}}}
+    entities = [make_item(1, [statement(5)]), {**make_item(2), "sitelinks": {}}, trap]
+    lines = [json.dumps(entity, separators=(",", ":")) for entity in entities]
+    cut = lines[0][:-1]
+    parts = ingest(tmp_path, lines_of(*lines, cut, lines[0].replace('"Q1"', '"Q01"')))
+    assert rows(parts.sitelinks) == [(3, "en", "Three")]
+    assert rows(parts.entity_types) == [(3, 5)]
+    counts = parts.counts
+    assert (counts["items"], counts["items_with_sitelinks"], counts["broken_lines"]) == (3, 1, 2)
+
+
+def test_types_of_all_items_without_titles(tmp_path: Path) -> None:
+    path = tmp_path / "wikidata.json"
+    bare = json.dumps(make_item(3, [statement(7)]), separators=(",", ":"))
+    path.write_text(lines_of(make_item(1, [statement(5)], en="One"), {**make_item(2, [statement(6)])}, bare))
+    parts = ingest_wikidata(path, None, OPTIONS, tmp_path / "parts")
+    assert rows(parts.entity_types) == [(1, 5), (2, 6), (3, 7)]
+    assert rows(parts.sitelinks) == []
+    assert (parts.counts["items"], parts.counts["sitelinks"]) == (3, {})
+
+
 def test_sites_of_languages_with_hyphens(tmp_path: Path) -> None:
     item = make_item(1, en="One", be_x_old="Адзін", zh_min_nan="It", commons="One", enquote="x")
     parts = ingest(tmp_path, lines_of(item), ["zh-min-nan", "be-x-old"])

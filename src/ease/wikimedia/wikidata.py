@@ -175,47 +175,56 @@ class _LineChunks:
         Raises:
             EaseError: It begins with no JSON, or a line is too long.
         """
-        stream, buffer, line_number, opening, last_line = (
-            DecompressedStream(self.path),
-            bytearray(),
-            1,
-            b"",
-            b"",
-        )
+        stream, held, line_number, opening, last = DecompressedStream(self.path), _Held(), 1, b"", b""
         size = self.path.stat().st_size
         with tqdm(total=size, unit="B", unit_scale=True, desc="reading Wikidata", disable=None) as bar:
             for _, block in stream:
                 bar.update(stream.position - bar.n)
-                buffer += block
-                opening = opening or self._opening(buffer)
-                if len(buffer) >= _CHUNK_BYTES and (end := buffer.rfind(b"\n") + 1):
-                    chunk = bytes(buffer[:end])
-                    del buffer[:end]
+                opening = opening or self._opening(block)
+                held.blocks.append(block)
+                held.size += len(block)
+                if held.size >= _CHUNK_BYTES and (chunk := held.take_lines()):
                     yield line_number, chunk
                     line_number += chunk.count(b"\n")
-                    last_line = _last_line(chunk) or last_line
-                elif len(buffer) > _MOST_LINE_BYTES:
+                    last = _last_sign(chunk) or last
+                elif held.size > _MOST_LINE_BYTES:
                     raise EaseError(
                         f"{self.path}, line {line_number} is too long: the dump has one JSON entity a line."
                     )
-        rest = bytes(buffer)
-        closed = (_last_line(rest) or last_line).endswith(b"]")
+        rest = b"".join(held.blocks)
+        closed = (_last_sign(rest) or last) == b"]"
         self.truncated = stream.truncated or (opening == b"[" and not closed)
         if self.truncated:
             rest = rest[: rest.rfind(b"\n") + 1]
         yield line_number, rest
 
-    def _opening(self, buffer: bytearray) -> bytes:
-        opening = bytes(buffer[:4096]).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    def _opening(self, block: bytes) -> bytes:
+        opening = block[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if opening not in (b"", b"[", b"{"):
-            raise EaseError(
-                f"{self.path} is not a Wikidata JSON dump: it begins with {bytes(buffer[:40])!r}."
-            )
+            raise EaseError(f"{self.path} is not a Wikidata JSON dump: it begins with {block[:40]!r}.")
         return opening
 
 
-def _last_line(chunk: bytes) -> bytes:
-    return chunk.rstrip().rpartition(b"\n")[2]
+class _Held:
+    """Blocks that wait for the end of a line."""
+
+    def __init__(self) -> None:
+        self.blocks: list[bytes] = []
+        self.size = 0
+
+    def take_lines(self) -> bytes:
+        """All up to the last end of a line, if the last block has one; else nothing yet."""
+        end = self.blocks[-1].rfind(b"\n") + 1
+        if not end:
+            return b""
+        *before, last = self.blocks
+        self.blocks, self.size = [last[end:]], len(last) - end
+        return b"".join((*before, last[:end]))
+
+
+def _last_sign(chunk: bytes) -> bytes:
+    """The last byte that is no white space."""
+    return chunk[-4096:].rstrip()[-1:]
 
 
 def _parse_chunks(

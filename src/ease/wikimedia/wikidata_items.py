@@ -20,6 +20,11 @@ _ENTITY_ID = re.compile(r"[A-Z][1-9]\d{0,17}")
 _ITEM_ID = re.compile(r"Q[1-9]\d{0,17}")
 
 
+_UNLINKED_OPENING = re.compile(rb'\{"type":"item","id":"Q[1-9]\d{0,17}","')
+_SITELINKS_KEY = b'"sitelinks":'
+"""No text of the entity holds it, since quotes in texts are escaped."""
+
+
 class Item(NamedTuple):
     """An item with the titles of its articles by language, and the items that it is an instance of."""
 
@@ -38,7 +43,7 @@ class ParsedLines(NamedTuple):
 
 
 def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) -> ParsedLines:
-    """Read the items of whole lines.
+    """Read the items of whole lines; one whose list of sitelinks is empty is counted without reading the rest of it.
 
     Args:
         chunk: One entity a line.
@@ -55,6 +60,9 @@ def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) 
         content = line.strip(b"[], \t\r\xef\xbb\xbf")
         if not content:
             continue
+        if languages is not None and _has_no_sitelinks(content):
+            counts["items"] += 1
+            continue
         try:
             item = read_item(orjson.loads(content), sites)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -68,6 +76,16 @@ def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) 
     linked = sum(bool(item.titles) for item in items)
     counts.update(broken_lines=len(broken), items_with_sitelinks=linked, entity_types=len(types))
     return ParsedLines(_batch(titles, SITELINKS), _batch(types, ENTITY_TYPES), counts, broken)
+
+
+def _has_no_sitelinks(content: bytes) -> bool:
+    """Whether a line as the dump writes it is an item without an article in any wiki."""
+    start = content.rfind(_SITELINKS_KEY) + len(_SITELINKS_KEY)
+    return (
+        content[start : start + 2] in (b"{}", b"[]")
+        and _UNLINKED_OPENING.match(content) is not None
+        and content.endswith(b"}")
+    )
 
 
 def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | None:
