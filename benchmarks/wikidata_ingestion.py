@@ -1,0 +1,174 @@
+"""Time reading Wikidata into sitelinks and types: ours, from each form, and a plain loop over the JSON dump.
+
+    python -m benchmarks.wikidata_ingestion --items 1500 6000
+
+All read the same made items on one core, each time in a process of its own that has read a few items before, and give
+the same rows. Writes a Markdown table: items per second of processor time (the median of several rounds) over the last
+number of items, how often that is the plain loop's rate on the same packing and on bz2, and peak memory at each number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import gzip
+import multiprocessing
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ibis
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.made_wikidata import LANGUAGES, MadeWikidata, make_wikidata
+from ease.entities.sitelinks import join_sitelinks, types_of_linked
+from ease.wikimedia.ingestion import IngestOptions
+from ease.wikimedia.page_props import find_page_props, ingest_page_props
+from ease.wikimedia.truthy import ingest_truthy
+from ease.wikimedia.wikidata import ingest_wikidata
+
+FEW = 50
+ONE_CORE = IngestOptions(workers=1)
+Tables = tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]
+Reader = Callable[[MadeWikidata, str, Path], list[list[Path]]]
+"""Reads a packing into files of both tables below a folder."""
+
+
+def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
+    """Parse every line, and keep what is wanted in lists: the obvious way."""
+    sitelinks, types = [], []
+    with {"bz2": bz2.open, "gz": gzip.open}[packing](made.json(packing), "rb") as file:
+        for line in file:
+            if not line.startswith(b"{"):
+                continue
+            item = orjson.loads(line.rstrip(b",\r\n"))
+            titles = [(site, item["sitelinks"].get(f"{site}wiki")) for site in LANGUAGES]
+            found = [(int(item["id"][1:]), site, link["title"]) for site, link in titles if link]
+            sitelinks += found
+            if found:
+                for statement in item["claims"].get("P31", []):
+                    if statement["rank"] == "normal" and statement["mainsnak"]["snaktype"] == "value":
+                        value = statement["mainsnak"]["datavalue"]["value"]
+                        types.append((found[0][0], value["numeric-id"]))
+    paths = [folder / "sitelinks.parquet", folder / "types.parquet"]
+    for path, rows in zip(paths, (sitelinks, types), strict=True):
+        columns = [pa.array(column) for column in zip(*rows, strict=True)]
+        pq.write_table(pa.table(columns, names=[str(number) for number in range(len(columns))]), path)
+    return [[path] for path in paths]
+
+
+def from_json(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
+    """Ours, from the JSON dump."""
+    parts = ingest_wikidata(made.json(packing), LANGUAGES, ONE_CORE, folder)
+    return [parts.sitelinks, parts.entity_types]
+
+
+def from_page_props(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
+    """Ours, from the wikis' page_props, the titles of their pages, and the truthy statements."""
+    items = ingest_page_props(find_page_props([made.folder], LANGUAGES), ONE_CORE, folder)
+    types = ingest_truthy(made.truthy(packing), ONE_CORE, folder)
+    engine = ibis.duckdb.connect(threads=1)
+
+    def table(paths: Sequence[Path]) -> ibis.Table:
+        return engine.read_parquet([str(path) for path in paths])
+
+    sitelinks = join_sitelinks(table([made.pages]), table(items.page_items)).cache()
+    joined = types_of_linked(table(types.entity_types), sitelinks)
+    paths = [folder / "sitelinks.parquet", folder / "types.parquet"]
+    for path, rows in zip(paths, (sitelinks, joined), strict=True):
+        rows.to_parquet(path)
+    return [[path] for path in paths]
+
+
+READERS: dict[str, Reader] = {
+    "a plain loop of orjson over the JSON dump": plain_loop,
+    "ours, JSON dump": from_json,
+    "ours, page_props and truthy statements": from_page_props,
+}
+
+
+class Measured(NamedTuple):
+    """Processor seconds, peak memory in MB, and the rows."""
+
+    seconds: float
+    megabytes: float
+    rows: Tables
+
+
+def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata) -> Measured:
+    """Run a reader in a new process, first on a few items: so imports do not count."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_measure, (reader, made, packing, few))
+
+
+def _measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata) -> Measured:
+    with tempfile.TemporaryDirectory() as folder:
+        reader(few, packing, Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        tables = reader(made, packing, Path(folder))
+        seconds = time.process_time() - start
+        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        links, types = (
+            {tuple(row.values()) for path in paths for row in pq.read_table(path).to_pylist()}
+            for paths in tables
+        )
+    return Measured(seconds, megabytes, (links, types))
+
+
+def lines_of_table(
+    made: Sequence[MadeWikidata], items: Sequence[int], repeats: int, few: MadeWikidata
+) -> list[str]:
+    """A line of the table for each way and packing."""
+    lines: list[str] = []
+    on_bz2: float | None = None
+    for packing in ("bz2", "gz"):
+        rates: list[float] = []
+        expected: Tables | None = None
+        for name, reader in READERS.items():
+            peaks = [measure(reader, one, packing, few).megabytes for one in made[:-1]]
+            rounds = [measure(reader, made[-1], packing, few) for _ in range(repeats)]
+            expected = expected or rounds[0].rows
+            if any(one.rows != expected for one in rounds):
+                raise SystemExit(f"{name} (.{packing}) gives other rows than the plain loop")
+            rates.append(items[-1] / statistics.median(one.seconds for one in rounds))
+            on_bz2 = on_bz2 or rates[0]
+            ratios = f"{rates[-1] / rates[0]:.1f} | {rates[-1] / on_bz2:.1f}"
+            peaks.append(max(one.megabytes for one in rounds))
+            memory = " | ".join(f"{peak:.0f}" for peak in peaks)
+            lines.append(f"| {name} | {packing} | {rates[-1]:,.0f} | {ratios} | {memory} |")
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make the items, time all ways and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--items", type=int, nargs="+", default=[1500, 6000], help="numbers of items")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds over the last number of items")
+    options = parser.parse_args(arguments)
+    heads = [
+        "way",
+        "packing",
+        "items/s and core",
+        "ratio",
+        *(f"MB, {items:,} items" for items in options.items),
+    ]
+    sys.stdout.write(f"| {' | '.join(heads)} |\n|---|---|{'---:|' * (len(heads) - 2)}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        made = [make_wikidata(Path(folder) / str(items), items) for items in options.items]
+        few = make_wikidata(Path(folder) / "few", FEW)
+        for line in lines_of_table(made, options.items, options.repeats, few):
+            sys.stdout.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
