@@ -72,6 +72,9 @@ class TrainingMethod(nn.Module, ABC):
     Options: ClassVar[type[BaseModel]]
     """The method's parameters, a frozen Pydantic model."""
 
+    title: ClassVar[str]
+    """The method's name in tables and plots."""
+
     summary: ClassVar[str]
     """What the method does, in a sentence for model cards."""
 

@@ -49,6 +49,7 @@ class Dueam(TrainingMethod):
     """DuEAM: nothing is trained beside the encoder, the learner."""
 
     Options = DueamOptions
+    title = "DuEAM"
     summary = (
         "DuEAM brings the Euclidean distance of two sentences close to the Word Mover's Distance of their tokens in a "
         "frozen encoder, and raises their cosine a little."

@@ -63,6 +63,7 @@ class Ease(TrainingMethod):
 
     Options = EaseOptions
     reads_entities = True
+    title = "EASE"
     summary = (
         "EASE brings a sentence close to the embedding of an entity that it links to and away from other "
         "entities, hard negatives of the same type among them, and close to its own encoding under another "

@@ -60,6 +60,7 @@ class MirrorBert(TrainingMethod):
     """Mirror-BERT: nothing is trained beside the encoder, whose rates of dropout are set."""
 
     Options = MirrorBertOptions
+    title = "Mirror-BERT"
     summary = (
         "Mirror-BERT brings a string close to its own other encoding, under another dropout mask and with a span "
         "of characters masked, and away from both encodings of other strings."

@@ -23,6 +23,7 @@ class Mlm(TrainingMethod):
     """Masked-language modelling, whose head is trained beside the encoder."""
 
     Options = MlmOptions
+    title = "MLM"
     summary = "Masked-language modelling lets the encoder predict tokens that are hidden from it (BERT)."
     views = ()
     token_columns = (SENTENCE,)

@@ -26,6 +26,7 @@ class Msimcse(SupervisedSimcse):
     """mSimCSE: a row without a positive is unsupervised, its positive being itself under another dropout mask."""
 
     Options = MsimcseOptions
+    title = "mSimCSE"
     summary = (
         "mSimCSE brings a sentence close to its own encoding under another dropout mask, to one that it entails or "
         "to its translation, and away from one that contradicts it and from the other sentences of the batch."

@@ -32,6 +32,7 @@ class Simcse(TrainingMethod):
     """SimCSE: nothing is trained beside the encoder, but for the head of the MLM loss where there is one."""
 
     Options = SimcseOptions
+    title = "SimCSE"
     summary = "SimCSE brings a sentence close to its own encoding under another dropout mask."
     views = (SENTENCE, SENTENCE)
 

@@ -37,6 +37,7 @@ class SupervisedSimcse(TrainingMethod):
     """Supervised SimCSE: nothing is trained beside the encoder."""
 
     Options: ClassVar[type[BaseModel]] = SupervisedSimcseOptions
+    title = "supervised SimCSE"
     summary = (
         "Supervised SimCSE brings a sentence close to one that it entails, and away from one that contradicts it and "
         "from the other sentences of the batch."

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from ease.methods import get_method, method_names
+
 
 class Style(NamedTuple):
     """How a method looks: colour, fill pattern of bars, dash of lines, symbol of points."""
@@ -35,8 +37,6 @@ OTHER_STYLES = (
     Style("#5D3A9B", "|", "dash", "pentagon"),
 )
 """The palette of Okabe and Ito, told apart with any colour vision, and a violet."""
-
-LABELS = {"ease": "EASE", "simcse": "SimCSE"}
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, Style]:
@@ -68,8 +68,8 @@ def series_styles(methods: Sequence[str]) -> list[Style]:
 
 
 def method_label(method: str) -> str:
-    """A method's name as it is written in text."""
-    return LABELS.get(method, method.replace("_", " "))
+    """A method's name as it is written in text; other names, such as those of variants, stay words."""
+    return get_method(method).title if method in method_names() else method.replace("_", " ")
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
