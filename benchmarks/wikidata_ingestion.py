@@ -33,6 +33,7 @@ from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.page_props import find_page_props, ingest_page_props
 from ease.wikimedia.truthy import ingest_truthy
 from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
 
 FEW = 50
 ONE_CORE = IngestOptions(workers=1)
@@ -43,8 +44,10 @@ Reader = Callable[[MadeWikidata, str, Path], list[list[Path]]]
 
 def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
     """Parse every line, and keep what is wanted in lists: the obvious way."""
-    sitelinks, types = [], []
-    with {"bz2": bz2.open, "gz": gzip.open}[packing](made.json(packing), "rb") as file:
+    sitelinks: list[tuple[int, str, str]] = []
+    types: list[tuple[int, int]] = []
+    path = made.json(packing)
+    with bz2.open(path) if packing == "bz2" else gzip.open(path) as file:
         for line in file:
             if not line.startswith(b"{"):
                 continue
@@ -58,10 +61,12 @@ def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path
                         value = statement["mainsnak"]["datavalue"]["value"]
                         types.append((found[0][0], value["numeric-id"]))
     paths = [folder / "sitelinks.parquet", folder / "types.parquet"]
-    for path, rows in zip(paths, (sitelinks, types), strict=True):
-        columns = [pa.array(column) for column in zip(*rows, strict=True)]
-        pq.write_table(pa.table(columns, names=[str(number) for number in range(len(columns))]), path)
-    return [[path] for path in paths]
+    for target, schema, columns in (
+        (paths[0], SITELINKS, zip(*sitelinks, strict=True)),
+        (paths[1], ENTITY_TYPES, zip(*types, strict=True)),
+    ):
+        pq.write_table(pa.table([pa.array(column) for column in columns], names=schema.names), target)
+    return [[target] for target in paths]
 
 
 def from_json(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:

@@ -73,7 +73,7 @@ def hostile_rows(seed: int, number: int) -> list[bytes]:
 def parsed_by_sqlglot(statement: bytes) -> list[Row]:
     """The literals of page and value where the property is wikibase_item, by an independent parser."""
     tree = sqlglot.parse_one(statement.decode("latin-1").rstrip(";\n"), read="mysql")
-    found = []
+    found: list[Row] = []
     for row in tree.find_all(expressions.Tuple):
         page, name, value, _ = row.expressions
         if name.this == "wikibase_item":

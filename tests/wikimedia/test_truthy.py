@@ -7,6 +7,7 @@ import gzip
 import random
 import re
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from ease.wikimedia.wikidata import find_wikidata
 from tests.wikimedia.made_dumps import ONE, rows
 
 WD, P31 = "http://www.wikidata.org/entity/", "<http://www.wikidata.org/prop/direct/P31>"
-PACK = {".nt": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
+PACK: dict[str, Callable[[bytes], bytes]] = {".nt": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
 
 
 def is_a(qid: int | str, type_qid: int | str) -> str:
