@@ -17,6 +17,8 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-com
 CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packages.sh build $(BIN)/python
 # Passed on to `kedro run` or pytest: make train ARGS="--params=seed=1"
 ARGS ?=
+# Processes that share the tests, a file each; one thread each for arithmetic.
+WORKERS ?= 2
 
 export DO_NOT_TRACK := true
 export MLFLOW_DISABLE_TELEMETRY := true
@@ -54,7 +56,7 @@ format: $(DEV)  ## Put the code into the project's style
 unit: $(DEV)  ## The tests alone, with coverage
 	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' cannot run."
 	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' cannot run."
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
 
 viz: $(RUN)  ## Show the pipelines in a browser
 	$(BIN)/kedro viz run $(ARGS)
