@@ -114,7 +114,14 @@ def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str
     for megabytes in sizes:
         dump = work / f"{source.name.partition('wiki')[0]}wiki-20240103-pages-articles.xml.bz2"
         repeat_dump(source, dump, megabytes)
-        command: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, work / "out"]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "benchmarks.read_a_dump",
+            "ease",
+            dump,
+            work / "out",
+        ]
         rows.append(f"| {megabytes:.0f} | {cost_of(command).peak_megabytes:.0f} |")
         shutil.rmtree(work / "out")
     return rows
