@@ -19,6 +19,7 @@ CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packa
 ARGS ?=
 # Processes that share the tests, a file each; one thread each for arithmetic.
 WORKERS ?= 2
+BENCHMARKS ?= ingestion_speed wikidata_ingestion mining_speed training_speed large_batches encoding_speed
 
 export DO_NOT_TRACK := true
 export MLFLOW_DISABLE_TELEMETRY := true
@@ -29,7 +30,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train test lint format unit viz mlflow clean
+.PHONY: help setup setup-dev train test lint format unit bench viz mlflow clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -57,6 +58,9 @@ unit: $(DEV)  ## The tests alone, with coverage
 	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' cannot run."
 	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' cannot run."
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
+
+bench: $(DEV)  ## Time what needs no GPU beside its peers
+	@for script in $(BENCHMARKS); do echo "\n## $$script\n"; $(BIN)/python -m benchmarks.$$script || exit 1; done
 
 viz: $(RUN)  ## Show the pipelines in a browser
 	$(BIN)/kedro viz run $(ARGS)

@@ -1,46 +1,30 @@
 """Encoding for evaluation: beside `SentenceTransformer.encode`, and the suite with and without the cache.
 
-    python -m benchmarks.encoding_speed --data /data/evaluation
-    python -m benchmarks.encoding_speed --data /data/evaluation --encoder bert-base-uncased --sentences 100000
+    python -m benchmarks.encoding_speed
+    python -m benchmarks.encoding_speed --encoder bert-base-uncased --sentences 100000
 
-The sentences are those of the evaluation sets, each once. Both encode them in turn with the same batch size. Then the
-tasks that are there are scored one by one without a cache, and together with an empty one, by the same encoder.
+The sentences are those of the evaluation sets at hand (`inputs`), each once. Both encode them in turn with the same
+batch size. Then the tasks that are there are scored one by one without a cache, and together with an empty one, by the
+same encoder.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import yaml
 from sentence_transformers import SentenceTransformer
 
+from benchmarks.inputs import evaluation_tasks
 from ease.encoder import EncoderOptions, build_encoder
 from ease.encoding import EncodingOptions, best_device, encode_with
-from ease.evaluation_sets import at_paths, locate_sets, scorable
 from ease.scoring import TaskOptions, score_tasks
-
-TASKS = ("sts", "stsb", "sickr", "sts17", "tatoeba", "qnli")
-"""Their scoring is quick, so that what is measured is encoding."""
-CONFIGURED = Path(__file__).parents[1] / "conf" / "base" / "parameters" / "tasks"
-
-
-def tasks_in(folder: Path) -> TaskOptions:
-    """Read the tasks' configured options, with their paths below a folder, for the sets that are there."""
-    tasks: dict[str, dict[str, Any]] = {}
-    for name in TASKS:
-        options = yaml.safe_load((CONFIGURED / f"{name}.yml").read_text(encoding="utf-8"))["tasks"][name]
-        tasks[name] = {**options, "path": str(folder / options["path"])}
-    located = locate_sets(TASKS, tasks)
-    return {name: at_paths(tasks, located)[name] for name in scorable(TASKS, located)}
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:
@@ -84,15 +68,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="evaluation sets; by default $EASE_TEST_DATA/eval")
     parser.add_argument("--encoder", help="a folder or hub name; by default a random BERT of two layers")
     parser.add_argument("--sentences", type=int, default=100_000, help="at most")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    if given.data is None and "EASE_TEST_DATA" not in os.environ:
-        parser.error("give --data, or set EASE_TEST_DATA")
-    tasks = tasks_in(given.data or Path(os.environ["EASE_TEST_DATA"]) / "eval")
+    with tempfile.TemporaryDirectory() as work:
+        measure(given, evaluation_tasks(Path(work)))
+
+
+def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
+    """Time each way in turn."""
     sentences = sentences_of(tasks)[: given.sentences]
     encoder = build_encoder(
         EncoderOptions(name=given.encoder) if given.encoder else EncoderOptions(), sentences

@@ -23,9 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.inputs import dump_slices
 from benchmarks.repeated_dumps import repeat_dump
-
-SLICES = ("enwiki-shortened", "itwiki-2013-slice")
 
 
 class Cost(NamedTuple):
@@ -132,22 +131,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "slices", nargs="*", type=Path, help="by default two of $EASE_TEST_DATA/dumps/wikipedia"
-    )
+    parser.add_argument("slices", nargs="*", type=Path, help="dump files; by default those of `inputs`")
     parser.add_argument("--megabytes", type=float, default=100, help="of XML that the readers read")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory"
     )
     given = parser.parse_args()
-    slices = given.slices
-    if not slices:
-        if "EASE_TEST_DATA" not in os.environ:
-            parser.error("name dump files, or set EASE_TEST_DATA")
-        folder = Path(os.environ["EASE_TEST_DATA"]) / "dumps" / "wikipedia"
-        slices = [next(folder.glob(f"{name}-pages-articles*")) for name in SLICES]
     with tempfile.TemporaryDirectory() as work:
+        slices = given.slices or dump_slices(Path(work))
         print("MB of XML per second and core; in brackets how many times as fast ease is.\n")
         print("| dump | MB | ease | wikipedia2vec | wikiextractor | bz2 alone |")
         print("| --- | ---: | ---: | ---: | ---: | ---: |")

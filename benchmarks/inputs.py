@@ -1,0 +1,63 @@
+"""What benchmarks read: real data where `EASE_TEST_DATA` names a folder of them, else a sample wiki that they make."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ease.evaluation_sets import at_paths, locate_sets, scorable
+from ease.languages import PAPER_LANGUAGES
+from ease.scoring import TaskOptions
+from ease.wikimedia.sample import SampleOptions, write_sample
+
+SLICES = ("enwiki-shortened", "itwiki-2013-slice")
+TASKS = ("sts", "stsb", "sickr", "sts17", "tatoeba", "qnli")
+"""Their scoring is quick, so that what is measured is encoding."""
+CONFIGURED = Path(__file__).parents[1] / "conf" / "base" / "parameters" / "tasks"
+
+
+def real_data() -> Path | None:
+    """The folder of real dumps and evaluation sets."""
+    folder = os.environ.get("EASE_TEST_DATA")
+    return Path(folder) if folder else None
+
+
+def dump_slices(work: Path) -> list[Path]:
+    """Parts of the English and Italian Wikipedia, or these languages' dumps of the sample.
+
+    Args:
+        work: Where the sample may be written.
+    """
+    data = real_data()
+    if data:
+        return [next((data / "dumps" / "wikipedia").glob(f"{name}-pages-articles*")) for name in SLICES]
+    dumps = write_sample(work / "sample", PAPER_LANGUAGES, SampleOptions()).wikipedia
+    return [next(dumps.glob(f"{language}wiki-*-pages-articles*.bz2")) for language in ("en", "it")]
+
+
+def evaluation_tasks(work: Path) -> TaskOptions:
+    """The options of the tasks whose sets are there, or of the sample's own.
+
+    Args:
+        work: Where the sample may be written.
+    """
+    data = real_data()
+    if data:
+        tasks = {
+            name: {**(own := _configured(name)), "path": str(data / "eval" / own["path"])} for name in TASKS
+        }
+    else:
+        sample = write_sample(work / "sample", PAPER_LANGUAGES, SampleOptions())
+        paths = {"sample_parallel": sample.parallel, "sample_graded": sample.graded}
+        tasks = {name: {**_configured(name), "path": str(path)} for name, path in paths.items()}
+    located = locate_sets(list(tasks), tasks)
+    found = at_paths(tasks, located)
+    return {name: found[name] for name in scorable(list(tasks), located)}
+
+
+def _configured(name: str) -> dict[str, Any]:
+    parameters = yaml.safe_load((CONFIGURED / f"{name}.yml").read_text(encoding="utf-8"))
+    return dict(parameters["tasks"][name])
