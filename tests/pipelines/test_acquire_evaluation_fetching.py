@@ -169,6 +169,7 @@ def test_a_broken_archive_or_a_dead_server_stops_nothing(server: FileServer, tmp
         (tar({"a": b"1", "./a": b"2"}), "or is there twice"),
         (b"", "is no archive, or is broken"),
     ],
+    ids=["link in a tar", "link in a zip", "large in a zip", "large in a tar", "twice", "empty"],
 )
 def test_a_hostile_archive_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "archive").write_bytes(content)
