@@ -36,6 +36,8 @@ class Case(NamedTuple):
     """With dropout, or the one without"""
     chunks: int = 1
     """Parts that a process's share of the batch is encoded in"""
+    packed: bool = False
+    """Or padded"""
 
 
 def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
@@ -56,6 +58,7 @@ def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
             model.method.views,
             model.method.token_columns,
             with_entities=vocabulary is not None,
+            packed=case.packed,
         )
         torch.manual_seed(0)
         loss = trained(batch)[TOTAL]
@@ -89,7 +92,8 @@ def build_model(case: Case) -> TrainingModel:
     table = read_table(case.files / "table.safetensors")
     built = method.build(method_options(case.method, dict(case.options)), encoder, table)
     head = training_head(encoder, "cls_mlp_train", 0)
-    return TrainingModel(encoder, head, built, None, case.block_rows).double().train()
+    model = TrainingModel(encoder, head, built, None, case.block_rows, packed=case.packed)
+    return model.double().train()
 
 
 def joint_gradients(case: Case, folder: Path, processes: int) -> list[dict[str, Tensor]]:

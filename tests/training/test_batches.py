@@ -171,8 +171,8 @@ def test_chunks_by_length_give_the_loss_of_one_padded_batch(files: Path, tmp_pat
         gradients.append((loss, transformer.model.embeddings.word_embeddings.weight.grad.clone()))
     padded, chunked = (
         sum(
-            tokens.numel()
-            for tokens, _ in make_batch(rows, 0, parts, with_entities=True).columns["sentence"].chunks
+            chunk.tokens.numel()
+            for chunk in make_batch(rows, 0, parts, with_entities=True).columns["sentence"].chunks
         )
         for parts in (1, chunks)
     )

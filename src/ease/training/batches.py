@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as pads
 import torch
+from accelerate.utils import send_to_device
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
@@ -20,17 +21,27 @@ from ease.errors import EaseError
 from ease.losses import NO_ENTITY
 from ease.methods import SENTENCE, Derive, Entities, Texts
 from ease.training.entities import UsedEntities, used_entities
+from ease.training.packing import Packed, pack
 from ease.training.tables import ENTITY_COLUMNS, open_pair_table
 
 READ_ROWS = 8192
 """Pairs tokenised at a time."""
 
 
+class Padded(NamedTuple):
+    """Texts padded to the longest of them."""
+
+    tokens: Tensor
+    """(rows, width)"""
+    mask: Tensor | None
+    """(rows, width), null where nothing is padded"""
+
+
 class Column(NamedTuple):
     """One column of texts of a batch, cut into chunks of similar length."""
 
-    chunks: list[tuple[Tensor, Tensor | None]]
-    """Token ids (rows, width) and their mask, null where nothing is padded; sorted by length"""
+    chunks: list[Padded | Packed]
+    """Sorted by length"""
     places: Tensor
     """(n,), the row of each text among the rows of all chunks"""
     present: Tensor
@@ -158,18 +169,23 @@ def make_batch(
     token_columns: Sequence[str] = (),
     *,
     with_entities: bool,
+    packed: bool = False,
 ) -> Batch:
-    """Cut each column of texts into chunks of similar length, each padded to its longest.
+    """Cut each column of texts into chunks of similar length, each padded to its longest, or packed.
 
     Args:
         rows: Prepared pairs, (n,).
         padding: Token id of padding.
         chunks: Number of parts.
-        columns: Of texts to encode.
+        columns: Of texts to encode, each as often as it has views.
         token_columns: Of texts to hand on whole.
         with_entities: Whether the method reads entities.
+        packed: Whether to lay texts in a row instead of padding them.
     """
-    cut = {name: _cut(rows[name], padding, chunks) for name in dict.fromkeys(columns)}
+    cut = {
+        name: _cut(rows[name], padding, chunks, columns.count(name) if packed else None)
+        for name in dict.fromkeys(columns)
+    }
     whole = {name: _pad(rows[name], padding) for name in token_columns}
     entities = None
     if with_entities:
@@ -179,13 +195,16 @@ def make_batch(
     return Batch(cut, entities, whole)
 
 
-def _cut(texts: NDArray[np.void], padding: int, chunks: int) -> Column:
-    """Sort a column by length and cut it."""
+def _cut(texts: NDArray[np.void], padding: int, chunks: int, packed_views: int | None) -> Column:
+    """Sort a column by length and cut it; with a number of views, pack each part."""
     order = np.argsort(texts["length"], kind="stable")
-    parts: list[tuple[Tensor, Tensor | None]] = []
+    parts: list[Padded | Packed] = []
     for part in np.array_split(order, min(chunks, len(order))):
+        if packed_views is not None:
+            parts.append(pack(texts[part]["tokens"], texts[part]["length"], packed_views))
+            continue
         tokens, mask = _pad(texts[part], padding)
-        parts.append((tokens, None if bool(mask.all()) else mask))
+        parts.append(Padded(tokens, None if bool(mask.all()) else mask))
     places = torch.empty(len(order), dtype=torch.long)
     places[torch.from_numpy(order)] = torch.arange(len(order))
     return Column(parts, places, torch.from_numpy(texts["present"].copy()))
@@ -201,21 +220,8 @@ def _pad(texts: NDArray[np.void], padding: int) -> Texts:
 
 def move_batch(batch: Batch, device: torch.device) -> Batch:
     """Copy a batch to a device."""
-
-    def move(values: Tensor) -> Tensor:
-        return values.to(device, non_blocking=True)
-
-    columns = {
-        name: Column(
-            [(move(tokens), None if mask is None else move(mask)) for tokens, mask in column.chunks],
-            move(column.places),
-            move(column.present),
-        )
-        for name, column in batch.columns.items()
-    }
-    entities = None if batch.entities is None else Entities(*(move(ids) for ids in batch.entities))
-    texts = {name: Texts(*(move(part) for part in whole)) for name, whole in batch.texts.items()}
-    return Batch(columns, entities, texts)
+    moved: Batch = send_to_device(batch, device, non_blocking=True)
+    return moved
 
 
 def _places(source: pads.Dataset) -> NDArray[np.int64]:

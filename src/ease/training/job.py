@@ -157,6 +157,7 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
         method.build(options, encoder, table),
         None if used is None else torch.from_numpy(used.vocabulary_rows),
         job.training.block_rows,
+        packed=job.training.packed,
     )
 
 

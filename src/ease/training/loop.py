@@ -132,6 +132,7 @@ def _batches(
             model.method.views,
             model.method.token_columns,
             with_entities=model.method.table is not None,
+            packed=options.packed,
         )
         yield move_batch(batch, device)
 
@@ -139,7 +140,7 @@ def _batches(
 def _chunks(options: TrainingOptions, device: torch.device) -> int:
     """Number of parts, of similar length, that this process's share of a batch is encoded in."""
     # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
-    chunks = options.length_chunks or (4 if device.type == "cpu" else 1)
+    chunks = options.length_chunks or (4 if device.type == "cpu" and not options.packed else 1)
     if options.block_rows is None:
         return chunks
     return max(chunks, math.ceil(options.batch_size / process_count() / options.block_rows))

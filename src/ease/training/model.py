@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.methods import Inputs, TrainingMethod
-from ease.training.batches import Batch, Column, Layout
+from ease.training.batches import Batch, Column, Layout, Padded
+from ease.training.dropout import quicken_dropout
 from ease.training.gradient_cache import cached_gradients
+from ease.training.packing import Packed, features_of, prepare_packing
 
 
 class TrainingModel(nn.Module):
@@ -21,6 +25,8 @@ class TrainingModel(nn.Module):
         method: TrainingMethod,
         vocabulary_rows: Tensor | None = None,
         block_rows: int | None = None,
+        *,
+        packed: bool = False,
     ) -> None:
         """Join the parts.
 
@@ -31,6 +37,10 @@ class TrainingModel(nn.Module):
             vocabulary_rows: The entity vocabulary's row for each row of the method's table; not trained.
             block_rows: Rows whose activations and similarities are held at a time, those of the others being computed
                 again for the gradient; by default all.
+            packed: Whether texts are to be packed, which changes the encoder's attention and dropout layers.
+
+        Raises:
+            EaseError: If texts are to be packed and the encoder cannot take them so.
         """
         super().__init__()
         self.encoder = encoder
@@ -38,6 +48,10 @@ class TrainingModel(nn.Module):
         self.method = method
         self.vocabulary_rows = vocabulary_rows
         self.block_rows = block_rows
+        self.first_position = 0
+        if packed:
+            self.first_position = prepare_packing(encoder)
+            quicken_dropout(encoder)
 
     def layout(self, max_tokens: int) -> Layout:
         """What is to be prepared of each row for the method."""
@@ -71,15 +85,19 @@ class TrainingModel(nn.Module):
     def _encode_column(self, column: Column, views: int) -> Tensor:
         """Encode a column's texts several times: -> (views, n, dimension)."""
         encode = self._encode_chunk if self.block_rows is None else cached_gradients(self._encode_chunk)
-        parts = [encode(tokens, mask, views) for tokens, mask in column.chunks]
+        parts = [encode(chunk, views) for chunk in column.chunks]
         return torch.cat(parts, dim=1)[:, column.places]
 
-    def _encode_chunk(self, tokens: Tensor, mask: Tensor | None, views: int) -> Tensor:
-        """Encode texts of similar length: (rows, width) twice -> (views, rows, dimension)."""
-        features = {"input_ids": tokens.repeat(views, 1)}  # (views * rows, width)
-        if mask is not None:
-            features["attention_mask"] = mask.repeat(views, 1)
-        embeddings: Tensor = self.head(
-            self.encoder(features)["sentence_embedding"]
-        )  # (views * rows, dimension)
-        return embeddings.unflatten(0, (views, len(tokens)))
+    def _encode_chunk(self, chunk: Padded | Packed, views: int) -> Tensor:
+        """Encode texts of similar length: -> (views, rows, dimension)."""
+        if isinstance(chunk, Packed):
+            embeddings = self._embed(features_of(chunk, self.first_position))
+            return embeddings.unflatten(0, (-1, views)).transpose(0, 1)
+        features = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
+        if chunk.mask is not None:
+            features["attention_mask"] = chunk.mask.repeat(views, 1)
+        return self._embed(features).unflatten(0, (views, len(chunk.tokens)))
+
+    def _embed(self, features: dict[str, Any]) -> Tensor:
+        embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
+        return embeddings

@@ -1,0 +1,158 @@
+"""Texts encoded without padding: the tokens of all in one row, and attention within each text alone.
+
+Everything in a transformer but attention treats each token by itself, so that a row of tokens will do. For attention,
+texts of equal length lie side by side and are cut out of the row as a rectangle: nothing is padded, nothing copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from ease.errors import EaseError
+from ease.training.dropout import drop_quickly
+
+PACKED = "ease_packed"
+"""Name of the attention, among those of transformers."""
+GROUPS = "packed_groups"
+"""Keyword by which it is told of the groups."""
+TOLERANCE = 1e-3
+"""By which an embedding may differ, relative to its length: padding alone changes the order of sums."""
+
+
+class Packed(NamedTuple):
+    """Texts of ascending length as one row of t tokens, each text as often as it has views."""
+
+    tokens: Tensor
+    """(1, t)"""
+    positions: Tensor
+    """(1, t), of each token in its text"""
+    owners: Tensor
+    """(1, t), the text of each token"""
+    ends: Tensor
+    """(n * views + 1,), where texts begin and end"""
+    groups: tuple[tuple[int, int], ...]
+    """Of texts of equal length: their number and that length"""
+
+
+def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> Packed:
+    """Lay texts out in a row.
+
+    Args:
+        tokens: (n, width), of which each row's first ones count.
+        lengths: (n,), how many of them, ascending.
+        views: How often each text stands there, one right after the other.
+    """
+    lengths, tokens = np.repeat(lengths, views), np.repeat(tokens, views, axis=0)
+    owners, positions = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
+    widths, counts = np.unique(lengths, return_counts=True)
+    row = torch.from_numpy(tokens[owners, positions]).long().unsqueeze(0)
+    ends = torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)]))
+    groups = tuple(zip(counts.tolist(), widths.tolist(), strict=True))
+    return Packed(
+        row, torch.from_numpy(positions).unsqueeze(0), torch.from_numpy(owners).unsqueeze(0), ends, groups
+    )
+
+
+def features_of(packed: Packed, first_position: int) -> dict[str, Any]:
+    """What a sentence-transformers encoder is given of packed texts; its pooling knows such rows."""
+    return {
+        "input_ids": packed.tokens,
+        "position_ids": packed.positions + first_position,
+        "seq_idx": packed.owners,
+        "cu_seq_lens_q": packed.ends,
+        GROUPS: packed.groups,
+    }
+
+
+def prepare_packing(encoder: SentenceTransformer) -> int:
+    """Let an encoder take packed texts; texts that are padded are encoded as before.
+
+    Returns:
+        The number of its first position, which differs between architectures.
+
+    Raises:
+        EaseError: If it cannot be told to, or then encodes texts otherwise than padded.
+    """
+    transformer = encoder[0]
+    known = ("sdpa", PACKED)
+    if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in known:
+        raise _refusal("its attention is not torch's `scaled_dot_product_attention`")
+    if any(module._forward_pre_hooks for module in transformer.modules()):
+        raise _refusal("the method's DropHead counts sequences, which packing hides")
+    transformer.model.set_attn_implementation(PACKED)
+    passed_on: set[str] | None = transformer.model_forward_params
+    if passed_on is not None:
+        passed_on |= {GROUPS, "position_ids"}
+    padding = encoder.tokenizer.pad_token_id or 0
+    for first_position in (0, padding + 1):
+        if _encodes_alike(encoder, first_position):
+            return first_position
+    raise _refusal("its embeddings of packed and of padded texts differ")
+
+
+def _refusal(why: str) -> EaseError:
+    return EaseError(f"This encoder cannot be trained with `packed: true` ({why}): set `packed: false`.")
+
+
+def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
+    """Tell whether two texts have the same embeddings packed and padded."""
+    texts = encoder.tokenizer(["a", "a b c d e"], padding=True, return_tensors="np")
+    tokens, mask = texts["input_ids"].astype(np.int32), texts["attention_mask"].astype(np.int32)
+    packed = pack(tokens, mask.sum(1), views=1)
+    device, training = encoder.device, encoder.training
+    padded = {"input_ids": torch.from_numpy(tokens).long(), "attention_mask": torch.from_numpy(mask).long()}
+    encoder.eval()
+    with torch.inference_mode():
+        wanted, found = (
+            encoder(
+                {
+                    name: value.to(device) if isinstance(value, Tensor) else value
+                    for name, value in given.items()
+                }
+            )["sentence_embedding"]
+            for given in (padded, features_of(packed, first_position))
+        )
+    encoder.train(training)
+    return bool(((wanted - found).norm(dim=1) <= TOLERANCE * wanted.norm(dim=1)).all())
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    packed_groups: tuple[tuple[int, int], ...] | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """Attend within each text, group by group: (1, heads, t, size) three times -> (1, t, heads, size)."""
+    if packed_groups is None:
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
+        )
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    sizes = [texts * length for texts, length in packed_groups]
+    rows = [(query * scale)[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)]
+    outputs = []
+    for shape, *parts in zip(packed_groups, *(row.split(sizes) for row in rows), strict=True):
+        queries, keys, values = (part.unflatten(0, shape).transpose(1, 2) for part in parts)
+        weights = (queries @ keys.transpose(-1, -2)).softmax(-1)  # (texts, heads, length, length)
+        attended = drop_quickly(weights, dropout) @ values if dropout else weights @ values
+        outputs.append(attended.transpose(1, 2).flatten(0, 1))
+    return torch.cat(outputs).unsqueeze(0), None
+
+
+AttentionInterface.register(PACKED, _attend)
+AttentionMaskInterface.register(PACKED, sdpa_mask)

@@ -1,0 +1,152 @@
+"""Packed texts: embeddings and gradients of padded ones, in every architecture and method, or a refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig, RobertaModel
+
+from ease.encoder import load_encoder
+from ease.errors import EaseError
+from ease.methods import method_names
+from ease.training import run_job
+from ease.training.packing import PACKED, features_of, pack, prepare_packing
+from tests.training.gradients import Case, gradients
+from tests.training.test_gradient_cache import assert_equal
+from tests.training.test_resuming import Stop, assert_same, stop_at
+from tests.training.tiny_training import MakeJob, losses, same, sentences, weights
+
+STILL = "encoder_without_dropout"
+TEXTS = ["Oslo", "Berlin is a large city", "people like Roma", "people like Oslo"]
+
+
+def packed_embeddings(encoder: SentenceTransformer, texts: list[str], views: int = 1) -> torch.Tensor:
+    """Embeddings by packing, in the order of the texts: (n * views, dimension)."""
+    first_position = prepare_packing(encoder)
+    found = [encoder.tokenizer(text)["input_ids"] for text in texts]
+    order = sorted(range(len(texts)), key=lambda index: len(found[index]))
+    lengths = np.array([len(found[index]) for index in order], np.int32)
+    tokens = np.zeros((len(texts), lengths.max()), np.int32)
+    for row, index in zip(tokens, order, strict=True):
+        row[: len(found[index])] = found[index]
+    with torch.inference_mode():
+        embeddings = encoder.eval()(features_of(pack(tokens, lengths, views), first_position))[
+            "sentence_embedding"
+        ]
+    return embeddings.unflatten(0, (-1, views))[np.argsort(order)].flatten(0, 1)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "cls_mlp", "first_last_mean"])
+def test_embeddings_are_those_of_padded_texts_whatever_the_pooling(files: Path, pooling: str) -> None:
+    encoder = load_encoder(str(files / "encoder"), pooling)
+    expected = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
+    found = packed_embeddings(encoder, TEXTS, views=2)
+    assert torch.allclose(found, expected.repeat_interleave(2, dim=0), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config_type", "model_type", "first"), [(BertConfig, BertModel, 0), (RobertaConfig, RobertaModel, 1)]
+)
+def test_the_first_position_is_found(
+    files: Path, tmp_path: Path, config_type: type[PretrainedConfig], model_type: Any, first: int
+) -> None:
+    """RoBERTa counts from behind its padding token, which is 0 here."""
+    tokenizer = load_encoder(str(files / "encoder")).tokenizer
+    config = config_type(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=40, pad_token_id=tokenizer.pad_token_id, initializer_range=0.5,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model_type(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = SentenceTransformer(modules=[Transformer(str(tmp_path)), Pooling(16, "mean")], device="cpu")
+    assert prepare_packing(encoder) == first
+    expected = encoder.encode(TEXTS, convert_to_tensor=True)
+    assert torch.allclose(packed_embeddings(encoder, TEXTS), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", method_names())
+@pytest.mark.parametrize("block_rows", [None, 4])
+def test_gradients_are_those_of_padded_texts(
+    files: Path, tmp_path: Path, method: str, block_rows: int | None
+) -> None:
+    options = {"dropout": None} if method == "mirror_bert" else {}
+    padded = Case(files, method, options, 13, encoder=STILL)
+    packed = padded._replace(packed=True, chunks=2, block_rows=block_rows)
+    expected, found = gradients(padded, tmp_path), gradients(packed, tmp_path)
+    assert_equal(found, expected)
+
+
+def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path: Path) -> None:
+    direct = Case(files, "ease", {}, 13, chunks=4, packed=True)
+    assert_equal(gradients(direct._replace(block_rows=4), tmp_path), gradients(direct, tmp_path))
+
+
+def test_each_view_of_a_text_has_dropout_of_its_own(files: Path, tmp_path: Path) -> None:
+    """With the same masks SimCSE's views would be the same, and its loss that of equal embeddings."""
+    case = Case(files, "simcse", {}, 13, packed=True)
+    without = gradients(case._replace(encoder=STILL), tmp_path)["loss"]
+    assert gradients(case, tmp_path)["loss"] > without + 0.01
+
+
+def test_a_packed_training_repeats_resumes_and_saves_as_a_padded_one(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"training": {"packed": True, "length_chunks": None}}
+    whole = run_job(make_job("whole", **changes))
+    broken = make_job("broken", **changes)
+    for step in (6, 9):
+        with pytest.raises(Stop):
+            run_job(broken, stop_at(step))
+    assert_same(run_job(broken), whole)
+    padded = run_job(make_job("padded"))
+    assert not same(weights(whole), weights(padded))
+    configurations = [(result.model / "config.json").read_text() for result in (whole, padded)]
+    assert configurations[0] == configurations[1]
+    assert PACKED not in configurations[0]
+
+
+def test_a_packed_training_without_dropout_is_a_padded_one(make_job: MakeJob) -> None:
+    padded, packed = (
+        run_job(make_job(str(packed), encoder=STILL, training={"packed": packed, "length_chunks": 1}))
+        for packed in (False, True)
+    )
+    assert losses(packed) == pytest.approx(losses(padded), rel=1e-5)
+
+
+def test_an_encoder_that_packs_encodes_as_before(files: Path) -> None:
+    encoder = load_encoder(str(files / "encoder"))
+    before = encoder.encode(sentences())
+    prepare_packing(encoder)
+    assert np.array_equal(encoder.encode(sentences()), before)
+
+
+def test_what_cannot_be_packed_is_refused(files: Path, make_job: MakeJob) -> None:
+    eager = load_encoder(str(files / "encoder"))
+    transformer: Any = eager[0]
+    transformer.model.set_attn_implementation("eager")
+    with pytest.raises(EaseError, match="scaled_dot_product_attention.*set `packed: false`"):
+        prepare_packing(eager)
+    job = make_job(
+        method="mirror_bert",
+        method_options={"drophead": 0.1},
+        vocabulary=None,
+        table=None,
+        training={"packed": True},
+    )
+    with pytest.raises(EaseError, match="DropHead"):
+        run_job(job)
+
+
+def test_positions_that_differ_are_refused(files: Path) -> None:
+    """An encoder whose embeddings depend on the padding has no packed counterpart."""
+    encoder = load_encoder(str(files / "encoder"))
+    transformer: Any = encoder[0]
+    embeddings = transformer.model.embeddings
+    embeddings.register_forward_hook(lambda module, inputs, output: output + output.shape[1])
+    with pytest.raises(EaseError, match="packed and of padded texts differ"):
+        prepare_packing(encoder)
