@@ -1,119 +1,240 @@
-"""Pairs per second of our training loop and of sentence-transformers' trainer, side by side in one run.
+"""Training speed beside sentence-transformers' trainer: pairs per second, share of the machine's peak, exactness.
 
-    python benchmarks/training_speed.py PAIRS.parquet --steps 40 --rounds 3
+    python -m benchmarks.training_speed
+    python -m benchmarks.training_speed PAIRS.parquet --encoder base --batch-sizes 32 --steps 3
+    python -m benchmarks.training_speed --encoder base --entities 1000000 --batch-sizes 64 256 --steps 200   # a GPU
 
-Both train SimCSE (equation 3, temperature 0.05) on the same sentences from the same encoder with AdamW in single
-precision: ours with the batch padded whole and in chunks by length, theirs with MultipleNegativesRankingLoss on
-pairs of equal sentences. Rounds alternate, and the best of each counts, since other work on the machine only slows.
+Both sides train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) from the same encoder on the
+same sentences, cut at 32 tokens, in batches of the same size and in the same precision; the peer's entity table has a
+row-sparse optimiser too. Without a file of pairs, sentences are those with links in the dumps below `EASE_TEST_DATA`,
+or made up. Ways alternate; medians count, and the ratio is the median of those within a round. A second is one of
+processor time on a CPU, on which others work as well, and one of the clock on a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import platform
+import statistics
+import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from datasets import Dataset
-from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+import sentence_transformers
+import torch
+import transformers
+from sentence_transformers import SentenceTransformer
 
-from ease.encoder import EncoderOptions, build_encoder, load_encoder, save_encoder
-from ease.training import TrainingJob, TrainingOptions, run_job
+from benchmarks.training_curve import differences, our_curve, our_job, plain_curve
+from benchmarks.training_data import Work, prepare, read_sentences
+from benchmarks.training_peer import train_peer
+from ease.methods import TOTAL, Entities, Inputs
+from ease.methods.ease import Ease, EaseOptions
+from ease.training import TrainingOptions, run_job
+from ease.training.accelerator import accelerated
+from ease.training.model import TrainingModel
+from ease.training.optimizers import Optimizers
 
-MAX_TOKENS = 32
-SCALE = 20.0
-"""Their name for 1 over the temperature."""
-
-
-def our_rate(folder: Path, batch_size: int, steps: int, chunks: int) -> float:
-    """Pairs per second of our loop."""
-    with tempfile.TemporaryDirectory() as work:
-        job = TrainingJob(
-            folder=Path(work),
-            pairs=folder / "pairs.parquet",
-            encoder=str(folder / "encoder"),
-            method="simcse",
-            training=TrainingOptions(
-                batch_size=batch_size,
-                steps=steps,
-                max_tokens=MAX_TOKENS,
-                length_chunks=chunks,
-                precision="fp32",
-            ),
-        )
-        return run_job(job).pairs_per_second
+PEER = "sentence-transformers"
 
 
-def their_rate(folder: Path, batch_size: int, steps: int) -> float:
-    """Pairs per second of sentence-transformers' trainer."""
-    encoder = load_encoder(str(folder / "encoder"))
-    encoder.max_seq_length = MAX_TOKENS
-    sentences = pq.read_table(folder / "pairs.parquet")["sentence"].to_pylist()
-    with tempfile.TemporaryDirectory() as work:
-        arguments = SentenceTransformerTrainingArguments(
-            output_dir=work,
-            max_steps=steps,
-            per_device_train_batch_size=batch_size,
-            learning_rate=3e-5,
-            report_to="none",
-            save_strategy="no",
-            logging_strategy="no",
-            disable_tqdm=True,
-        )
-        trainer = SentenceTransformerTrainer(
-            model=encoder,
-            args=arguments,
-            train_dataset=Dataset.from_dict({"anchor": sentences, "positive": sentences}),
-            loss=MultipleNegativesRankingLoss(encoder, scale=SCALE),
-        )
-        return steps * batch_size / trainer.train().metrics["train_runtime"]
+class Setup(NamedTuple):
+    """What all trainings of a run have in common."""
 
+    work: Work
+    device: str
+    half: bool
+    threads: int | None
+    warmup: int
+    steps: int
 
-def measure(pairs: Path, encoder: str | None, batch_size: int, steps: int, rounds: int) -> dict[str, float]:
-    """Best pairs per second of each way to train, by its name."""
-    with tempfile.TemporaryDirectory() as work:
-        folder = Path(work)
-        sentences = pq.read_table(pairs, columns=["sentence"])
-        pq.write_table(pa.table(sentences), folder / "pairs.parquet")
-        options = EncoderOptions() if encoder is None else EncoderOptions(name=encoder)
-        save_encoder(build_encoder(options, sentences["sentence"].to_pylist()), folder / "encoder")
-        ways: dict[str, Callable[[], float]] = {
-            "sentence-transformers' trainer": partial(their_rate, folder, batch_size, steps),
-            "ours, padded whole": partial(our_rate, folder, batch_size, steps, 1),
-            "ours, 4 chunks by length": partial(our_rate, folder, batch_size, steps, 4),
+    @property
+    def options(self) -> dict[str, Any]:
+        """Training parameters of ours."""
+        return {
+            "device": "cpu" if self.device == "cpu" else "auto",
+            "precision": "bf16" if self.half else "fp32",
+            "threads": self.threads,
         }
-        rates: dict[str, float] = dict.fromkeys(ways, 0.0)
-        for _ in range(rounds):
-            for name, way in ways.items():
-                rates[name] = max(rates[name], way())
+
+    def now(self) -> float:
+        """Seconds: of this process's work on a CPU, of the clock once a GPU is done."""
+        if self.device == "cpu":
+            return time.process_time()
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def rate(self, train: Callable[[Callable[[int], None]], None], batch_size: int) -> float:
+        """Pairs per second between the end of the warm-up and the last step of a training, which marks its steps."""
+        marks: dict[int, float] = {}
+
+        def mark(step: int) -> None:
+            if step in (self.warmup, self.warmup + self.steps):
+                marks[step] = self.now()
+
+        train(mark)
+        return self.steps * batch_size / (marks[self.warmup + self.steps] - marks[self.warmup])
+
+
+def train_ours(setup: Setup, method: str, batch_size: int, packed: bool, mark: Callable[[int], None]) -> None:
+    """Train as the project does, marking the steps that it reports."""
+    with tempfile.TemporaryDirectory() as folder:
+        training = {
+            **setup.options,
+            "batch_size": batch_size,
+            "steps": setup.warmup + setup.steps,
+            "report_every": setup.warmup,
+            "packed": packed,
+        }
+        run_job(our_job(setup.work.folder, Path(folder), method, **training), lambda step, values: mark(step))
+
+
+def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str, list[float]]:
+    """Pairs per second of each way to train, one a round."""
+    steps = setup.warmup + setup.steps
+    ways = {
+        PEER: partial(train_peer, setup.work.folder, method, batch_size, steps, setup.device, setup.half),
+        "ours": partial(train_ours, setup, method, batch_size, False),
+        "ours, packed": partial(train_ours, setup, method, batch_size, True),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            rates[name].append(setup.rate(way, batch_size))
     return rates
 
 
-def main() -> None:
-    """Measure and print a Markdown table."""
+def matrix_peak(setup: Setup, attempts: int = 5) -> float:
+    """Operations per second of a large matrix product in the training's precision."""
+    size = 2048 if setup.device == "cpu" else 8192
+    values = torch.randn(
+        size, size, device=setup.device, dtype=torch.bfloat16 if setup.half else torch.float32
+    )
+    seconds = []
+    for _ in range(attempts + 1):  # the first warms up
+        started = setup.now()
+        values @ values
+        seconds.append(setup.now() - started)
+    return 2 * size**3 / min(seconds[1:])
+
+
+def entity_seconds(setup: Setup, batch_size: int, attempts: int = 20) -> float:
+    """Seconds of a step's entity side: looking up, projecting, its loss and gradient, the table's optimiser."""
+    entities, dimension = setup.work.entities, setup.work.dimension
+    generator = torch.Generator().manual_seed(0)
+    options = EaseOptions(self_supervised=False)
+    with accelerated(TrainingOptions(batch_size=batch_size, **setup.options)) as accelerator:
+        device = accelerator.device
+        method = Ease(options, dimension, torch.randn(entities, dimension, generator=generator))
+        nothing = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
+        optimizers = Optimizers(
+            TrainingModel(nothing, torch.nn.Identity(), method).to(device), TrainingOptions()
+        )
+        seconds = []
+        for _ in range(attempts + 3):
+            rows = torch.randint(entities, (2, batch_size), generator=generator).to(device)
+            sentences = torch.randn(1, batch_size, dimension, device=device, requires_grad=True)
+            present = torch.ones(1, batch_size, dtype=torch.bool, device=device)
+            started = setup.now()
+            method(Inputs(sentences, present, Entities(rows[0], rows[1])))[TOTAL].backward()
+            optimizers.step()
+            seconds.append(setup.now() - started)
+    return statistics.median(seconds[3:])
+
+
+def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int], rounds: int) -> None:
+    """Print a row for each method, batch and way, and what the entity side takes of ours."""
+    peak = matrix_peak(setup)
+    print(f"Matrix peak: {peak / 1e9:,.0f} GFLOP/s\n")
+    heads = ["method", "batch", "way", "pairs/s", "ratio", "of the peak", "entity side"]
+    print(f"| {' | '.join(heads)} |\n| --- | ---: | --- |{' ---: |' * 4}")
+    for method in methods:
+        for batch_size in batch_sizes:
+            rates = compare(setup, method, batch_size, rounds)
+            side = entity_seconds(setup, batch_size) if method == "ease" else None
+            for way, found in rates.items():
+                rate = statistics.median(found)
+                ratio = statistics.median(
+                    ours / theirs for ours, theirs in zip(found, rates[PEER], strict=True)
+                )
+                utilised = rate * setup.work.flops_of_a_pair / peak
+                share = "" if side is None or way == PEER else f"{side * rate / batch_size:.1%}"
+                cells = [method, batch_size, way, f"{rate:,.4g}", f"{ratio:.2f}", f"{utilised:.0%}", share]
+                print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: int) -> None:
+    """Print how far losses are from those of a plain loop in single precision, dropout being off."""
+    print(f"\nLosses of {steps} steps of {batch_size} pairs, beside a plain loop in single precision\n")
+    print("| method | way | greatest difference | mean difference |\n| --- | --- | ---: | ---: |")
+    folder = setup.work.folder
+    for method in methods:
+        plain = partial(plain_curve, folder, method, batch_size, steps, setup.device)
+        expected = plain(half=False)
+        ours = {**setup.options, "batch_size": batch_size, "steps": steps}
+        precision = "bf16" if setup.half else "fp32"
+        curves = {
+            f"ours, {precision}": partial(our_curve, folder, method, **ours),
+            f"ours, packed, {precision}": partial(our_curve, folder, method, **{**ours, "packed": True}),
+            "the plain loop, bf16": partial(plain, half=True),
+        }
+        for name, curve in curves.items():
+            print(f"| {method} | {name} | {differences(curve(), expected)} |", flush=True)
+
+
+def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pairs", type=Path, help="Parquet with a column `sentence`")
-    parser.add_argument("--encoder", help="a folder or hub name; by default a random BERT of two layers")
-    parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("pairs", type=Path, nargs="?", help="Parquet with a column `sentence`")
+    parser.add_argument("--encoder", default="small", help="small, base, a folder or a hub name")
+    parser.add_argument("--methods", nargs="+", default=["simcse", "ease"], choices=["simcse", "ease"])
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128])
+    parser.add_argument("--entities", type=int, default=20_000, help="rows of the entity table")
+    parser.add_argument("--warmup", type=int, default=5, help="steps that do not count")
+    parser.add_argument("--steps", type=int, default=20, help="steps that count")
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.WARNING)
-    rates = measure(
-        arguments.pairs, arguments.encoder, arguments.batch_size, arguments.steps, arguments.rounds
+    parser.add_argument("--curve-steps", type=int, default=100, help="0: no comparison of losses")
+    parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
+    parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto")
+    parser.add_argument("--threads", type=int, default=1, help="of a CPU")
+    return parser.parse_args(given)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Measure and print Markdown tables."""
+    arguments = arguments_of(given)
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(arguments.threads)
+    device = "cuda" if arguments.device == "auto" and torch.cuda.is_available() else "cpu"
+    half = arguments.precision == "bf16" or (arguments.precision == "auto" and device == "cuda")
+    sentences, source = read_sentences(arguments.pairs)
+    machine = torch.cuda.get_device_name() if device == "cuda" else f"{arguments.threads} thread(s) of a CPU"
+    versions = [
+        f"{library.__name__} {library.__version__}"
+        for library in (torch, transformers, sentence_transformers)
+    ]
+    print(
+        f"{machine}; {'bf16' if half else 'fp32'}; {', '.join(versions)}; Python {platform.python_version()}"
     )
-    reference = next(iter(rates.values()))
-    print("| | pairs per second | ratio |\n| --- | ---: | ---: |")
-    for name, rate in rates.items():
-        print(f"| {name} | {rate:.0f} | {rate / reference:.2f} |")
+    with tempfile.TemporaryDirectory() as folder:
+        work = prepare(Path(folder), sentences, arguments.encoder, arguments.entities)
+        print(
+            f"Sentences: {len(sentences):,}, {source}, of {work.mean_tokens:.1f} tokens in the mean. "
+            f"Encoder: {arguments.encoder}, {work.parameters:,} parameters without embeddings. "
+            f"Entities: {work.entities:,} of {work.dimension} dimensions."
+        )
+        setup = Setup(work, device, half, arguments.threads, arguments.warmup, arguments.steps)
+        speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
+        if arguments.curve_steps:
+            curve_table(setup, arguments.methods, min(arguments.batch_sizes), arguments.curve_steps)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,81 +1,154 @@
-"""The benchmark of training speed: the same loss on both sides, and its table."""
+"""The benchmark of training speed: the same losses on both sides, and its tables."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from torch import Tensor, nn
 
 from benchmarks import training_speed
-from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, save_encoder
-from ease.training import TrainingJob, TrainingOptions, run_job
+from benchmarks.training_curve import our_curve, our_job, plain_curve
+from benchmarks.training_data import MAX_TOKENS, Work, prepare, read_sentences
+from benchmarks.training_peer import SCALE, EntityLoss, sparse_and_dense
+from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, load_encoder, save_encoder
+from ease.training import TrainingOptions, run_job
 
 SENTENCES = [f"sentence number {number} of a river" + " and more" * (number % 5) for number in range(32)]
+SMALL = RandomBertOptions(hidden_size=16, intermediate_size=32, vocabulary_size=300)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Sentences, and an encoder without dropout."""
-    pq.write_table(pa.table({"sentence": SENTENCES}), tmp_path / "pairs.parquet")
-    small = RandomBertOptions(hidden_size=16, intermediate_size=32, vocabulary_size=300, dropout=0)
-    save_encoder(build_encoder(EncoderOptions(random=small), SENTENCES), tmp_path / "encoder")
-    return tmp_path
+def work(tmp_path: Path) -> Work:
+    """Sentences, 50 entities and a tiny encoder."""
+    save_encoder(build_encoder(EncoderOptions(random=SMALL), SENTENCES), tmp_path / "tiny")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return prepare(folder, SENTENCES, str(tmp_path / "tiny"), entities=50)
 
 
-def test_both_sides_train_the_same_loss(folder: Path) -> None:
-    """One batch of all sentences: their order does not matter."""
-    encoder = SentenceTransformer(str(folder / "encoder"), device="cpu")
-    encoder.max_seq_length = training_speed.MAX_TOKENS
-    views = [encoder.tokenize(SENTENCES), encoder.tokenize(SENTENCES)]
-    theirs = MultipleNegativesRankingLoss(encoder, scale=training_speed.SCALE)(views, torch.empty(0))
-    job = TrainingJob(
-        folder=folder / "job",
-        pairs=folder / "pairs.parquet",
-        encoder=str(folder / "encoder"),
-        method="simcse",
-        training=TrainingOptions(
-            batch_size=len(SENTENCES),
-            steps=1,
-            max_tokens=training_speed.MAX_TOKENS,
-            precision="fp32",
-            device="cpu",
-        ),
+def peer_loss(work: Work, method: str, projection: Tensor | None) -> float:
+    """The peer's loss of one batch of all sentences, whose order does not matter."""
+    encoder = SentenceTransformer(str(work.folder / "still"), device="cpu")
+    encoder.max_seq_length = MAX_TOKENS
+    pairs = pq.read_table(work.folder / "pairs.parquet")
+    sentences = pairs["sentence"].to_pylist()
+    views: list[Any] = [encoder.tokenize(sentences), encoder.tokenize(sentences)]
+    if method == "simcse":
+        return MultipleNegativesRankingLoss(encoder, scale=SCALE)(views, torch.empty(0)).item()
+    labels = torch.tensor([pairs["entity"].to_pylist(), pairs["hard_negative"].to_pylist()]).T
+    loss = EntityLoss(encoder, load_file(work.folder / "table.safetensors")["embeddings"])
+    assert projection is not None
+    loss.projection.weight = nn.Parameter(projection)
+    found: Tensor = loss(views, labels)
+    return found.item()
+
+
+@pytest.mark.parametrize("method", ["simcse", "ease"])
+def test_both_sides_train_the_same_loss(work: Work, tmp_path: Path, method: str) -> None:
+    training = {"batch_size": len(SENTENCES), "steps": 1, "device": "cpu", "learning_rate": 1e-30}
+    result = run_job(our_job(work.folder, tmp_path / "job", method, "still", **training))
+    parts = result.model / "training" / "parts.safetensors"
+    projection = load_file(parts)["method.projection.weight"] if method == "ease" else None
+    assert result.history[0]["loss"] == pytest.approx(peer_loss(work, method, projection), rel=1e-5)
+
+
+def test_the_peer_steps_the_rows_of_its_batch_and_no_others(work: Work) -> None:
+    loss = EntityLoss(
+        load_encoder(str(work.folder / "encoder")), load_file(work.folder / "table.safetensors")["embeddings"]
     )
-    (line,) = run_job(job).history
-    assert line["loss"] == pytest.approx(theirs.item(), rel=1e-5)
+    before = loss.table.weight.detach().clone()
+    optimizer = sparse_and_dense(loss)
+    columns: list[Any] = [loss.encoder.tokenize(SENTENCES[:2]) for _ in range(2)]
+    loss(columns, torch.tensor([[3, 7], [5, 9]])).backward()
+    optimizer.step()
+    changed = (loss.table.weight != before).any(dim=1).nonzero().flatten()
+    assert changed.tolist() == [3, 5, 7, 9]
+    assert loss.table.weight.grad is None
 
 
-def test_the_table_tells_the_rates_of_real_trainings(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_operations_of_a_pair_are_those_of_its_matrices(work: Work) -> None:
+    """Six a weight and token: a BERT's layers have 12 h² weights at their usual width, and 4 L² h for attention."""
+    hidden, inner, layers = 16, 32, 2
+    weights = layers * (4 * hidden**2 + 2 * hidden * inner)
+    biases = layers * (
+        9 * hidden + inner
+    )  # four of attention, two norms with two each, two of the inner layer
+    assert work.parameters == weights + biases
+    lengths = np.array(
+        [
+            len(tokens)
+            for tokens in load_encoder(str(work.folder / "encoder")).tokenizer(SENTENCES)["input_ids"]
+        ]
+    )
+    forward = 2 * (weights + biases) * lengths.sum() + layers * 4 * hidden * (lengths**2).sum()
+    assert work.flops_of_a_pair == pytest.approx(2 * 3 * forward / len(SENTENCES))
+
+
+def test_every_entity_is_used(work: Work) -> None:
+    pairs = pq.read_table(work.folder / "pairs.parquet")
+    used = {*pairs["entity"].to_pylist(), *pairs["hard_negative"].to_pylist()}
+    assert used == set(range(work.entities))
+
+
+@pytest.mark.parametrize("method", ["simcse", "ease"])
+def test_the_plain_loop_trains_what_ours_trains(work: Work, method: str) -> None:
+    expected = plain_curve(work.folder, method, 8, 12, "cpu", half=False)
+    found = our_curve(
+        work.folder, method, batch_size=8, steps=12, device="cpu", precision="fp32", packed=True
+    )
+    assert np.ptp(expected) > 1e-3
+    assert np.allclose(found, expected, rtol=1e-5)
+
+
+def test_sentences_are_those_of_the_file_or_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(pa.table({"sentence": SENTENCES}), tmp_path / "pairs.parquet")
+    assert read_sentences(tmp_path / "pairs.parquet")[0] == SENTENCES
+    monkeypatch.delenv("EASE_TEST_DATA", raising=False)
+    sentences, source = read_sentences(None)
+    assert "made up" in source
+    assert len(set(sentences)) > 40_000
+
+
+@pytest.mark.slow
+def test_the_tables_tell_of_real_trainings(
+    work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rates: list[float] = []
-
-    def noted(measure: Callable[..., float]) -> Callable[..., float]:
-        def rate(*arguments: Any) -> float:
-            rates.append(measure(*arguments))
-            return rates[-1]
-
-        return rate
-
-    for name in ("our_rate", "their_rate"):
-        monkeypatch.setattr(training_speed, name, noted(getattr(training_speed, name)))
-    sizes = ["--batch-size", "8", "--steps", "2", "--rounds", "2"]
-    command = [str(folder / "pairs.parquet"), "--encoder", str(folder / "encoder"), *sizes]
-    monkeypatch.setattr(sys, "argv", ["training_speed", *command])
-    training_speed.main()
-    assert len(rates) == 6
-    theirs, whole, chunks = (max(rates[number], rates[number + 3]) for number in range(3))
-    table = capsys.readouterr().out
-    assert table[table.index("| |") :].splitlines()[2:] == [
-        f"| sentence-transformers' trainer | {theirs:.0f} | 1.00 |",
-        f"| ours, padded whole | {whole:.0f} | {whole / theirs:.2f} |",
-        f"| ours, 4 chunks by length | {chunks:.0f} | {chunks / theirs:.2f} |",
+    monkeypatch.setattr("logging.disable", lambda level: None)
+    sizes = ["--batch-sizes", "8", "--warmup", "1", "--steps", "2", "--rounds", "1", "--curve-steps", "2"]
+    encoder = ["--encoder", str(tmp_path / "tiny"), "--entities", "50", "--device", "cpu"]
+    training_speed.main([str(work.folder / "pairs.parquet"), *encoder, *sizes])
+    lines = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+    speeds = [row for row in rows if len(row) == 7][2:]
+    assert [row[:3] for row in speeds] == [
+        [method, "8", way]
+        for method in ("simcse", "ease")
+        for way in ("sentence-transformers", "ours", "ours, packed")
     ]
+    for first in (0, 3):
+        rates = [float(row[3].replace(",", "")) for row in speeds[first : first + 3]]
+        ratios = [float(row[4]) for row in speeds[first : first + 3]]
+        assert ratios == pytest.approx([rate / rates[0] for rate in rates], rel=0.01)
+    assert all(0 < float(row[6].rstrip("%")) < 100 for row in speeds[4:])
+    curves = [row for row in rows if len(row) == 4][2:]
+    assert [row[1] for row in curves[:3]] == ["ours, fp32", "ours, packed, fp32", "the plain loop, bf16"]
+    ours, _, half = (float(row[2]) for row in curves[:3])
+    assert ours < half / 5
+
+
+def test_threads_and_precision_are_those_asked_for() -> None:
+    arguments = training_speed.arguments_of(["--precision", "bf16", "--threads", "2"])
+    setup = training_speed.Setup(
+        Work(Path(), 1, 1, 1, 1, 1.0, 1.0), "cpu", arguments.precision == "bf16", arguments.threads, 1, 1
+    )
+    options = TrainingOptions(**setup.options)
+    assert (options.device, options.precision, options.threads) == ("cpu", "bf16", 2)
