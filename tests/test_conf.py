@@ -214,6 +214,13 @@ def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
+def test_no_method_keeps_the_samples_recipe_at_the_papers_scale(bare: Project, setting: str) -> None:
+    load = load_context(bare, "paper").catalog.load
+    threads = {name: load(f"params:{setting}.{name}").training.threads for name in method_names()}
+    assert threads == dict.fromkeys(method_names()), "a file in conf/paper/parameters/methods changes them"
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
 def test_the_paper_environment_holds_what_the_paper_says(bare: Project, setting: str) -> None:
     load = load_context(bare, "paper").catalog.load
     published = PUBLISHED[setting]

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 import ease.methods
 from ease.errors import EaseError
-from ease.methods import TOTAL, get_method, method_names, method_options
+from ease.methods import TOTAL, TrainingMethod, get_method, method_names, method_options
 from tests.methods.made import ENTITIES, build, encoder, floats, inputs
 
 
@@ -32,6 +32,11 @@ def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: s
     (gradient,) = torch.autograd.grad(total, sentences)
     assert torch.isfinite(gradient).all()
     assert (gradient.abs().sum(-1) > 0).all()
+
+
+def test_a_method_that_lacks_its_name_or_summary_is_refused_before_it_trains() -> None:
+    with pytest.raises(TypeError, match="The method Bare lacks Options, title, summary"):
+        type("Bare", (TrainingMethod,), {})
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -89,6 +89,13 @@ class TrainingMethod(nn.Module, ABC):
 
     token_columns: tuple[str, ...] = ()
     """Columns of which the method is also given the tokens."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Refuse a method that lacks what is asked for only after a training."""
+        super().__init_subclass__(**given)
+        lacking = [name for name in ("Options", "title", "summary") if not hasattr(cls, name)]
+        if lacking:
+            raise TypeError(f"The method {cls.__name__} lacks {', '.join(lacking)}: see TrainingMethod.")
 
     def __init__(self) -> None:
         """Start without an entity table."""
