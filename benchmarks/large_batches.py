@@ -15,7 +15,6 @@ import argparse
 import logging
 import math
 import multiprocessing
-import resource
 import statistics
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
+from benchmarks.memory import peak_megabytes
 from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, save_encoder
 from ease.training import TrainingJob, TrainingOptions, run_job
 
@@ -93,12 +93,6 @@ def measure(folder: Path, batch_size: int, part: int, in_blocks: bool, steps: in
     if torch.cuda.is_available():
         return Measured(torch.cuda.max_memory_allocated() / MEGABYTE, rate)
     return Measured(peak_megabytes() - before, rate)
-
-
-def peak_megabytes() -> float:
-    """The most that this process has had resident."""
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes, or KiB on Linux
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MEGABYTE
 
 
 def medians(folder: Path, batch_size: int, part: int, steps: int, rounds: int) -> tuple[Measured, Measured]:

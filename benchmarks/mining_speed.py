@@ -13,9 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import resource
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -31,6 +29,7 @@ from scipy.stats import chi2_contingency, kstest
 
 from benchmarks.dictionary_mining import mine_with_dictionaries
 from benchmarks.link_tables import LANGUAGES, LinkTables, tables_in, write_link_tables
+from benchmarks.memory import peak_megabytes
 from ease.entities.negatives import HardNegativeOptions, mine_hard_negatives
 from ease.entities.pairs import PairOptions, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
@@ -77,8 +76,7 @@ def mine_with_tables(
         "negatives", mine_hard_negatives(pairs, appearing, types, vocabulary, HardNegativeOptions())
     )
     seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Run(links.count().execute(), mined.count().execute(), seconds, peak / 1e9, stages)
+    return Run(links.count().execute(), mined.count().execute(), seconds, peak_megabytes() / 1024, stages)
 
 
 def mine_with_a_loop(tables: LinkTables, folder: Path, per_language: int, pairs: int) -> Run:
@@ -94,8 +92,9 @@ def mine_with_a_loop(tables: LinkTables, folder: Path, per_language: int, pairs:
         "hard_negative": [pair.hard_negative for pair in found],
     }
     pd.DataFrame(columns).to_parquet(folder / "loop.parquet")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Run(0, len(found) - 1, time.perf_counter() - started, peak / 1e9, {"negatives": seconds})
+    return Run(
+        0, len(found) - 1, time.perf_counter() - started, peak_megabytes() / 1024, {"negatives": seconds}
+    )
 
 
 def compare_negatives(ours: Path, theirs: Path) -> list[float]:

@@ -13,7 +13,6 @@ import argparse
 import bz2
 import gzip
 import multiprocessing
-import resource
 import statistics
 import sys
 import tempfile
@@ -28,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.made_wikidata import LANGUAGES, MadeWikidata, make_wikidata
+from benchmarks.memory import peak_megabytes
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
 from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.page_props import find_page_props, ingest_page_props
@@ -120,7 +120,7 @@ def _measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata
         start = time.process_time()
         tables = reader(made, packing, Path(folder))
         seconds = time.process_time() - start
-        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        megabytes = peak_megabytes()
         links, types = (
             {tuple(row.values()) for path in paths for row in pq.read_table(path).to_pylist()}
             for paths in tables
