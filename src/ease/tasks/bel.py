@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Scor
     scores = []
     for metric, hits in found.items():
         accuracies = [100 * float(np.mean(fold)) for fold in np.split(hits, ends)]
-        deviation = pstdev(accuracies) if len(folds) > 1 else None
+        deviation = stdev(accuracies) if len(folds) > 1 else None
         scores.append(Score(TASK, subset, metric, fmean(accuracies), deviation))
     logger.info(
         "%s %s: accuracy @1 %.1f, @5 %.1f, of %d mentions among %d names; the concepts of %d have no name",
