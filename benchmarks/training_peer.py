@@ -20,7 +20,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import AdamW, SparseAdam
-from transformers import TrainerCallback
+from transformers import PrinterCallback, TrainerCallback
 
 from benchmarks.training_data import MAX_TOKENS
 from ease.encoder import load_encoder
@@ -96,14 +96,16 @@ def train_peer(
             logging_strategy="no",
             disable_tqdm=True,
         )
-        SentenceTransformerTrainer(
+        trainer = SentenceTransformerTrainer(
             model=encoder,
             args=arguments,
             train_dataset=Dataset.from_dict(columns),
             loss=loss,
             callbacks=[_Marks(mark)],
             **optimizers,
-        ).train()
+        )
+        trainer.remove_callback(PrinterCallback)  # it writes between the rows of the table
+        trainer.train()
 
 
 def sparse_and_dense(loss: EntityLoss) -> AdamW:

@@ -201,6 +201,7 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=20, help="steps that count")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--curve-steps", type=int, default=100, help="0: no comparison of losses")
+    parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
     parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto")
     parser.add_argument("--threads", type=int, default=1, help="of a CPU")
@@ -233,7 +234,7 @@ def main(given: Sequence[str] | None = None) -> None:
         setup = Setup(work, device, half, arguments.threads, arguments.warmup, arguments.steps)
         speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
         if arguments.curve_steps:
-            curve_table(setup, arguments.methods, min(arguments.batch_sizes), arguments.curve_steps)
+            curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
 
 
 if __name__ == "__main__":

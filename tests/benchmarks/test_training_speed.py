@@ -123,9 +123,10 @@ def test_the_tables_tell_of_real_trainings(
     work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("logging.disable", lambda level: None)
-    sizes = ["--batch-sizes", "8", "--warmup", "1", "--steps", "2", "--rounds", "1", "--curve-steps", "2"]
+    sizes = ["--batch-sizes", "8", "--warmup", "1", "--steps", "2", "--rounds", "1"]
+    curve = ["--curve-steps", "2", "--curve-batch-size", "8"]
     encoder = ["--encoder", str(tmp_path / "tiny"), "--entities", "50", "--device", "cpu"]
-    training_speed.main([str(work.folder / "pairs.parquet"), *encoder, *sizes])
+    training_speed.main([str(work.folder / "pairs.parquet"), *encoder, *sizes, *curve])
     lines = capsys.readouterr().out.splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     speeds = [row for row in rows if len(row) == 7][2:]
