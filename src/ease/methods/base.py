@@ -56,7 +56,7 @@ class Inputs(NamedTuple):
     autocast: torch.dtype | None = None
     """Half precision in which a method runs transformers of its own accord, if any"""
     block_rows: int | None = None
-    """Rows whose similarities, and activations in transformers run so, are held at a time; null: all"""
+    """Rows whose similarities, and whose activations in the encoder, are held at a time; null: all"""
 
 
 Derive = Callable[[Sequence[str], NDArray[np.int64]], Sequence[str | None]]

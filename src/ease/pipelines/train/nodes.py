@@ -167,7 +167,7 @@ def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.
     if training_pairs is None:
         raise EaseError(
             f"There are no training pairs: make them by `kedro run --pipeline=train_{setting.name} "
-            "--tags=acquire,ingest,entity_pairs,hard_negatives`."
+            "--tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings`."
         )
     return training_pairs
 
