@@ -23,7 +23,14 @@ from ease.wikimedia.articles import parser_version
 from ease.wikimedia.dumps import DumpFile, choose_date, dump_date, list_files
 from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.mapping import MapShards, joblib_map
-from ease.wikimedia.parts import TableWriter, read_counts, remove_leftovers, whole_folder, write_counts
+from ease.wikimedia.parts import (
+    TableWriter,
+    check_truncated,
+    read_counts,
+    remove_leftovers,
+    whole_folder,
+    write_counts,
+)
 from ease.wikimedia.sql_dumps import Row, TableReader
 from ease.wikimedia.streams import compression_of, content_digest
 
@@ -104,14 +111,7 @@ def ingest_page_props(
     counts = {}
     for task in tasks:
         path, report = task.file.path, read_counts(task.part)
-        if report["truncated"] and options.truncated == "drop":
-            raise EaseError(
-                f"{path} is truncated: download it again, or set `truncated` to keep what was read of it."
-            )
-        if report["truncated"]:
-            logger.warning(
-                "%s is truncated: it ends before its end; what was read before is kept (`truncated`)", path
-            )
+        check_truncated(path, report["truncated"], options.truncated)
         logger.info("%s: %d pages with an item, %d broken rows", path, *_numbers(report))
         counts[task.file.language] = {**report, "file": path.name, "date": task.file.dump_date}
     return PageItemParts([task.part / PAGE_ITEMS_FILE for task in tasks], counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
@@ -17,6 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.disk import flush, write_faults_named
+from ease.errors import EaseError
+
+logger = logging.getLogger(__name__)
 
 COUNTS_FILE = "counts.json"
 _ROWS_PER_GROUP = 50_000
@@ -69,6 +73,22 @@ def write_counts(folder: Path, counts: dict[str, Any]) -> None:
     with write_faults_named(folder):
         (folder / COUNTS_FILE).write_bytes(
             orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+        )
+
+
+def check_truncated(path: Path, truncated: bool, policy: str) -> None:
+    """Refuse a file that is cut at its end, or warn, as the option `truncated` says.
+
+    Raises:
+        EaseError: If it is cut and the policy is "drop".
+    """
+    if truncated and policy == "drop":
+        raise EaseError(
+            f"{path} is truncated: download it again, or set `truncated` to keep what was read of it."
+        )
+    if truncated:
+        logger.warning(
+            "%s is truncated: it ends before its end; what was read before is kept (`truncated`)", path
         )
 
 

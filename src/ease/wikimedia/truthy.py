@@ -21,7 +21,14 @@ from ease.errors import EaseError
 from ease.wikimedia.articles import parser_version
 from ease.wikimedia.dumps import dump_date
 from ease.wikimedia.ingestion import IngestOptions
-from ease.wikimedia.parts import TableWriter, read_counts, remove_leftovers, whole_folder, write_counts
+from ease.wikimedia.parts import (
+    TableWriter,
+    check_truncated,
+    read_counts,
+    remove_leftovers,
+    whole_folder,
+    write_counts,
+)
 from ease.wikimedia.streams import DecompressedStream, content_digest
 from ease.wikimedia.wikidata_items import ENTITY_TYPES
 
@@ -67,14 +74,7 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
     if not part.exists():
         _write_part(path, part)
     counts = read_counts(part)
-    if counts["truncated"]:
-        if options.truncated == "drop":
-            raise EaseError(
-                f"{path} is truncated: download it again, or set `truncated` to keep what was read of it."
-            )
-        logger.warning(
-            "%s is truncated: it ends before its end; what was read before is kept (`truncated`)", path
-        )
+    check_truncated(path, counts["truncated"], options.truncated)
     logger.info(
         "%s: %d lines, %d types of items, %d broken lines",
         *(path, counts["lines"], counts["statements"], counts["broken_lines"]),

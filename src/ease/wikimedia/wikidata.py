@@ -24,6 +24,7 @@ from ease.wikimedia.dumps import dump_date, list_files
 from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.parts import (
     TableWriter,
+    check_truncated,
     read_counts,
     remove_leftovers,
     whole_folder,
@@ -106,14 +107,7 @@ def ingest_wikidata(
     if not part.exists():
         _write_part(path, languages, options, part)
     counts = read_counts(part)
-    if counts["truncated"]:
-        if options.truncated == "drop":
-            raise EaseError(
-                f"{path} is truncated: download it again, or set `truncated` to keep what was read of it."
-            )
-        logger.warning(
-            "%s is truncated: it ends before its end; what was read before is kept (`truncated`)", path
-        )
+    check_truncated(path, counts["truncated"], options.truncated)
     logger.info(
         "%s: %d items, %d of them with an article in %d languages, %d broken lines",
         *(path, counts["items"], counts["items_with_sitelinks"]),
