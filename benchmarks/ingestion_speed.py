@@ -92,19 +92,32 @@ def compare_readers(source: Path, megabytes: float, rounds: int, work: Path) -> 
     )
 
 
-def measure_scaling(source: Path, megabytes: float, rounds: int, work: Path) -> str:
-    """Wall seconds of one and two workers on a dump in many streams."""
-    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240102-pages-articles.xml.bz2"
-    repeat_dump(source, dump, megabytes)
+PACKINGS = {"bz2, many streams": (".bz2", True), "bz2, one stream": (".bz2", False), "gz": (".gz", True)}
+
+
+def measure_scaling(source: Path, megabytes: float, rounds: int, work: Path) -> list[str]:
+    """Rows of the table of wall seconds of one and two workers, for each way to pack a dump."""
+    return [
+        _scaling_of(name, source, megabytes, rounds, work / f"packed{number}")
+        for number, name in enumerate(PACKINGS)
+    ]
+
+
+def _scaling_of(name: str, source: Path, megabytes: float, rounds: int, work: Path) -> str:
+    ending, streams = PACKINGS[name]
+    work.mkdir()
+    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240102-pages-articles.xml{ending}"
+    repeat_dump(source, dump, megabytes, streams)
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, found in seconds.items():
             folder = work / "out"
             command: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, folder]
-            found.append(cost_of([*command, "--workers", str(workers)]).seconds)
+            found.append(cost_of([*command, "--workers", str(workers), "--shards", "16"]).seconds)
             shutil.rmtree(folder)
+    shutil.rmtree(work)
     one, two = (statistics.median(found) for found in seconds.values())
-    return f"One worker {one:.1f} s, two {two:.1f} s: {one / two / 2:.0%} of ideal."
+    return f"| {name} | {one:.1f} | {two:.1f} | {one / two / 2:.0%} |"
 
 
 def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str]:
@@ -145,7 +158,8 @@ def main() -> None:
         print("| --- | ---: | ---: | ---: | ---: | ---: |")
         for source in slices:
             print(compare_readers(source, given.megabytes, given.rounds, Path(work)), flush=True)
-        print(f"\n{measure_scaling(slices[0], given.megabytes, given.rounds, Path(work))}", flush=True)
+        print("\n| packing | one worker, s | two workers, s | of ideal |\n| --- | ---: | ---: | ---: |")
+        print("\n".join(measure_scaling(slices[0], given.megabytes, given.rounds, Path(work))), flush=True)
         print("\n| MB of XML | peak MB of a worker |\n| ---: | ---: |")
         print("\n".join(measure_memory(slices[0], given.sizes, Path(work))))
 

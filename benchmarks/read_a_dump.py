@@ -15,18 +15,21 @@ from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 BLOCK = 1 << 20
 
 
-def decompress(dump: Path, folder: Path, workers: int) -> None:
+def decompress(dump: Path, folder: Path, workers: int, shards: int) -> None:
     """Decode bz2 and do nothing with it."""
-    del folder, workers
+    del folder, workers, shards
     with bz2.open(dump) as file:
         while file.read(BLOCK):
             pass
 
 
-def read_with_ease(dump: Path, folder: Path, workers: int) -> None:
+def read_with_ease(dump: Path, folder: Path, workers: int, shards: int) -> None:
     """Write sentences with their links."""
     language = dump.name.partition("wiki")[0]
-    ingest_wikipedia(find_dumps(dump, [language]), IngestOptions(workers=workers), folder)
+    options = IngestOptions(workers=workers)
+    if shards:
+        options = options.model_copy(update={"bytes_per_shard": -(-dump.stat().st_size // shards)})
+    ingest_wikipedia(find_dumps(dump, [language]), options, folder)
 
 
 WAYS = {"bz2": decompress, "ease": read_with_ease}
@@ -41,8 +44,9 @@ def main() -> None:
     parser.add_argument("dump", type=Path)
     parser.add_argument("folder", type=Path, help="to write into")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--shards", type=int, default=0, help="to cut the dump into; 0: by the default size")
     given = parser.parse_args()
-    WAYS[given.way](given.dump, given.folder, given.workers)
+    WAYS[given.way](given.dump, given.folder, given.workers, given.shards)
 
 
 if __name__ == "__main__":

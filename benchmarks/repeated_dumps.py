@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +19,12 @@ _TITLE = re.compile(rb"</title>")
 
 
 def repeat_dump(source: Path, target: Path, megabytes: float, streams: bool = True) -> int:
-    """Write a .bz2 of the pages of a dump, again and again, until there are so many megabytes of XML.
+    """Write the pages of a dump, again and again, until there are so many megabytes of XML.
 
     Args:
         source: A dump, compressed or not, that fits into memory.
-        target: Named as dumps are.
-        streams: Whether in many bz2 streams, as multistream dumps are, or in one.
+        target: Named as dumps are, .bz2 or .gz.
+        streams: Whether a .bz2 has many streams, as multistream dumps have, or one.
 
     Returns:
         The bytes of XML.
@@ -32,7 +33,9 @@ def repeat_dump(source: Path, target: Path, megabytes: float, streams: bool = Tr
     first = whole.index(b"<page>")
     parts = [whole[:first], *_repeated(_PAGE.findall(whole, first), megabytes * 1e6), b"</mediawiki>\n"]
     with target.open("wb") as file:
-        if streams:
+        if target.suffix == ".gz":
+            file.write(gzip.compress(b"".join(parts), 6))
+        elif streams:
             groups = (
                 parts[start : start + PAGES_PER_STREAM] for start in range(0, len(parts), PAGES_PER_STREAM)
             )

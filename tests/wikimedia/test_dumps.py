@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import random
 from pathlib import Path
 
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps import find_dumps, read_siteinfo, split_into_shards
+from ease.wikimedia.dumps import find_dumps, read_siteinfo
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, cut, make_export, read_all
 
 EXPORT = make_export([article(1)]).encode()
@@ -196,7 +195,7 @@ BOMB = b"""<?xml version="1.0"?>
             r"gz is bz2-compressed: rename it so that it ends in .bz2",
         ),
         (".xml", bz2.compress(EXPORT), "is bz2-compressed: rename it so that it ends in .bz2"),
-        (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data, .* begins at byte 0"),
+        (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data that begin at byte 0 do not decode"),
         (".xml.gz", gzip.compress(EXPORT)[:20] + b"\xff" * 400, "is broken: its gz data"),
     ],
 )
@@ -222,29 +221,62 @@ def many_pages() -> list[str]:
     return [article(number) for number in range(1, 400)]
 
 
-@pytest.mark.parametrize("bytes_per_shard", [1, 500, 3000, 1 << 40])
-@pytest.mark.parametrize("chunk", ["at pages", 97, 1000, 20000])
+def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
+    """A dump's ending and content in some form: multistream dumps are cut at pages, pbzip2 cuts wherever it falls."""
+    content = export.encode()
+    if form == "multistream":
+        groups = ["".join(pages[start : start + 25]) for start in range(0, len(pages), 25)]
+        return ".xml.bz2", as_streams(
+            [part.encode() for part in (export[: export.index("  <page>")], *groups, TAIL)]
+        )
+    if form.isdecimal():
+        return ".xml.bz2", as_streams(cut(content, int(form)))
+    if form == "members":
+        return ".xml.gz", b"".join(gzip.compress(part) for part in cut(content, 30_000)) + bytes(7)
+    packed = {
+        "one stream": (".xml.bz2", bz2.compress(content, 1)),
+        "gz": (".xml.gz", gzip.compress(content)),
+        "plain": (".xml", content),
+    }
+    return packed[form]
+
+
+@pytest.mark.parametrize("bytes_per_shard", [200, 500, 3000, 1 << 40])
+@pytest.mark.parametrize(
+    "form", ["multistream", "97", "1000", "20000", "one stream", "gz", "members", "plain"]
+)
 def test_shards_hold_each_page_once(
-    tmp_path: Path, many_pages: list[str], chunk: int | str, bytes_per_shard: int
+    tmp_path: Path, many_pages: list[str], form: str, bytes_per_shard: int
 ) -> None:
-    """Multistream dumps are cut at pages, pbzip2 cuts inside tags, characters and long pages."""
+    if form == "plain":
+        bytes_per_shard = max(bytes_per_shard, 500)  # each reads on to the next page, 700 bytes on
     export = make_export(many_pages)
-    plain = as_dump(tmp_path / "plain.xml", export.encode())
-    if isinstance(chunk, int):
-        streams = cut(export.encode(), chunk)
-    else:
-        head = export[: export.index("  <page>")]
-        groups = ["".join(many_pages[start : start + 25]) for start in range(0, len(many_pages), 25)]
-        streams = [part.encode() for part in (head, *groups, TAIL)]
-    packed = as_dump(tmp_path / "packed.xml.bz2", as_streams(streams))
-    expected, _ = read_all(plain)
-    pages, tallies = read_all(packed, bytes_per_shard)
+    ending, content = pack(export, many_pages, form)
+    expected, _ = read_all(as_dump(tmp_path / "plain.xml", export.encode()))
+    pages, tallies = read_all(as_dump(tmp_path / f"packed{ending}", content), bytes_per_shard)
     assert pages == expected
     assert len(expected) == len(many_pages)
     assert not any(tally.truncated or tally.skipped for tally in tallies)
     assert sum(tally.seen for tally in tallies) == len(many_pages)
     if bytes_per_shard == 500:
-        assert len(tallies) > 3
+        assert sum(tally.seen > 0 for tally in tallies) > 1, "several shards have pages"
+
+
+@pytest.mark.parametrize("form", ["multistream", "1000", "one stream", "gz", "plain"])
+@pytest.mark.parametrize("lost", [0.6, 0.1, 12, 1])
+def test_one_shard_says_that_a_file_is_cut(
+    tmp_path: Path, many_pages: list[str], form: str, lost: float
+) -> None:
+    ending, content = pack(make_export(many_pages), many_pages, form)
+    kept = len(content) - int(lost if lost >= 1 else lost * len(content))
+    if form == "plain" and lost == 1:
+        kept -= 2  # ">" and the line's end alone are no loss
+    dump = as_dump(tmp_path / f"cut{ending}", content[:kept])
+    expected, [one] = read_all(dump)
+    pages, tallies = read_all(dump, 3000)
+    assert one.truncated
+    assert sum(tally.truncated for tally in tallies) == 1
+    assert pages == expected
 
 
 def test_a_real_dump_read_in_shards_gives_the_same_pages(tmp_path: Path, test_data: Path) -> None:
@@ -254,27 +286,3 @@ def test_a_real_dump_read_in_shards_gives_the_same_pages(tmp_path: Path, test_da
     pages, tallies = read_all(packed, 60_000)
     assert pages == read_all(as_dump(tmp_path / "plain.xml", content))[0]
     assert (len(pages), len(tallies) > 4) == (27, True)
-
-
-END_OF_STREAM = (0x177245385090 << 32).to_bytes(10, "big")
-
-
-@pytest.mark.parametrize(
-    ("second", "shards"),
-    [
-        (bz2.compress(EXPORT), 2),
-        (b"BZh91AY&SY" + random.Random(0).randbytes(3000), 1),
-        (END_OF_STREAM + b"BZh91AY&SY" + random.Random(0).randbytes(3000), 1),
-        (random.Random(0).randbytes(50) + bz2.compress(EXPORT), 1),
-    ],
-    ids=["true start", "cannot be decoded", "false end before it", "no end before it"],
-)
-def test_only_true_starts_of_streams_split_a_file(tmp_path: Path, second: bytes, shards: int) -> None:
-    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", bz2.compress(EXPORT) + second)
-    assert len(split_into_shards(dump, 1)) == shards
-
-
-def test_plain_and_gz_are_one_shard(tmp_path: Path) -> None:
-    for name, content in (("a.xml", EXPORT), ("a.xml.gz", gzip.compress(EXPORT))):
-        dump = as_dump(tmp_path / name, content)
-        assert [(shard.start, shard.end) for shard in split_into_shards(dump, 10)] == [(0, len(content))]

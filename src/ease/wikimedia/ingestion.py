@@ -65,7 +65,7 @@ class IngestOptions(BaseModel):
         default=DEFAULT_MAX_PAGE_BYTES, ge=1000, description="Pages with more bytes of XML are skipped."
     )
     bytes_per_shard: int = Field(
-        default=32 << 20, ge=1, description="Least compressed bytes of a shard of a multistream dump."
+        default=32 << 20, ge=1, description="Bytes of a dump file that are parsed at a time."
     )
     workers: int | None = Field(
         default=None, ge=1, description="Processes that parse; none: one for each core."

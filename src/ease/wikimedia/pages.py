@@ -125,20 +125,25 @@ class _PageScanner:
         """The page is too large: only its head is in the buffer, and what may be the beginning of a tag."""
         self._scanned = 0
         self._closed = False
+        self._done = False
+        """A page of the next shard has begun."""
 
     def __iter__(self) -> Iterator[_RawPage]:
-        stream = DecompressedStream(self._shard.dump.path, self._shard.start)
+        start, end = self._shard.start, self._shard.end
+        stream = DecompressedStream(self._shard.dump.path, start, end)
+        owned = start == 0
         for begins, block in stream:
-            if self._limit is None and begins >= self._shard.end:
+            if self._limit is None and begins >= end:
                 self._limit = self._base + len(self._buffer)
             self._buffer += block
-            yield from self._complete_pages()
-            if self._is_done():
+            for page in self._complete_pages():
+                owned = True
+                yield page
+            if self._done:
                 return
-        self._tally.truncated = stream.truncated or self._inside or not self._closed
-
-    def _is_done(self) -> bool:
-        return self._limit is not None and not self._inside and self._base >= self._limit
+        # How the file ends is for the shard to say in which its last page begins: it has read all that follows.
+        if owned or self._inside:
+            self._tally.truncated = stream.truncated or self._inside or not self._closed
 
     def _complete_pages(self) -> Iterator[_RawPage]:
         """The pages that end in the buffer, which afterwards holds what is still open."""
@@ -156,7 +161,7 @@ class _PageScanner:
             self._forget(tag.start())
             self._scanned = tag.end() - tag.start()
             if self._limit is not None and self._base >= self._limit:
-                self._inside = False
+                self._inside, self._done = False, True
                 return
         self._keep_open_end()
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
+import sys
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from ease.errors import EaseError
+from ease.wikimedia.bz2_blocks import BrokenBlockError, Bz2Blocks
 
 Compression = Literal["plain", "bz2", "gz"]
 MAGIC: dict[Compression, bytes] = {"bz2": b"BZh", "gz": b"\x1f\x8b"}
 BLOCK_BYTES = 1 << 20
-"""Most bytes read, and most bytes decompressed, at a time."""
+"""Most bytes read at a time."""
+_GZIP = 16 + zlib.MAX_WBITS
+_GZIP_BYTES = 1 << 16
+"""Read at a time: they unpack to a thousand times as much at most."""
 
 
 def compression_of(path: Path) -> Compression:
@@ -48,21 +51,34 @@ def content_digest(path: Path) -> str:
 
 
 class DecompressedStream:
-    """The decompressed blocks of a file, from the start of one of its compressed streams to its end.
+    """What the bytes of a file from `start` on decode to, in blocks, each with the place in the file where it begins.
+
+    Plain files and bz2 are entered at `start`, bz2 at the first block of its format that begins there or later; gzip is
+    unpacked from its beginning, and what comes before is left out.
 
     Attributes:
         truncated: After the iteration: the file ended inside a compressed stream, as a broken download does.
         position: Compressed bytes read so far, counted from the start of the file.
     """
 
-    def __init__(self, path: Path, start: int = 0) -> None:
+    def __init__(self, path: Path, start: int = 0, end: int | None = None, threads: int = 1) -> None:
+        """Prepare to read.
+
+        Args:
+            path: Its ending says how it is compressed.
+            start: The first byte.
+            end: A byte that no block goes across; reading goes on after it.
+            threads: How many decode a bz2 file.
+        """
         self.path = path
         self.start = start
         self.truncated = False
         self.position = start
+        self._end = end
+        self._threads = threads
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Blocks of at most `BLOCK_BYTES`, each with the offset in the file of its compressed stream.
+        """Blocks, each with the byte of the file where what it is made of begins; large where bytes pack well.
 
         Raises:
             EaseError: The file is missing, empty, of another format than its name says, or broken inside.
@@ -70,17 +86,15 @@ class DecompressedStream:
         compression = compression_of(self.path)
         with open_binary(self.path) as file:
             self._check_magic(file, compression)
-            file.seek(self.start)
             if compression == "bz2":
                 yield from self._bz2_blocks(file)
             elif compression == "gz":
                 yield from self._gzip_blocks(file)
             else:
-                while block := file.read(BLOCK_BYTES):
-                    self.position = file.tell()
-                    yield self.start, block
+                file.seek(self.start)
+                yield from self._chunks(file, BLOCK_BYTES)
 
-    def _check_magic(self, file: BufferedReader, compression: Compression) -> None:
+    def _check_magic(self, file: BinaryIO, compression: Compression) -> None:
         head = file.read(4)
         if not head:
             raise EaseError(f"{self.path} is empty (0 bytes): download it again.")
@@ -93,55 +107,58 @@ class DecompressedStream:
                     )
                 raise EaseError(f"{self.path} is {other}-compressed: rename it so that it ends in .{other}.")
 
-    def _bz2_blocks(self, file: BufferedReader) -> Iterator[tuple[int, bytes]]:
-        # bz2.open would do, but that it hides where streams begin and takes trailing garbage silently.
-        decoder, begins, chunk = bz2.BZ2Decompressor(), self.start, b""
-        while True:
-            if decoder.eof:
-                chunk = decoder.unused_data
-                begins = file.tell() - len(chunk)
-                chunk = chunk or file.read(BLOCK_BYTES)
-                if not chunk:
-                    return
-                if chunk[:3] != MAGIC["bz2"][: len(chunk[:3])]:
-                    raise EaseError(
-                        f"{self.path} has other data after its last bz2 stream, at byte {begins:,}: download "
-                        "it again."
-                    )
-                decoder = bz2.BZ2Decompressor()
-            elif decoder.needs_input:
-                chunk = file.read(BLOCK_BYTES)
-                if not chunk:
-                    self.truncated = True
-                    return
-            else:
-                chunk = b""
-            self.position = file.tell()
-            try:
-                block = decoder.decompress(chunk, BLOCK_BYTES)
-            except OSError:
-                raise self._broken("bz2", begins) from None
-            if block:
+    def _chunks(self, file: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
+        """The file's own bytes from where it stands."""
+        begins = file.tell()
+        while chunk := file.read(min(most, _distance(begins, self.start), _distance(begins, self._end))):
+            self.position = begins + len(chunk)
+            yield begins, chunk
+            begins = self.position
+
+    def _bz2_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        blocks = Bz2Blocks(file, self.start, self._threads, BLOCK_BYTES)
+        try:
+            for begins, block in blocks:
+                self.position = blocks.position
                 yield begins, block
+        except BrokenBlockError as error:
+            raise (
+                self._trailing("bz2", error.byte) if error.trailing else self._broken("bz2", error.byte)
+            ) from None
+        self.truncated = blocks.truncated
 
-    def _gzip_blocks(self, file: BufferedReader) -> Iterator[tuple[int, bytes]]:
-        with gzip.GzipFile(fileobj=file) as unpacked:
-            while True:
+    def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        # gzip.open would do, but that it hides from which bytes its content comes.
+        file.seek(0)
+        decoder, begun = zlib.decompressobj(_GZIP), True
+        for begins, chunk in self._chunks(file, _GZIP_BYTES):
+            blocks = []
+            while chunk:
+                if decoder.eof:
+                    chunk = chunk.lstrip(b"\0")  # padding
+                    decoder, begun = zlib.decompressobj(_GZIP), False
+                    continue
                 try:
-                    # read1 and not read: at a cut end, read loses the last bytes that could still be had.
-                    block = unpacked.read1(BLOCK_BYTES)
-                except EOFError:
-                    self.truncated = True
-                    return
-                except (gzip.BadGzipFile, zlib.error):
-                    raise self._broken("gz", 0) from None
-                self.position = file.tell()
-                if not block:
-                    return
-                yield 0, block
+                    blocks.append(decoder.decompress(chunk))
+                except zlib.error:
+                    raise (self._broken("gz", begins) if begun else self._trailing("gz", begins)) from None
+                begun, chunk = True, decoder.unused_data
+            if begins >= self.start and (block := b"".join(blocks)):
+                yield begins, block
+        self.truncated = begun and not decoder.eof
 
-    def _broken(self, compression: Compression, begins: int) -> EaseError:
+    def _trailing(self, compression: Compression, byte: int) -> EaseError:
         return EaseError(
-            f"{self.path} is broken: its {compression} data, in the stream that begins at byte {begins:,}, "
-            "do not decode. Compare its checksum with the published one and download it again."
+            f"{self.path} has other data after its last {compression} stream, at byte {byte:,}: download it again."
         )
+
+    def _broken(self, compression: Compression, byte: int) -> EaseError:
+        return EaseError(
+            f"{self.path} is broken: its {compression} data that begin at byte {byte:,} do not decode. Compare its "
+            "checksum with the published one and download it again."
+        )
+
+
+def _distance(begins: int, boundary: int | None) -> int:
+    """Bytes up to a boundary that lies ahead."""
+    return sys.maxsize if boundary is None or boundary <= begins else boundary - begins

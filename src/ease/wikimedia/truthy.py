@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from joblib import cpu_count
 from tqdm import tqdm
 
 from ease.errors import EaseError
@@ -61,7 +62,7 @@ class TruthyParts(NamedTuple):
 
 
 def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyParts:
-    """Read what all items are instances of; unpacking takes the time, so one process does it.
+    """Read what all items are instances of; unpacking takes the time, and threads share it where the file is a .bz2.
 
     Raises:
         EaseError: The file is no truthy dump, is broken, is truncated and `options.truncated` is "drop", or the
@@ -72,7 +73,7 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
     part = folder / "truthy" / key
     remove_leftovers(part.parent)
     if not part.exists():
-        _write_part(path, part)
+        _write_part(path, options, part)
     counts = read_counts(part)
     check_truncated(path, counts["truncated"], options.truncated)
     logger.info(
@@ -82,8 +83,8 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
     return TruthyParts([part / STATEMENTS_FILE], {**counts, "file": path.name, "date": dump_date(path)})
 
 
-def _write_part(path: Path, part: Path) -> None:
-    chunks = _LineChunks(path)
+def _write_part(path: Path, options: IngestOptions, part: Path) -> None:
+    chunks = _LineChunks(path, options.workers or cpu_count())
     counts = dict.fromkeys(("lines", "statements", "other_statements", "broken_lines"), 0)
     with whole_folder(part) as folder:
         with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
@@ -133,9 +134,11 @@ class _LineChunks:
             left out.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, threads: int) -> None:
         self.path = path
         self.truncated = False
+        self._threads = threads
+        """Those that unpack a bz2 file."""
 
     def __iter__(self) -> Iterator[bytes]:
         """Chunks of `_CHUNK_BYTES` or more.
@@ -143,7 +146,8 @@ class _LineChunks:
         Raises:
             EaseError: It begins with no statement, or a line is too long.
         """
-        stream, buffer, opened = DecompressedStream(self.path), bytearray(), False
+        stream = DecompressedStream(self.path, threads=self._threads)
+        buffer, opened = bytearray(), False
         size = self.path.stat().st_size if self.path.is_file() else 0
         with tqdm(total=size, unit="B", unit_scale=True, desc="reading types", disable=None) as bar:
             for _, block in stream:
