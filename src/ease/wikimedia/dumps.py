@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import glob
 import logging
-import mmap
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,13 @@ from typing import Literal
 from ease.errors import EaseError
 from ease.languages import check_languages, database_code
 from ease.wikimedia.siteinfo import read_header
-from ease.wikimedia.streams import Compression, DecompressedStream, compression_of
+from ease.wikimedia.streams import (
+    BLOCK_BYTES,
+    Compression,
+    DecompressedStream,
+    compression_of,
+    open_binary,
+)
 from ease.wikimedia.titles import SiteInfo
 
 logger = logging.getLogger(__name__)
@@ -32,6 +38,7 @@ _IN_WORDS: dict[Project, str] = {"wiki": "", "wikinews": " of Wikinews"}
 _STREAM_START = re.compile(rb"BZh[1-9]1AY&SY")
 _END_OF_STREAM = 0x177245385090
 """The 48 bits that close a bz2 stream; a checksum of 32 bits and up to 7 bits of padding follow."""
+_BYTES_OF_START, _BYTES_OF_END = 10, 11
 
 
 @dataclass(frozen=True)
@@ -150,22 +157,26 @@ def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
     size = dump.path.stat().st_size
     starts = [0]
     if dump.kind == "bz2" and size > bytes_per_shard:
-        with dump.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            while (start := _next_stream(dump.path, content, starts[-1] + bytes_per_shard)) is not None:
+        with open_binary(dump.path) as file:
+            while (start := _next_stream(dump.path, file, starts[-1] + bytes_per_shard)) is not None:
                 starts.append(start)
     return [Shard(dump, start, end) for start, end in zip(starts, [*starts[1:], size], strict=True)]
 
 
-def _next_stream(path: Path, content: mmap.mmap, position: int) -> int | None:
+def _next_stream(path: Path, file: BufferedReader, position: int) -> int | None:
     """The first true start of a bz2 stream from a byte on: the one before has ended, its own data decode."""
-    while match := _STREAM_START.search(content, position):
-        start = match.start()
-        before = int.from_bytes(content[start - 11 : start], "big")
-        ended = any(before >> (32 + padding) & (1 << 48) - 1 == _END_OF_STREAM for padding in range(8))
-        if ended and _decodes(path, start):
-            return start
-        position = start + 1
-    return None
+    while True:
+        begins = max(0, position - _BYTES_OF_END)
+        file.seek(begins)
+        block = file.read(BLOCK_BYTES)
+        for match in _STREAM_START.finditer(block, position - begins):
+            before = int.from_bytes(block[max(0, match.start() - _BYTES_OF_END) : match.start()], "big")
+            ended = any(before >> (32 + padding) & (1 << 48) - 1 == _END_OF_STREAM for padding in range(8))
+            if ended and _decodes(path, begins + match.start()):
+                return begins + match.start()
+        if len(block) < BLOCK_BYTES:
+            return None
+        position = begins + len(block) - _BYTES_OF_START + 1
 
 
 def _decodes(path: Path, start: int) -> bool:
