@@ -1,11 +1,13 @@
-"""Parquet tables that Ibis reads and writes over one shared connection."""
+"""Parquet tables that Ibis reads and writes over one shared connection, here or at an address that fsspec reaches."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import ibis
@@ -13,17 +15,31 @@ import pandas as pd
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
+from ease.addresses import (
+    address_of,
+    as_remote,
+    files_matching,
+    is_remote,
+    kind_of,
+    located,
+    store_faults_named,
+    upload,
+)
 from ease.datasets.whole import SavedWhole
 from ease.errors import EaseError
+from ease.table_files import read_parquet
 
 PREVIEW_ROWS = 20
+_SUCCESS = "_SUCCESS"
+"""What Spark writes last into a folder."""
 
 
 class TableDataset(SavedWhole, FileDataset):
     """A versioned Parquet table, saved whole or not at all; Kedro-Viz shows its first rows.
 
     Spark writes a folder of files where DuckDB writes one file; either reads both. With `missing_ok`, a table that was
-    never made is None.
+    never made is None. At a remote address DuckDB's file is put there when it is whole, and Spark writes by its own
+    connectors.
     """
 
     def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
@@ -36,15 +52,42 @@ class TableDataset(SavedWhole, FileDataset):
         path = self._path_to_load()
         if path is None:
             return None
-        if path.is_dir() and self._connection_config["backend"] == "duckdb":
-            return self.connection.read_parquet(sorted(str(part) for part in path.glob("*.parquet")))
-        return self.connection.read_parquet(str(path))
+        with store_faults_named(path):
+            return read_parquet(self.connection, self._files(path))
+
+    def _files(self, path: Path) -> list[Path]:
+        """What a version's rows are read from."""
+        if not self._by_spark and kind_of(path) == "directory":
+            return sorted(files_matching(path / "*.parquet") if is_remote(path) else path.glob("*.parquet"))
+        return [path]
 
     def save(self, data: ibis.Table | pd.DataFrame) -> None:
-        """Compute the table into a file aside and rename it."""
+        """Compute the table into a file aside, and rename or upload it."""
         table = data if isinstance(data, ibis.Table) else ibis.memtable(data)
-        with self._saving():
-            FileDataset.save.__wrapped__(self, table)
+        if self._by_spark and self._fs_prefix:
+            final = self.folder_of(self.resolve_save_version()) / self._filepath.name
+            self.connection.to_parquet(table, address_of(final), **self._save_args)
+            self._pin()
+            return
+        with self._saving() as aside:
+            self.connection.to_parquet(table, str(aside), **self._save_args)
+
+    @property
+    def _by_spark(self) -> bool:
+        return bool(self._connection_config["backend"] == "pyspark")
+
+    def _fs_exists(self, path: str) -> bool:
+        """Whether a version is there whole: a file appears when it is, a folder has Spark's sign."""
+        place = located(path if "://" in path else self._fs_prefix + path)
+        return kind_of(place) == "file" or kind_of(place / _SUCCESS) == "file"
+
+    def _fs_glob(self, pattern: str) -> list[str]:
+        place = located(self._fs_prefix + pattern)
+        store = as_remote(place)
+        with store_faults_named(place):
+            store.fs.invalidate_cache()  # it may have been listed before another run saved a version
+            versions = [PurePosixPath(found).parent.name for found in store.fs.glob(store.path)]
+        return [f"{self._fs_prefix}{self._get_versioned_path(version)}" for version in versions]
 
     def preview(self) -> TablePreview:
         """Return the first rows, as text where a cell is not a number."""
@@ -60,24 +103,58 @@ class PartsDataset(TableDataset):
     """A versioned table made of many Parquet parts: takes the parts' paths, or a table, in, gives one table out.
 
     The parts lie in a cache outside Kedro's versions, where an unchanged part is made only once; a version holds hard
-    links to them (copies where the file system has no links), so it costs no space and outlives the cache.
+    links to them (copies where the file system has no links), so it costs no space and outlives the cache. At a remote
+    address, where there are no links, a version is a JSON list of the parts' addresses, and lives as long as they do.
     """
 
     def save(self, data: Sequence[Path] | ibis.Table) -> None:
-        """Link the parts into a folder aside and rename it; or compute the table there."""
+        """Link the parts into a folder aside and rename it, or list them; or compute the table there."""
         if isinstance(data, ibis.Table):
-            TableDataset.save.__wrapped__(self, data)  # type: ignore[attr-defined]
+            self._save_table(data)
             return
         if not data:
             raise EaseError(f"No part to save as {self._filepath}: at least one is needed, if without rows.")
+        if self._fs_prefix:
+            self._save_list(data)
+            return
         with self._saving() as aside:
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
             for number, part in enumerate(data):
                 _link_or_copy(part, aside / f"{number:06d}.parquet")
 
+    def _save_table(self, table: ibis.Table) -> None:
+        if self._by_spark or not self._fs_prefix:
+            TableDataset.save.__wrapped__(self, table)  # type: ignore[attr-defined]
+            return
+        with TemporaryDirectory(prefix="ease-table.") as folder:
+            file = Path(folder) / "rows.parquet"
+            self.connection.to_parquet(table, str(file), **self._save_args)
+            self._save_list([file])
+
+    def _save_list(self, parts: Sequence[Path]) -> None:
+        """Write where the parts lie; those of this machine are put beside the list first."""
+        folder = self.folder_of(self.resolve_save_version())
+        addresses = []
+        for number, part in enumerate(parts):
+            if not is_remote(part):
+                local, part = part, folder / f"{number:06d}.parquet"
+                upload(local, part)
+            addresses.append(address_of(part))
+        with self._saving() as aside:
+            aside.write_text(json.dumps({"parts": addresses}, indent=1), encoding="utf-8")
+
+    def _files(self, path: Path) -> list[Path]:
+        if is_remote(path) and kind_of(path) == "file":
+            return [located(address) for address in json.loads(path.read_text(encoding="utf-8"))["parts"]]
+        return super()._files(path)
+
 
 def _link_or_copy(source: Path, target: Path) -> None:
+    if is_remote(source):
+        with store_faults_named(source):
+            as_remote(source).fs.get_file(as_remote(source).path, str(target))
+        return
     try:
         os.link(source, target)
     except OSError:  # another file system, or one without hard links

@@ -7,17 +7,20 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from kedro.io.core import AbstractVersionedDataset, DatasetError, Version, VersionNotFoundError
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
+from ease.addresses import is_remote, located, upload
 from ease.disk import flush, write_faults_named
+from ease.errors import EaseError
 
 
 class SavedWhole:
-    """A mixin: write a version aside and rename it when it is whole; load what this run saved.
+    """A mixin: write a version aside, and rename or upload it when it is whole; load what this run saved.
 
     A version is found by its final name, so a run that is killed while it saves leaves nothing that could be taken
     for a table. Once saved, the version stays pinned: an overlapping run's newer one is not read by mistake. With
@@ -30,11 +33,19 @@ class SavedWhole:
     def _path_to_load(self) -> Path | None:
         """The path of the version to load; None for what was never made, where that is allowed."""
         try:
-            return Path(self._get_load_path())  # type: ignore[attr-defined]
-        except VersionNotFoundError:
-            if self._missing_ok:
+            return self._at(self._get_load_path())  # type: ignore[attr-defined]
+        except VersionNotFoundError as error:
+            if self._missing_ok and not isinstance(error.__cause__, EaseError):
                 return None
             raise
+
+    def _at(self, path: PurePosixPath) -> Path:
+        """Where a path lies: Kedro's datasets keep the store's name apart."""
+        return located(f"{getattr(self, '_fs_prefix', '')}{path}")
+
+    def folder_of(self, version: str) -> Path:
+        """The folder that holds a version and what is said of it."""
+        return self._at(self._get_versioned_path(version)).parent  # type: ignore[attr-defined]
 
     def _get_save_path(self) -> PurePosixPath:
         final: PurePosixPath = super()._get_save_path()  # type: ignore[misc]
@@ -43,13 +54,22 @@ class SavedWhole:
     @contextmanager
     def _saving(self) -> Iterator[Path]:
         """Give the path to write to; what lies there at the end gets its final name, and the version is pinned."""
-        aside = Path(self._get_save_path())
+        aside = self._at(self._get_save_path())
         final = aside.with_name(aside.name.removeprefix(".").removesuffix(".part"))
-        with write_faults_named(final):
-            aside.parent.mkdir(parents=True, exist_ok=True)
-            yield aside
-            flush(aside)
-            os.replace(aside, final)
+        if is_remote(final):
+            with TemporaryDirectory(prefix="ease-table.") as folder:
+                yield Path(folder) / final.name
+                upload(Path(folder) / final.name, final)
+        else:
+            with write_faults_named(final):
+                aside.parent.mkdir(parents=True, exist_ok=True)
+                yield aside
+                flush(aside)
+                os.replace(aside, final)
+        self._pin()
+
+    def _pin(self) -> None:
+        """Load from now on what was saved."""
         version = self.resolve_save_version()  # type: ignore[attr-defined]
         if version:
             self._version = Version(version, version)

@@ -15,6 +15,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ease.addresses import address_of, located
 from ease.errors import EaseError
 from ease.wikimedia.dumps import DumpFile
 
@@ -97,7 +98,7 @@ def _run_worker(
     dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path
 ) -> None:
     job = {
-        "dumps": [{**asdict(dump), "path": str(dump.path.absolute())} for dump in dumps],
+        "dumps": [{**asdict(dump), "path": address_of(dump.path.absolute())} for dump in dumps],
         "dimension": dimension,
         "options": options.model_dump(),
         "vectors": str(vectors.absolute()),
@@ -133,5 +134,5 @@ def _run_worker(
 def read_job(job_file: Path) -> tuple[list[DumpFile], int, Wikipedia2VecOptions, Path]:
     """Dumps, dimension, options and output of a job as `train_wikipedia2vec` hands it to the worker."""
     job = json.loads(job_file.read_text(encoding="utf-8"))
-    dumps = [DumpFile(**{**dump, "path": Path(dump["path"])}) for dump in job["dumps"]]
+    dumps = [DumpFile(**{**dump, "path": located(dump["path"])}) for dump in job["dumps"]]
     return dumps, job["dimension"], Wikipedia2VecOptions(**job["options"]), Path(job["vectors"])

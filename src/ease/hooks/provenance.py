@@ -13,7 +13,9 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
+from ease.addresses import is_remote, upload_text
 from ease.code_version import code_version
+from ease.datasets.whole import SavedWhole
 from ease.disk import write_faults_named
 from ease.errors import EaseError
 
@@ -57,9 +59,13 @@ class Provenance:
 
 
 def _write_sidecar(folder: Path, made_from: dict[str, Any]) -> None:
+    text = json.dumps(made_from, indent=2)
+    if is_remote(folder):
+        upload_text(text, folder / SIDECAR)
+        return
     with write_faults_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / SIDECAR).write_text(json.dumps(made_from, indent=2), encoding="utf-8")
+        (folder / SIDECAR).write_text(text, encoding="utf-8")
 
 
 def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
@@ -111,4 +117,6 @@ def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
 
 
 def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
+    if isinstance(dataset, SavedWhole):
+        return dataset.folder_of(version)
     return Path(dataset._get_versioned_path(version)).parent

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from ease.addresses import files_below, files_matching, is_remote, kind_of, located
 from ease.errors import EaseError
 from ease.languages import check_languages, database_code
 from ease.wikimedia.siteinfo import read_header
@@ -58,7 +59,7 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
     taken, and the log says so; dumps without a date (`latest`, slices) are taken together.
 
     Args:
-        source: The folder, glob or file.
+        source: The folder, glob or file, of this machine or at an address that fsspec reaches.
         languages: Their codes.
         project: Which wikis to take: as their names end after the language.
 
@@ -97,17 +98,21 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
     Raises:
         EaseError: The path does not exist, or no file fits.
     """
-    path = Path(source)
-    if path.is_file():
+    path = located(source)
+    kind = kind_of(path)
+    if kind == "file":
         return [path]
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if wanted(file.name) and file.is_file())
+    if kind == "directory":
+        files = sorted(file for file in files_below(path) if wanted(file.name))
         if not files:
             raise EaseError(f"The folder {path} holds no dump: no file in it is named {pattern}.")
         return files
     if not glob.has_magic(str(source)):
         raise EaseError(f"{path} does not exist: set the source to a folder, a glob or a file of dumps.")
-    files = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
+    if is_remote(path):
+        files = sorted(files_matching(path))
+    else:
+        files = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
     files = [file for file in files if "index" not in file.name]
     if not files:
         raise EaseError(f"No file fits the glob {source}: dumps are named {pattern}.")

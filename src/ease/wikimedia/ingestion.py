@@ -30,7 +30,7 @@ from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo, split_into_shar
 from ease.wikimedia.mapping import MapShards, joblib_map
 from ease.wikimedia.overlaps import without_repeated
 from ease.wikimedia.pages import DEFAULT_MAX_PAGE_BYTES
-from ease.wikimedia.parts import read_counts, remove_leftovers
+from ease.wikimedia.parts import is_whole, read_counts, remove_leftovers
 from ease.wikimedia.sentences import SplitterEngine
 from ease.wikimedia.streams import content_digest
 
@@ -160,7 +160,7 @@ def _key(shard: Shard, digest: str, options: IngestOptions) -> str:
 
 def _parse_missing(plans: Sequence[FilePlan], map_shards: MapShards) -> None:
     tasks = [task for _, tasks in plans for task in tasks]
-    missing = [task for task in tasks if not task.part.exists()]
+    missing = [task for task in tasks if not is_whole(task.part)]
     logger.info("%d of %d shards are parsed already", len(tasks) - len(missing), len(tasks))
     if not missing:
         return

@@ -10,10 +10,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ease.wikimedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
-from ease.wikimedia.parts import TableWriter, read_counts, whole_folder, write_counts
+from ease.wikimedia.parts import (
+    TableWriter,
+    is_whole,
+    open_table,
+    read_counts,
+    whole_folder,
+    write_counts,
+)
 
 
 def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:
@@ -42,7 +48,7 @@ def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:
 
 def _page_ids(part: Path) -> np.ndarray:
     """The distinct page ids of a part, sorted."""
-    with pq.ParquetFile(part / SENTENCES_FILE) as table:
+    with open_table(part / SENTENCES_FILE) as table:
         batches = [
             np.unique(batch["page_id"].to_numpy()) for batch in table.iter_batches(columns=["page_id"])
         ]
@@ -55,9 +61,9 @@ def _filtered(part: Path, repeated: np.ndarray) -> Path:
         return part
     digest = hashlib.blake2b(repeated.tobytes(), digest_size=8).hexdigest()
     final = part.with_name(f"{part.name}-{digest}")
-    if final.exists():
+    if is_whole(final):
         return final
-    with whole_folder(final) as folder, pq.ParquetFile(part / SENTENCES_FILE) as table:
+    with whole_folder(final) as folder, open_table(part / SENTENCES_FILE) as table:
         dropped: Counter[str] = Counter()
         with TableWriter(folder / SENTENCES_FILE, SENTENCES) as writer:
             for batch in table.iter_batches():

@@ -26,6 +26,7 @@ from ease.wikimedia.mapping import MapShards, joblib_map
 from ease.wikimedia.parts import (
     TableWriter,
     check_truncated,
+    is_whole,
     read_counts,
     remove_leftovers,
     whole_folder,
@@ -127,7 +128,7 @@ def _key(file: DumpFile) -> str:
 
 
 def _read_missing(tasks: Sequence[PagePropsTask], map_shards: MapShards) -> None:
-    missing = [task for task in tasks if not task.part.exists()]
+    missing = [task for task in tasks if not is_whole(task.part)]
     if not missing:
         return
     sizes = {task.part: task.file.path.stat().st_size for task in missing}

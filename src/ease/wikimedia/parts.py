@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ease.addresses import RemoteFile, is_remote, kind_of, store_faults_named, upload
 from ease.disk import flush, write_faults_named
 from ease.errors import EaseError
 
@@ -30,11 +31,38 @@ _BYTES_PER_GROUP = 64 << 20
 
 @contextmanager
 def whole_folder(final: Path) -> Iterator[Path]:
-    """A folder to write into beside `final`, which takes that name once the block has ended without a fault.
+    """A folder to write into, which becomes `final` once the block has ended without a fault.
+
+    It lies beside `final` and is renamed. Where `final` is remote, it is a temporary folder of this machine whose files
+    are put there, the counts last: a part without counts is none.
 
     Raises:
-        EaseError: The place is not writable or full; what was half written is gone.
+        EaseError: The place is not writable or full; what was half written is gone, or is no part.
     """
+    with _folder_to_upload(final) if is_remote(final) else _folder_beside(final) as folder:
+        yield folder
+
+
+@contextmanager
+def _folder_to_upload(final: Path) -> Iterator[Path]:
+    with write_faults_named(Path(tempfile.gettempdir())):
+        temporary = Path(tempfile.mkdtemp(prefix="ease-part."))
+    try:
+        yield temporary
+        if not is_whole(final):
+            for file in sorted(temporary.iterdir(), key=lambda file: (file.name == COUNTS_FILE, file.name)):
+                upload(file, final / file.name)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def is_whole(part: Path) -> bool:
+    """Whether a part is there: a local folder has its name only when it is whole, a remote one has its counts last."""
+    return kind_of(part / COUNTS_FILE) == "file" if is_remote(part) else part.exists()
+
+
+@contextmanager
+def _folder_beside(final: Path) -> Iterator[Path]:
     temporary: Path | None = None
     lock: int | None = None
     try:
@@ -56,7 +84,12 @@ def whole_folder(final: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs."""
+    """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs.
+
+    At a remote address nothing is in the way: what is half there is overwritten when it is made again.
+    """
+    if is_remote(folder):
+        return
     for path in folder.glob(".*.*"):
         lock = os.open(path, os.O_RDONLY)
         try:
@@ -94,7 +127,13 @@ def check_truncated(path: Path, truncated: bool, policy: str) -> None:
 
 def read_counts(folder: Path) -> dict[str, Any]:
     """Read what a part's making counted."""
-    return orjson.loads((folder / COUNTS_FILE).read_bytes())
+    with store_faults_named(folder):
+        return orjson.loads((folder / COUNTS_FILE).read_bytes())
+
+
+def open_table(file: Path) -> pq.ParquetFile:
+    """Open a part's table; of a remote one only what is asked for is read."""
+    return pq.ParquetFile(RemoteFile(file, cache_type="none") if is_remote(file) else file)
 
 
 class TableWriter:

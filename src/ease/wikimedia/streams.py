@@ -10,6 +10,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from ease.addresses import BLOCK_BYTES as REMOTE_BLOCK_BYTES
+from ease.addresses import RemoteFile, as_remote, is_remote, store_faults_named
 from ease.errors import EaseError
 from ease.wikimedia.bz2_blocks import BrokenBlockError, Bz2Blocks
 
@@ -29,11 +31,13 @@ def compression_of(path: Path) -> Compression:
 
 
 def open_binary(path: Path) -> BufferedReader:
-    """Open a dump file to read.
+    """Open a dump file to read and to seek in, at any address.
 
     Raises:
         EaseError: The file is missing or may not be read.
     """
+    if is_remote(path):
+        return BufferedReader(RemoteFile(path, block_size=REMOTE_BLOCK_BYTES), BLOCK_BYTES)
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -45,9 +49,20 @@ def open_binary(path: Path) -> BufferedReader:
 
 
 def content_digest(path: Path) -> str:
-    """A checksum of a file's bytes, whatever its path."""
+    """A checksum of a file's bytes, whatever its path; of a remote one, of what its store says that they are."""
+    if is_remote(path) and (known := _stored_identity(path)):
+        return hashlib.blake2b(repr(known).encode(), digest_size=16).hexdigest()
     with open_binary(path) as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _stored_identity(path: Path) -> tuple[int, str] | None:
+    """Size of a remote file, with its store's checksum or else the time of writing; None where it has neither."""
+    with store_faults_named(path):
+        info = as_remote(path).fs.info(as_remote(path).path)
+    names = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "last_modified")
+    found = next((str(info[name]) for name in names if info.get(name)), None)
+    return (info["size"], found) if found else None
 
 
 class DecompressedStream:

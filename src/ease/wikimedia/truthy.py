@@ -25,6 +25,7 @@ from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.parts import (
     TableWriter,
     check_truncated,
+    is_whole,
     read_counts,
     remove_leftovers,
     whole_folder,
@@ -72,7 +73,7 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
     key = hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
     part = folder / "truthy" / key
     remove_leftovers(part.parent)
-    if not part.exists():
+    if not is_whole(part):
         _write_part(path, options, part)
     counts = read_counts(part)
     check_truncated(path, counts["truncated"], options.truncated)

@@ -25,6 +25,7 @@ from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.parts import (
     TableWriter,
     check_truncated,
+    is_whole,
     read_counts,
     remove_leftovers,
     whole_folder,
@@ -104,7 +105,7 @@ def ingest_wikidata(
     """
     part = folder / "wikidata" / _key(path, languages)
     remove_leftovers(part.parent)
-    if not part.exists():
+    if not is_whole(part):
         _write_part(path, languages, options, part)
     counts = read_counts(part)
     check_truncated(path, counts["truncated"], options.truncated)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ease.addresses import address_of, kind_of, located
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES
 from ease.pipelines.acquire.options import AcquireOptions
@@ -57,7 +58,7 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
         "wikidata_source": options.wikidata,
         "wikipedia": _listed(dumps),
         "page_props": _listed(page_props),
-        "wikidata": str(wikidata_file) if wikidata_file else None,
+        "wikidata": address_of(wikidata_file) if wikidata_file else None,
         "wikidata_form": form if wikidata_file else None,
         "wikidata_date": dump_date(wikidata_file) if wikidata_file else None,
     }
@@ -65,17 +66,19 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
 
 def _listed(files: Sequence[DumpFile]) -> list[dict[str, Any]]:
     return [
-        {"language": file.language, "path": str(file.path), "dump_date": file.dump_date} for file in files
+        {"language": file.language, "path": address_of(file.path), "dump_date": file.dump_date}
+        for file in files
     ]
 
 
 def _places(source: str, dumps: Sequence[DumpFile]) -> list[Path]:
     """Where other tables of the dumps lie: in the source's folder, or beside the files that it names."""
-    return [Path(source)] if Path(source).is_dir() else sorted({dump.path.parent for dump in dumps})
+    place = located(source)
+    return [place] if kind_of(place) == "directory" else sorted({dump.path.parent for dump in dumps})
 
 
 def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
-    """Where the wikis' dumps lie on this machine."""
+    """Where the wikis' dumps lie: on this machine, or at an address that they are read from."""
     if options.wikipedia == SAMPLE:
         return str(make_sample(options).wikipedia)
     if is_mirror(options.wikipedia):
@@ -84,7 +87,7 @@ def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
 
 
 def _wikidata(options: AcquireOptions) -> str | Path:
-    """Where Wikidata's dump lies on this machine."""
+    """Where Wikidata's dump lies, likewise."""
     assert options.wikidata is not None
     if options.wikidata == SAMPLE:
         sample = make_sample(options)

@@ -22,10 +22,12 @@ class AcquireOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
     wikipedia: str = Field(
-        description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikipedia dumps"
+        description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikipedia dumps, here "
+        "or at an address that fsspec reaches"
     )
     wikidata: str | None = Field(
-        description="`sample:`, a mirror's https address, a file or folder of a Wikidata dump, or null for none"
+        description="`sample:`, a mirror's https address, a file or folder of a Wikidata dump, likewise, or null "
+        "for none"
     )
     wikidata_titles: Literal["json", "page_props"] = Field(
         "json",

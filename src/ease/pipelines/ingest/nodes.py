@@ -12,17 +12,19 @@ import plotly.graph_objects as go
 import pyarrow.parquet as pq
 from pydantic import Field
 
+from ease.addresses import located
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
+from ease.table_files import read_parquet
 from ease.tables import format_table
 from ease.wikimedia.dumps import DumpFile
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from ease.wikimedia.page_props import ingest_page_props
-from ease.wikimedia.parts import whole_folder
+from ease.wikimedia.parts import is_whole, whole_folder, write_counts
 from ease.wikimedia.streams import compression_of
 from ease.wikimedia.truthy import ingest_truthy
 from ease.wikimedia.wikidata import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
@@ -38,23 +40,24 @@ Table: TypeAlias = ibis.Table | list[Path]
 class CachedIngestOptions(IngestOptions):
     """How dumps are read, and where their parts are kept."""
 
-    parts: Path = Field(description="folder of the parsed parts, kept from run to run outside the versions")
+    parts: str = Field(
+        description="folder of the parsed parts, kept from run to run outside the versions; a path, or an address that "
+        "fsspec reaches"
+    )
 
 
 def parse_wikipedia(
     dumps: Dumps, options: CachedIngestOptions, engine: str
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
     """Parse the dumps into parts of `sentences`, `redirects` and `pages`, and count what became of the pages."""
-    parts = ingest_wikipedia(listed_dumps(dumps), options, options.parts, shard_map(engine))
+    parts = ingest_wikipedia(listed_dumps(dumps), options, located(options.parts), shard_map(engine))
     return parts.sentences, parts.redirects, parts.pages, parts.counts
 
 
 def listed_dumps(dumps: Dumps, kind: str = "wikipedia") -> list[DumpFile]:
     """Return the dump files that `acquire` listed: of the kind `wikipedia` or `page_props`."""
-    return [
-        DumpFile(Path(file["path"]), file["language"], file["dump_date"], compression_of(Path(file["path"])))
-        for file in dumps[kind]
-    ]
+    files = [(located(file["path"]), file) for file in dumps[kind]]
+    return [DumpFile(path, file["language"], file["dump_date"], compression_of(path)) for path, file in files]
 
 
 def read_wikidata(
@@ -67,7 +70,8 @@ def read_wikidata(
     if dumps["page_props"]:
         return _join_page_props(dumps, pages, options, engine)
     if dumps["wikidata"]:
-        parts = ingest_wikidata(Path(dumps["wikidata"]), setting.languages, options, options.parts)
+        path = located(dumps["wikidata"])
+        parts = ingest_wikidata(path, setting.languages, options, located(options.parts))
         return parts.sitelinks, parts.entity_types, parts.counts
     logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
     sitelinks, types = _no_wikidata(options)
@@ -76,11 +80,12 @@ def read_wikidata(
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
     """The parts of both tables without a row."""
-    part = options.parts / "no_wikidata"
-    if not part.exists():
+    part = located(options.parts) / "no_wikidata"
+    if not is_whole(part):
         with whole_folder(part) as folder:
             pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
             pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
+            write_counts(folder, {})
     return part / SITELINKS_FILE, part / TYPES_FILE
 
 
@@ -89,10 +94,11 @@ def _join_page_props(
 ) -> tuple[Table, Table, dict[str, Any]]:
     """Find sitelinks by the wikis' own page_props, and the types of their items."""
     files = listed_dumps(dumps, "page_props")
-    items = ingest_page_props(files, options, options.parts, shard_map(engine))
+    items = ingest_page_props(files, options, located(options.parts), shard_map(engine))
     parts, counts = _read_types(dumps, options)
-    sitelinks = join_sitelinks(pages, _read_parts(pages, items.page_items)).cache()
-    types = types_of_linked(_read_parts(pages, parts), sitelinks)
+    connection = pages.get_backend()
+    sitelinks = join_sitelinks(pages, read_parquet(connection, items.page_items)).cache()
+    types = types_of_linked(read_parquet(connection, parts), sitelinks)
     found = sitelinks.group_by("language").agg(number=sitelinks.count()).to_pandas()
     numbers = {row["language"]: int(row["number"]) for row in found.to_dict("records")}
     logger.info("Pages with an item: %s", numbers)
@@ -104,18 +110,12 @@ def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path],
     if dumps["wikidata"] is None:
         logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
         return [_no_wikidata(options)[1]], {}
-    path = Path(dumps["wikidata"])
+    path, folder = located(dumps["wikidata"]), located(options.parts)
     if dumps["wikidata_form"] == "truthy":
-        truthy = ingest_truthy(path, options, options.parts)
+        truthy = ingest_truthy(path, options, folder)
         return truthy.entity_types, truthy.counts
-    parts = ingest_wikidata(path, None, options, options.parts)
+    parts = ingest_wikidata(path, None, options, folder)
     return parts.entity_types, parts.counts
-
-
-def _read_parts(beside: ibis.Table, parts: list[Path]) -> ibis.Table:
-    """Read parts into the engine of another table."""
-    engine = beside.get_backend()
-    return ibis.union(*(engine.read_parquet(str(part)) for part in parts))
 
 
 def resolve_links(

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from ease.addresses import address_of, located
 from ease.languages import check_codes
 from ease.model_card import SAMPLE_LICENCE
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
@@ -83,19 +84,20 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     return {
         "source": options.wikinews,
         "wikinews": [
-            {"language": dump.language, "path": str(dump.path), "dump_date": dump.dump_date} for dump in dumps
+            {"language": dump.language, "path": address_of(dump.path), "dump_date": dump.dump_date}
+            for dump in dumps
         ],
     }
 
 
-def make_mewsc16(located: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
+def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
     """Make the data set's folder, and count what became of each language's pages."""
     dumps = [
-        DumpFile(Path(file["path"]), file["language"], file["dump_date"], compression_of(Path(file["path"])))
-        for file in located["wikinews"]
+        DumpFile(path, file["language"], file["dump_date"], compression_of(path))
+        for path, file in ((located(file["path"]), file) for file in found["wikinews"])
     ]
     folder = options.work / "mewsc16"
-    source = SAMPLE_NEWS if located["source"] == SAMPLE else WIKINEWS
+    source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
     return folder, build_mewsc16(dumps, options, folder, source)
 
 

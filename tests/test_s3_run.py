@@ -1,0 +1,98 @@
+"""The pipelines of tables give the same rows with dumps, parts and tables in a bucket as in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kedro.io import Version
+
+from ease.datasets.tables import PartsDataset, TableDataset
+from tests.project import Project, make_project
+from tests.s3 import Bucket, make_bucket, start_s3_server
+from tests.test_spark_run import SPARK, rows
+
+__all__ = ["make_bucket", "start_s3_server"]
+
+pytestmark = pytest.mark.slow
+
+PATHS = [
+    *(
+        f"02_intermediate/multilingual/{name}"
+        for name in ("sentences", "redirects", "sitelinks", "links.parquet")
+    ),
+    "03_primary/multilingual/entity_vocabulary.parquet",
+    "03_primary/multilingual/pairs.parquet",
+    "05_model_input/multilingual/training_pairs.parquet",
+]
+DUCKDB = {"backend": "duckdb", "database": ":memory:"}
+SETTING = "--namespaces=multilingual"
+PIPELINES = "acquire,ingest,entity_pairs,hard_negatives"
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which the pipelines have run on this machine's files."""
+    made = make_project(tmp_path_factory.mktemp("local"))
+    made.run(PIPELINES, SETTING, start=True)
+    return made
+
+
+def in_bucket(local: Project, bucket: Bucket, folder: Path) -> tuple[Project, dict[str, str]]:
+    """A new project, and the parameters that name the other's dumps, which are put into the bucket."""
+    dumps = local.json("01_raw/multilingual/dumps.json")
+    wikipedia = local.folder / Path(dumps["wikipedia"][0]["path"]).parent
+    wikidata = local.folder / dumps["wikidata"]
+    sources = {
+        "acquire__wikipedia": bucket.put(wikipedia, "dumps"),
+        "acquire__wikidata": bucket.put(wikidata, f"wikidata/{wikidata.name}"),
+    }
+    folder.mkdir()
+    return make_project(folder), sources
+
+
+def remote_rows(bucket: Bucket, path: str) -> list[dict[str, Any]]:
+    kind = TableDataset if path.endswith(".parquet") else PartsDataset
+    dataset = kind(filepath=f"{bucket.address}/tables/{path}", connection=DUCKDB, version=Version(None, None))
+    return sorted(dataset.load().to_pyarrow().to_pylist(), key=repr)
+
+
+def test_a_bucket_gives_the_rows_of_a_folder(local: Project, bucket: Bucket, tmp_path: Path) -> None:
+    remote, sources = in_bucket(local, bucket, tmp_path / "project")
+    globals_file = remote.folder / "conf" / "local" / "globals.yml"
+    globals_file.write_text(f"tables: {bucket.address}/tables\n", encoding="utf-8")
+    remote.run(PIPELINES, SETTING, start=True, **sources)
+    for path in PATHS:
+        found = remote_rows(bucket, path)
+        assert found
+        assert found == rows(local.latest(path)), path
+    kept = [path for path in (remote.folder / "data").rglob("*.parquet")]
+    assert kept == [], "tables and parts lie in the bucket alone"
+    counts = bucket.keys("tables/02_intermediate/parts")
+    sidecar = remote_json(bucket, "tables/03_primary/multilingual/pairs.parquet", "provenance.json")
+    assert set(sidecar["inputs"]) > {"multilingual.links"}
+    again = remote.run(PIPELINES, SETTING, "--only-missing-outputs", start=True, **sources)
+    assert "parsing dumps" not in again.stderr
+    assert bucket.keys("tables/02_intermediate/parts") == counts
+
+
+def remote_json(bucket: Bucket, below: str, name: str) -> Any:
+    (key,) = (key for key in bucket.keys(below) if key.endswith(f"/{name}"))
+    return json.loads(bucket.files.cat_file(f"{bucket.name}/{key}"))
+
+
+@pytest.mark.spark
+def test_tasks_of_spark_read_dumps_and_put_parts_there(
+    local: Project, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables lie in a folder here: Spark's own connector to S3 is no part of its package."""
+    remote, sources = in_bucket(local, bucket, tmp_path / "project")
+    options = " ".join(f"--conf {name}={value}" for name, value in SPARK.items())
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--master local[2] {options} pyspark-shell")
+    parts = {"ingest__parts": f"{bucket.address}/parts"}
+    remote.run("acquire,ingest", SETTING, start=True, engine="spark", **sources, **parts)
+    for path in PATHS[:4]:
+        assert rows(remote.latest(path)) == rows(local.latest(path)), path
+    assert [key for key in bucket.keys("parts/en") if key.endswith("counts.json")]
