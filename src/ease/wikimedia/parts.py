@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,11 +28,15 @@ COUNTS_FILE = "counts.json"
 _ROWS_PER_GROUP = 50_000
 _CHARACTERS_PER_GROUP = 16_000_000
 _BYTES_PER_GROUP = 64 << 20
+_MACHINE = f".{platform.node()}."
+_ABANDONED_SECONDS = 7 * 24 * 3600
 
 
 @contextmanager
 def whole_folder(final: Path) -> Iterator[Path]:
     """A folder to write into beside `final`, which takes that name once the block has ended without a fault.
+
+    Where another process was faster, its folder stays: it was made of the same.
 
     Raises:
         EaseError: The place is not writable or full; what was half written is gone.
@@ -40,14 +46,11 @@ def whole_folder(final: Path) -> Iterator[Path]:
     try:
         with write_faults_named(final.parent):
             final.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
-            lock = os.open(temporary, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            temporary, lock = _locked_folder(final)
         yield temporary
         with write_faults_named(final.parent):
             flush(temporary)
-            if not final.exists():
-                temporary.replace(final)
+            _rename(temporary, final)
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -55,17 +58,47 @@ def whole_folder(final: Path) -> Iterator[Path]:
             os.close(lock)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs."""
-    for path in folder.glob(".*.*"):
-        lock = os.open(path, os.O_RDONLY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-        except BlockingIOError:
-            continue
-        finally:
+def _locked_folder(final: Path) -> tuple[Path, int]:
+    """A new folder beside `final` and the lock on it, by which others know that it is in use."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{final.name}{_MACHINE}", dir=final.parent))
+        with suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
             os.close(lock)
+        # Another run took it for a leftover before it was locked.
+
+
+def _rename(temporary: Path, final: Path) -> None:
+    try:
+        temporary.replace(final)
+    except OSError:
+        if not final.is_dir():
+            raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs.
+
+    Other machines' locks are not seen on every shared folder: what they began is left alone for a week.
+    """
+    for path in folder.glob(".*.*"):
+        with suppress(FileNotFoundError):  # its writer has just finished
+            if _MACHINE in path.name or time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    lock = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(lock)
 
 
 def write_counts(folder: Path, counts: dict[str, Any]) -> None:
