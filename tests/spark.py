@@ -12,12 +12,12 @@ import pytest
 
 @pytest.fixture(scope="session", name="spark")
 def spark_session() -> Iterator[Any]:
-    """A session of one thread, stopped after the last test."""
+    """A session of one thread that runs a lost task again, as a cluster does; stopped after the last test."""
     sql = pytest.importorskip("pyspark.sql", reason="the extra `spark` is not installed")
     if not (shutil.which("java") or "JAVA_HOME" in os.environ):
         pytest.skip("Spark needs a Java runtime: scripts/system_packages.sh java")
     session = (
-        sql.SparkSession.builder.master("local[1]")
+        sql.SparkSession.builder.master("local[1,4]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
