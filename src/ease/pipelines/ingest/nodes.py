@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import ibis
 import pandas as pd
 import plotly.graph_objects as go
 import pyarrow.parquet as pq
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
@@ -38,7 +38,9 @@ Table: TypeAlias = ibis.Table | list[Path]
 class CachedIngestOptions(IngestOptions):
     """How dumps are read, and where their parts are kept."""
 
-    parts: Path = Field(description="folder of the parsed parts, kept from run to run outside the versions")
+    parts: Annotated[Path, AfterValidator(Path.absolute)] = Field(
+        description="folder of the parsed parts, kept from run to run outside the versions"
+    )
 
 
 def parse_wikipedia(
@@ -50,10 +52,14 @@ def parse_wikipedia(
 
 
 def listed_dumps(dumps: Dumps, kind: str = "wikipedia") -> list[DumpFile]:
-    """Return the dump files that `acquire` listed: of the kind `wikipedia` or `page_props`."""
+    """Return the dump files that `acquire` listed: of the kind `wikipedia` or `page_props`.
+
+    Their paths are absolute: a Spark worker runs in a folder of its own.
+    """
+    paths = [Path(file["path"]).absolute() for file in dumps[kind]]
     return [
-        DumpFile(Path(file["path"]), file["language"], file["dump_date"], compression_of(Path(file["path"])))
-        for file in dumps[kind]
+        DumpFile(path, file["language"], file["dump_date"], compression_of(path))
+        for path, file in zip(paths, dumps[kind], strict=True)
     ]
 
 
