@@ -1,33 +1,92 @@
-"""One local Spark for the tests of all folders: a process has one session, and who stops it stops everybody's."""
+"""Spark for the tests: one local session in this process, or a standing cluster for commands."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import socket
+import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for processes that live for less than a minute."""
+
+OPTIONS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    # Tables of a few rows: compiling a query costs more than running it.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": JAVA,
+    "spark.executor.extraJavaOptions": JAVA,
+}
+
 
 @pytest.fixture(scope="session", name="spark")
 def spark_session() -> Iterator[Any]:
-    """A session of one thread, stopped after the last test."""
+    """A session of one thread that runs a lost task again, as a cluster does.
+
+    A process has one session, and who stops it stops everybody's: it is stopped after the last test.
+    """
     sql = pytest.importorskip("pyspark.sql", reason="the extra `spark` is not installed")
     if not (shutil.which("java") or "JAVA_HOME" in os.environ):
         pytest.skip("Spark needs a Java runtime: scripts/system_packages.sh java")
-    session = (
-        sql.SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        # Tables of a few rows: compiling a query costs more than running it.
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
-        .getOrCreate()
-    )
+    session = sql.SparkSession.builder.master("local[1,4]").config(map=OPTIONS).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+def submit_arguments(master: str) -> str:
+    """What `PYSPARK_SUBMIT_ARGS` says of where a command's Spark is."""
+    options = (part for name, value in OPTIONS.items() for part in ("--conf", f"{name}={value}"))
+    return shlex.join(["--master", master, *options, "pyspark-shell"])
+
+
+@contextmanager
+def standing_cluster(folder: Path) -> Iterator[str]:
+    """A Spark cluster of its own processes, a master and two workers of one core: its address.
+
+    Each executor has a folder `app-*/<number>` below `folder`.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"spark://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        stack.enter_context(_daemon(folder, "master.Master", "--port", str(port)))
+        for _ in range(2):
+            given = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder), address)
+            stack.enter_context(_daemon(folder, "worker.Worker", *given))
+        yield address
+
+
+@contextmanager
+def _daemon(folder: Path, name: str, *arguments: str) -> Iterator[None]:
+    """One process of a cluster, ended with the block."""
+    pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+    program = Path(pyspark.__file__).with_name("bin") / "spark-class"
+    command = [
+        program,
+        f"org.apache.spark.deploy.{name}",
+        "--host",
+        "127.0.0.1",
+        "--webui-port",
+        "0",
+        *arguments,
+    ]
+    environment = {**os.environ, "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": JAVA}
+    with (folder / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()

@@ -1,8 +1,9 @@
-"""The pipelines of tables give the same rows on Spark as on DuckDB."""
+"""The pipelines of tables give the same rows on a Spark cluster as on DuckDB."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.dataset as pads
 import pytest
 
 from tests.project import Project
+from tests.spark import standing_cluster, submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -20,27 +22,22 @@ TABLES = {
     "08_reporting": ("pair_funnel.parquet",),
 }
 
-SPARK = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "2",
-    # Tables of a few rows: compiling a query costs more than running it.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-}
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of two workers of a standing cluster, which commands use that have `engine=spark`."""
+    folder = tmp_path_factory.mktemp("workers")
+    with pytest.MonkeyPatch.context() as patch, standing_cluster(folder) as address:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", submit_arguments(address))
+        yield folder
 
 
 @pytest.fixture(scope="module")
-def on_spark(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def on_spark(project: Project, workers: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A copy of the project in which the pipelines of tables have run again, on Spark."""
     copy = project.copy(tmp_path_factory.mktemp("spark") / "copy")
     shutil.rmtree(copy.folder / "data" / "02_intermediate" / "parts")
-    options = " ".join(f"--conf {name}={value}" for name, value in SPARK.items())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--master local[1] {options} pyspark-shell")
-        copy.run("ingest,entity_pairs,hard_negatives", start=True, engine="spark")
+    copy.run("ingest,entity_pairs,hard_negatives", start=True, engine="spark")
     return copy
 
 
@@ -54,10 +51,27 @@ def rows(table: Path) -> list[dict[str, Any]]:
     "path", [f"{layer}/multilingual/{name}" for layer in TABLES for name in TABLES[layer]]
 )
 def test_spark_gives_duckdbs_rows(on_spark: Project, path: str) -> None:
-    duckdb, spark = on_spark.versions(path)
+    duckdb, spark = on_spark.versions(path)[:2]
     found = rows(spark)
     assert found
     assert found == rows(duckdb)
     if path.endswith(".parquet"):
         assert spark.is_dir(), "Spark wrote it"
         assert duckdb.is_file()
+
+
+def test_each_worker_had_an_executor(on_spark: Project, workers: Path) -> None:
+    assert {len(list(run.glob("*/stderr"))) for run in workers.glob("app-*")} == {2}
+
+
+def test_the_short_way_round_wikidatas_dump_gives_duckdbs_rows(on_spark: Project) -> None:
+    """Sitelinks by page_props, joined by Spark, and types by truthy statements: `project` read the JSON dump."""
+    short = {"acquire__wikidata_titles": "page_props", "acquire__wikidata_types": "truthy"}
+    given = ("acquire,ingest", "--to-nodes=multilingual.read_wikidata")
+    on_spark.run(*given, start=True, engine="spark", **short)
+    assert (on_spark.folder / "data" / "02_intermediate" / "parts" / "page_props").is_dir()
+    for name in ("sitelinks", "entity_types"):
+        by_json, *_, by_page_props = on_spark.versions(f"02_intermediate/multilingual/{name}")
+        found = rows(by_page_props)
+        assert len(found) > 300
+        assert found == rows(by_json)

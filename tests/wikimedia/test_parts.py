@@ -8,6 +8,8 @@ import resource
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -121,6 +123,40 @@ def test_parts_that_another_run_is_writing_are_left_alone(tmp_path: Path) -> Non
         assert len(list((tmp_path / "parts/en").glob(".key.*"))) == 1
         other.communicate(b"")
     assert (tmp_path / "parts/en/key").is_dir()
+
+
+def test_of_two_that_write_the_same_part_the_first_keeps_its_name(tmp_path: Path) -> None:
+    final = tmp_path / "parts" / "key"
+    with parts.whole_folder(final) as later:
+        (later / "rows").write_text("equal")
+        with parts.whole_folder(final) as first:
+            (first / "rows").write_text("equal")
+        written = final.stat()
+    assert final.stat() == written
+    assert list(final.parent.iterdir()) == [final]
+
+
+def test_leftovers_are_removed_while_others_write(tmp_path: Path) -> None:
+    def write() -> None:
+        for number in range(400):
+            with parts.whole_folder(tmp_path / f"{number}") as folder:
+                (folder / "rows").write_text("whole")
+
+    with ThreadPoolExecutor(1) as thread:
+        writing = thread.submit(write)
+        while not writing.done():
+            parts.remove_leftovers(tmp_path)
+        writing.result()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(map(str, range(400)))
+
+
+def test_what_another_machine_began_is_left_alone_for_a_week(tmp_path: Path) -> None:
+    folders = {days: tmp_path / f".key.another-machine.{days}" for days in (0, 6, 8)}
+    for days, folder in folders.items():
+        folder.mkdir()
+        os.utime(folder, (time.time() - days * 24 * 3600,) * 2)
+    parts.remove_leftovers(tmp_path)
+    assert [days for days, folder in folders.items() if folder.exists()] == [0, 6]
 
 
 def test_a_full_disk_is_named_and_nothing_half_written_stays(test_data: Path, small_disk: Path) -> None:

@@ -103,9 +103,9 @@ def ingest_wikipedia(
             writable.
     """
     plans = _plan(dumps, options, folder)
-    for language in {dump.language for dump, _ in plans}:
-        remove_leftovers(folder / language)
+    _remove_leftovers(plans, folder)
     _parse_missing(plans, map_shards or joblib_map(options.workers))
+    _remove_leftovers(plans, folder)  # of tasks that Spark lost and ran again
     sentences: list[Path] = []
     redirects: list[Path] = []
     pages: list[Path] = []
@@ -156,6 +156,11 @@ def _key(shard: Shard, digest: str, options: IngestOptions) -> str:
         parser_version(),
     )
     return hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
+
+
+def _remove_leftovers(plans: Sequence[FilePlan], folder: Path) -> None:
+    for language in {dump.language for dump, _ in plans}:
+        remove_leftovers(folder / language)
 
 
 def _parse_missing(plans: Sequence[FilePlan], map_shards: MapShards) -> None:

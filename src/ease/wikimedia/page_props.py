@@ -109,6 +109,7 @@ def ingest_page_props(
     remove_leftovers(place)
     tasks = [PagePropsTask(file, place / _key(file)) for file in files]
     _read_missing(tasks, map_shards or joblib_map(options.workers))
+    remove_leftovers(place)  # of tasks that Spark lost and ran again
     counts = {}
     for task in tasks:
         path, report = task.file.path, read_counts(task.part)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +29,8 @@ COUNTS_FILE = "counts.json"
 _ROWS_PER_GROUP = 50_000
 _CHARACTERS_PER_GROUP = 16_000_000
 _BYTES_PER_GROUP = 64 << 20
+_MACHINE = f".{platform.node()}."
+_ABANDONED_SECONDS = 7 * 24 * 3600
 
 
 @contextmanager
@@ -35,6 +39,8 @@ def whole_folder(final: Path) -> Iterator[Path]:
 
     It lies beside `final` and is renamed. Where `final` is remote, it is a temporary folder of this machine whose files
     are put there, the counts last: a part without counts is none.
+
+    Where another process was faster, its folder stays: it was made of the same.
 
     Raises:
         EaseError: The place is not writable or full; what was half written is gone, or is no part.
@@ -68,14 +74,11 @@ def _folder_beside(final: Path) -> Iterator[Path]:
     try:
         with write_faults_named(final.parent):
             final.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
-            lock = os.open(temporary, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            temporary, lock = _locked_folder(final)
         yield temporary
         with write_faults_named(final.parent):
             flush(temporary)
-            if not final.exists():
-                temporary.replace(final)
+            _rename(temporary, final)
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -83,22 +86,50 @@ def _folder_beside(final: Path) -> Iterator[Path]:
             os.close(lock)
 
 
+def _locked_folder(final: Path) -> tuple[Path, int]:
+    """A new folder beside `final` and the lock on it, by which others know that it is in use."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{final.name}{_MACHINE}", dir=final.parent))
+        with suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
+        # Another run took it for a leftover before it was locked.
+
+
+def _rename(temporary: Path, final: Path) -> None:
+    try:
+        temporary.replace(final)
+    except OSError:
+        if not final.is_dir():
+            raise
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs.
 
-    At a remote address nothing is in the way: what is half there is overwritten when it is made again.
+    Other machines' locks are not seen on every shared folder: what they began is left alone for a week. At a remote
+    address nothing is in the way: what is half there is overwritten when it is made again.
     """
     if is_remote(folder):
         return
     for path in folder.glob(".*.*"):
-        lock = os.open(path, os.O_RDONLY)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(lock)
+        with suppress(FileNotFoundError):  # its writer has just finished
+            if _MACHINE in path.name or time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    lock = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(lock)
 
 
 def write_counts(folder: Path, counts: dict[str, Any]) -> None:

@@ -45,18 +45,26 @@ class CachedIngestOptions(IngestOptions):
         "fsspec reaches"
     )
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the parts, absolute: a Spark worker runs in a folder of its own."""
+        return located(self.parts).absolute()
+
 
 def parse_wikipedia(
     dumps: Dumps, options: CachedIngestOptions, engine: str
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
     """Parse the dumps into parts of `sentences`, `redirects` and `pages`, and count what became of the pages."""
-    parts = ingest_wikipedia(listed_dumps(dumps), options, located(options.parts), shard_map(engine))
+    parts = ingest_wikipedia(listed_dumps(dumps), options, options.folder, shard_map(engine))
     return parts.sentences, parts.redirects, parts.pages, parts.counts
 
 
 def listed_dumps(dumps: Dumps, kind: str = "wikipedia") -> list[DumpFile]:
-    """Return the dump files that `acquire` listed: of the kind `wikipedia` or `page_props`."""
-    files = [(located(file["path"]), file) for file in dumps[kind]]
+    """Return the dump files that `acquire` listed: of the kind `wikipedia` or `page_props`.
+
+    Their paths are absolute: a Spark worker runs in a folder of its own.
+    """
+    files = [(located(file["path"]).absolute(), file) for file in dumps[kind]]
     return [DumpFile(path, file["language"], file["dump_date"], compression_of(path)) for path, file in files]
 
 
@@ -71,7 +79,7 @@ def read_wikidata(
         return _join_page_props(dumps, pages, options, engine)
     if dumps["wikidata"]:
         path = located(dumps["wikidata"])
-        parts = ingest_wikidata(path, setting.languages, options, located(options.parts))
+        parts = ingest_wikidata(path, setting.languages, options, options.folder)
         return parts.sitelinks, parts.entity_types, parts.counts
     logger.warning("No Wikidata dump: titles are the entities, and there are no hard negatives")
     sitelinks, types = _no_wikidata(options)
@@ -80,7 +88,7 @@ def read_wikidata(
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
     """The parts of both tables without a row."""
-    part = located(options.parts) / "no_wikidata"
+    part = options.folder / "no_wikidata"
     if not is_whole(part):
         with whole_folder(part) as folder:
             pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
@@ -94,7 +102,7 @@ def _join_page_props(
 ) -> tuple[Table, Table, dict[str, Any]]:
     """Find sitelinks by the wikis' own page_props, and the types of their items."""
     files = listed_dumps(dumps, "page_props")
-    items = ingest_page_props(files, options, located(options.parts), shard_map(engine))
+    items = ingest_page_props(files, options, options.folder, shard_map(engine))
     parts, counts = _read_types(dumps, options)
     connection = pages.get_backend()
     sitelinks = join_sitelinks(pages, read_parquet(connection, items.page_items)).cache()
@@ -110,7 +118,7 @@ def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path],
     if dumps["wikidata"] is None:
         logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
         return [_no_wikidata(options)[1]], {}
-    path, folder = located(dumps["wikidata"]), located(options.parts)
+    path, folder = located(dumps["wikidata"]), options.folder
     if dumps["wikidata_form"] == "truthy":
         truthy = ingest_truthy(path, options, folder)
         return truthy.entity_types, truthy.counts

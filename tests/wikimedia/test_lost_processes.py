@@ -1,0 +1,123 @@
+"""Runs that lose a process, or run beside another, leave the parts that an undisturbed run leaves."""
+
+from __future__ import annotations
+
+import bz2
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ease.wikimedia.dumps import DumpFile
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.mapping import spark_map
+from tests.wikimedia.killing import PATIENCE, stop_in_the_middle
+from tests.wikimedia.made_dumps import as_dump, as_streams, cut
+
+OPTIONS = IngestOptions(workers=2, bytes_per_shard=1)
+
+RUN = """
+import sys
+from pathlib import Path
+from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+dumps, options = find_dumps(sys.argv[1], ["en"]), IngestOptions.model_validate_json(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+ingest_wikipedia(dumps, options, Path(sys.argv[2]))
+"""
+
+
+@pytest.fixture(scope="module")
+def dump(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> DumpFile:
+    """Real pages in streams that end anywhere, each a shard that takes some tenths of a second."""
+    (source,) = (test_data / "dumps").rglob("enwiki-shortened-*.bz2")
+    streams = as_streams(cut(bz2.decompress(source.read_bytes()), 1_000_000))
+    return as_dump(tmp_path_factory.mktemp("dump") / "enwiki-1-pages-articles.xml.bz2", streams)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(dump: DumpFile, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a run leaves that nothing happens to."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert ingest_wikipedia([dump], OPTIONS, folder).counts["en"]["articles"] == 106
+    found = contents(folder)
+    assert len({Path(name).parent for name in found}) > 3
+    return found
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All that lies in a folder of parts, half-written parts included."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@contextmanager
+def ready(dump: DumpFile, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that parses the dump when it is told to, with two workers in a group of its own."""
+    command = [sys.executable, "-c", RUN, str(dump.path), str(folder), OPTIONS.model_dump_json()]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def go(*processes: subprocess.Popen[bytes]) -> None:
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+
+def test_two_runs_at_once_leave_what_one_leaves(
+    dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path
+) -> None:
+    with ready(dump, tmp_path) as one, ready(dump, tmp_path) as other:
+        go(one, other)
+        assert (one.wait(PATIENCE), other.wait(PATIENCE)) == (0, 0)
+    assert contents(tmp_path) == undisturbed
+
+
+def test_a_killed_run_does_not_disturb_another(
+    dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path
+) -> None:
+    with ready(dump, tmp_path) as doomed, ready(dump, tmp_path) as other:
+        go(doomed)
+        _, half_written = stop_in_the_middle(psutil.Process(doomed.pid), tmp_path)
+        go(other)
+        stopped, _ = stop_in_the_middle(psutil.Process(other.pid), tmp_path)
+        assert half_written.exists(), "the other run leaves alone what is still being written"
+        os.killpg(doomed.pid, signal.SIGKILL)
+        assert doomed.wait(PATIENCE) == -signal.SIGKILL
+        stopped.resume()
+        assert other.wait(PATIENCE) == 0
+    assert not half_written.exists()
+    assert contents(tmp_path) == undisturbed
+
+
+@pytest.mark.spark
+def test_a_task_that_spark_loses_is_run_again(
+    dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path, spark: Any
+) -> None:
+    def kill_a_worker() -> Path:
+        process, half_written = stop_in_the_middle(psutil.Process(), tmp_path)
+        process.kill()
+        return half_written
+
+    with ThreadPoolExecutor(1) as thread:
+        killed = thread.submit(kill_a_worker)
+        ingest_wikipedia([dump], OPTIONS, tmp_path, spark_map(spark.sparkContext))
+    assert not killed.result().exists()
+    assert contents(tmp_path) == undisturbed
