@@ -12,7 +12,8 @@ from kedro.io import Version
 from ease.datasets.tables import PartsDataset, TableDataset
 from tests.project import Project, make_project
 from tests.s3 import Bucket, make_bucket, start_s3_server
-from tests.test_spark_run import SPARK, rows
+from tests.spark import submit_arguments
+from tests.test_spark_run import rows
 
 __all__ = ["make_bucket", "start_s3_server"]
 
@@ -89,8 +90,7 @@ def test_tasks_of_spark_read_dumps_and_put_parts_there(
 ) -> None:
     """Tables lie in a folder here: Spark's own connector to S3 is no part of its package."""
     remote, sources = in_bucket(local, bucket, tmp_path / "project")
-    options = " ".join(f"--conf {name}={value}" for name, value in SPARK.items())
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--master local[2] {options} pyspark-shell")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_arguments("local[2]"))
     parts = {"ingest__parts": f"{bucket.address}/parts"}
     remote.run("acquire,ingest", SETTING, start=True, engine="spark", **sources, **parts)
     for path in PATHS[:4]:
