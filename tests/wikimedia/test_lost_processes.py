@@ -22,7 +22,7 @@ from ease.wikimedia.mapping import spark_map
 from tests.wikimedia.killing import PATIENCE, stop_in_the_middle
 from tests.wikimedia.made_dumps import as_dump, as_streams, cut
 
-OPTIONS = IngestOptions(workers=2, bytes_per_shard=1)
+OPTIONS = IngestOptions(workers=2, bytes_per_shard=300_000)
 
 RUN = """
 import sys
@@ -38,7 +38,7 @@ ingest_wikipedia(dumps, options, Path(sys.argv[2]))
 
 @pytest.fixture(scope="module")
 def dump(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> DumpFile:
-    """Real pages in streams that end anywhere, each a shard that takes some tenths of a second."""
+    """Real pages in streams that end anywhere; a shard takes some tenths of a second."""
     (source,) = (test_data / "dumps").rglob("enwiki-shortened-*.bz2")
     streams = as_streams(cut(bz2.decompress(source.read_bytes()), 1_000_000))
     return as_dump(tmp_path_factory.mktemp("dump") / "enwiki-1-pages-articles.xml.bz2", streams)

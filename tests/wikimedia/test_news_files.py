@@ -111,7 +111,7 @@ def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> No
     write_news(tmp_path / "dumps", *german, language="de")
     dumps = dumps_in(tmp_path / "dumps", "en", "de")
     made_with: list[tuple[Mapping[str, bytes], Any]] = []
-    for workers, size in ((1, 1 << 30), (2, 1)):
+    for workers, size in ((1, 1 << 30), (2, 3000)):
         options = news_options(workers=workers, bytes_per_shard=size)
         counts = build_mewsc16(dumps, options, tmp_path / f"{workers}", WIKINEWS)
         made_with.append((contents(tmp_path / f"{workers}"), counts))
