@@ -196,8 +196,7 @@ class _ShardParser:
     def _write(self, page: Page, title: str, text: str, sentences: Sequence[Sentence]) -> None:
         for index, sentence in enumerate(sentences):
             words = text[sentence.start : sentence.end]
-            links = [link._asdict() for link in sentence.links]
-            row = (self._language, page.page_id, title, page.revision_id, index, words, links)
+            row = (self._language, page.page_id, title, page.revision_id, index, words, sentence.links)
             self._sentences.append(row, characters=len(words))
-            self.counts["links"] += len(links)
+            self.counts["links"] += len(sentence.links)
         self.counts["sentences"] += len(sentences)
