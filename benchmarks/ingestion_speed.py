@@ -1,7 +1,7 @@
 """From a Wikipedia dump to sentences with links: speed beside other readers, scaling, and memory.
 
     python -m benchmarks.ingestion_speed
-    python -m benchmarks.ingestion_speed --megabytes 1000 --rounds 1 --sizes 10 100 1000
+    python -m benchmarks.ingestion_speed --megabytes 100 --sizes 10 100 1000
 
 A slice of a real dump is repeated to so many megabytes of XML in bz2 streams. Each reader reads it in turn, in a
 process of its own and on one core: wikipedia2vec builds its DumpDB, wikiextractor (if it is installed) writes articles
@@ -145,7 +145,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("slices", nargs="*", type=Path, help="dump files; by default those of `inputs`")
-    parser.add_argument("--megabytes", type=float, default=100, help="of XML that the readers read")
+    parser.add_argument("--megabytes", type=float, default=50, help="of XML that the readers read")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory"
