@@ -87,7 +87,7 @@ def _polyglot_boundaries(language: str) -> Boundaries:
 
 def _in_characters(text: str, boundaries: Sequence[int]) -> Sequence[int]:
     """Offsets in UTF-16 units, as ICU counts, as offsets in characters."""
-    if text.isascii() or max(text) <= "\uffff":
+    if text.isascii() or len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text):
         return boundaries
     # The offset just behind the second unit of each character that takes two.
     doubles = [
