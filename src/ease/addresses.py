@@ -112,19 +112,32 @@ def kind_of(path: Path) -> Literal["file", "directory"] | None:
     return "file" if info["type"] == "file" else "directory"
 
 
+@contextmanager
+def _fresh_listing(place: Path) -> Iterator[None]:
+    """List a store anew and remember nothing of it: others may add and replace files while this process lives."""
+    store = as_remote(place).fs
+    with store_faults_named(place):
+        store.invalidate_cache()
+        try:
+            yield
+        finally:
+            store.invalidate_cache()
+
+
 def files_below(folder: Path) -> list[Path]:
     """All files in a folder and those below it, in no order."""
     if not is_remote(folder):
         return [path for path in folder.rglob("*") if path.is_file()]
-    with store_faults_named(folder):
-        store = as_remote(folder)
-        return [_below(store, path) for path in store.fs.find(store.path)]
+    store = as_remote(folder)
+    with _fresh_listing(folder):
+        found = store.fs.find(store.path)
+    return [_below(store, path) for path in found]
 
 
 def files_matching(pattern: Path) -> list[Path]:
     """The files of a store that a glob names, in no order."""
     wanted = as_remote(pattern)
-    with store_faults_named(pattern):
+    with _fresh_listing(pattern):
         found = wanted.fs.glob(wanted.path, detail=True)
     folder = next(parent for parent in wanted.parents if not has_magic(parent.path))
     return [_below(folder, path) for path, info in found.items() if info["type"] == "file"]
@@ -179,7 +192,8 @@ class RemoteFile(RawIOBase):
 def upload(file: Path, target: Path) -> None:
     """Put a file of this machine at a remote address, where it appears whole or not at all.
 
-    Names are of one content, so on a store with renaming a file that is there already is kept.
+    Names are of one content, so on a store with renaming a file that is there already is kept. A process that is killed
+    there leaves what it has put under another name.
 
     Raises:
         EaseError: The store refuses it or cannot be reached.
@@ -192,8 +206,15 @@ def upload(file: Path, target: Path) -> None:
         elif not store.exists(path):
             aside = remote.with_name(f".{remote.name}.{uuid.uuid4().hex}.part").path
             store.makedirs(remote.parent.path, exist_ok=True)
-            store.put_file(str(file), aside)
-            store.mv(aside, path)
+            try:
+                store.put_file(str(file), aside)
+                store.mv(aside, path)
+            except Exception:
+                if not store.exists(path):  # else another process was faster
+                    raise
+            finally:
+                if store.exists(aside):
+                    store.rm(aside)
 
 
 def upload_text(text: str, target: Path) -> None:

@@ -105,3 +105,21 @@ def test_what_follows_the_last_stream_is_named() -> None:
     with pytest.raises(BrokenBlockError) as caught:
         read(ONE_STREAM + b"garbage")
     assert (caught.value.byte, caught.value.trailing) == (len(ONE_STREAM), True)
+
+
+def test_a_stream_that_begins_at_the_end_of_what_was_read_is_read_once() -> None:
+    first = bz2.compress(b"first")
+    content = first + ONE_STREAM
+    for read_bytes in range(len(first), len(first) + 20):
+        assert joined(read(content, read_bytes=read_bytes)) == b"first" + TEXT
+        cut = Bz2Blocks(io.BytesIO(content[:-1000]), read_bytes=read_bytes)
+        assert (b"first" + TEXT).startswith(joined(list(cut)))
+        assert cut.truncated
+
+
+@pytest.mark.parametrize("start", [0, 5])
+def test_a_file_filled_up_with_zeros_is_broken_and_not_read_to_its_end(start: int) -> None:
+    file = io.BytesIO(ONE_STREAM[:-1000] + bytes(30_000_000))
+    with pytest.raises(BrokenBlockError):
+        list(Bz2Blocks(file, start))
+    assert file.tell() < 5_000_000

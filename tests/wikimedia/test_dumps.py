@@ -232,7 +232,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
     if form.isdecimal():
         return ".xml.bz2", as_streams(cut(content, int(form)))
     if form == "members":
-        return ".xml.gz", b"".join(gzip.compress(part) for part in cut(content, 30_000)) + bytes(7)
+        return ".xml.gz", b"".join(gzip.compress(part) for part in cut(content, 30_000)) + bytes(70_000)
     packed = {
         "one stream": (".xml.bz2", bz2.compress(content, 1)),
         "gz": (".xml.gz", gzip.compress(content)),
@@ -275,6 +275,17 @@ def test_one_shard_says_that_a_file_is_cut(
     assert one.truncated
     assert sum(tally.truncated for tally in tallies) == 1
     assert pages == expected
+
+
+def test_of_exports_one_after_the_other_the_last_ones_end_counts(
+    tmp_path: Path, many_pages: list[str]
+) -> None:
+    one, two = make_export(many_pages[:30]), make_export(many_pages[30:60])
+    for content, truncated in ((one + two, False), (one + two[: two.rindex("  <page>")], True)):
+        dump = as_dump(tmp_path / "joined.xml", content.encode())
+        for bytes_per_shard in (1 << 40, 3000):
+            pages, tallies = read_all(dump, bytes_per_shard)
+            assert (len(pages), any(tally.truncated for tally in tallies)) == (60 - truncated, truncated)
 
 
 def test_a_real_dump_read_in_shards_gives_the_same_pages(tmp_path: Path, test_data: Path) -> None:

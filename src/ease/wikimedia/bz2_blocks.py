@@ -101,6 +101,8 @@ class Bz2Blocks:
         self._buffer = b""
         self._base = start
         """Where the buffer begins, in bytes of the file."""
+        self._searched = 0
+        """Before this byte of the file no mark is left to find."""
         self._marks: deque[_Mark] = deque()
         """Those in the buffer that are not used yet."""
 
@@ -203,10 +205,14 @@ class Bz2Blocks:
         while self._marks and self._marks[0].bit <= bit:
             self._marks.popleft()
         self._forget(byte)
+        self._searched = bit // 8 + 1
         return _Mark(bit, number == _END_MARK)
 
     def _next_mark(self) -> _Mark | None:
         while not self._marks:
+            # The rest of a block that begins before the start, and a whole one, can be there without a mark, not more.
+            if len(self._buffer) > 2 * _MOST_BLOCK_BYTES + self._read_bytes:
+                raise BrokenBlockError(self._base)
             if not self._read_on():
                 return None
         return self._marks.popleft()
@@ -221,7 +227,7 @@ class Bz2Blocks:
         """Add to the buffer, and find the marks in it; false at the end of the file."""
         added = self._file.read(self._read_bytes)
         self.position = self._base + len(self._buffer) + len(added)
-        seen = max(0, len(self._buffer) - _WINDOW + 1)
+        seen = max(0, len(self._buffer) - _WINDOW + 1, self._searched - self._base)
         self._buffer += added
         first = 8 * (self._base + seen)
         self._marks.extend(_Mark(first + mark.bit, mark.is_end) for mark in _find_marks(self._buffer[seen:]))

@@ -157,7 +157,7 @@ class _PageScanner:
             if not opens:
                 self._forget(tag.end())
                 continue
-            self._note_end(tag.start())
+            self._closed = False
             self._forget(tag.start())
             self._scanned = tag.end() - tag.start()
             if self._limit is not None and self._base >= self._limit:

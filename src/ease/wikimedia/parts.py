@@ -9,6 +9,7 @@ import platform
 import shutil
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate, chain
@@ -90,7 +91,8 @@ def _folder_beside(final: Path) -> Iterator[Path]:
 def _locked_folder(final: Path) -> tuple[Path, int]:
     """A new folder beside `final` and the lock on it, by which others know that it is in use."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f".{final.name}{_MACHINE}", dir=final.parent))
+        folder = final.parent / f".{final.name}{_MACHINE}{uuid.uuid4().hex}"
+        folder.mkdir()  # not mkdtemp, whose folders nobody else may read
         with suppress(FileNotFoundError):
             lock = os.open(folder, os.O_RDONLY)
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -112,12 +114,12 @@ def remove_leftovers(folder: Path) -> None:
     """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs.
 
     Other machines' locks are not seen on every shared folder: what they began is left alone for a week. At a remote
-    address nothing is in the way: what is half there is overwritten when it is made again.
+    address nothing is in the way: what is half there is no part, and is made again.
     """
     if is_remote(folder):
         return
     for path in folder.glob(".*.*"):
-        with suppress(FileNotFoundError):  # its writer has just finished
+        with suppress(FileNotFoundError, PermissionError):  # its writer has just finished, or is another user
             if _MACHINE in path.name or time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
                 _remove_unlocked(path)
 

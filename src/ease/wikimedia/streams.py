@@ -56,13 +56,15 @@ def content_digest(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def _stored_identity(path: Path) -> tuple[int, str] | None:
-    """Size of a remote file, with its store's checksum or else the time of writing; None where it has neither."""
+def _stored_identity(path: Path) -> tuple[int, str, str] | None:
+    """Size of a remote file with its store's checksum, else with its address and the time of writing; None without."""
     with store_faults_named(path):
         info = as_remote(path).fs.info(as_remote(path).path)
-    names = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "last_modified")
-    found = next((str(info[name]) for name in names if info.get(name)), None)
-    return (info["size"], found) if found else None
+    checksums, times = ("ETag", "etag", "md5Hash", "content_md5"), ("mtime", "last_modified")
+    for names, place in ((checksums, ""), (times, str(path))):
+        if found := next((str(info[name]) for name in names if info.get(name)), None):
+            return info["size"], found, place
+    return None
 
 
 class DecompressedStream:
@@ -150,9 +152,9 @@ class DecompressedStream:
             blocks = []
             while chunk:
                 if decoder.eof:
-                    chunk = chunk.lstrip(b"\0")  # padding
                     decoder, begun = zlib.decompressobj(_GZIP), False
-                    continue
+                if not begun and not (chunk := chunk.lstrip(b"\0")):  # padding
+                    break
                 try:
                     blocks.append(decoder.decompress(chunk))
                 except zlib.error:

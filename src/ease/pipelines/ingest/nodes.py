@@ -21,6 +21,7 @@ from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
 from ease.table_files import read_parquet
 from ease.tables import format_table
+from ease.wikimedia.articles import parser_version
 from ease.wikimedia.dumps import DumpFile
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from ease.wikimedia.page_props import ingest_page_props
@@ -88,7 +89,7 @@ def read_wikidata(
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
     """The parts of both tables without a row."""
-    part = options.folder / "no_wikidata"
+    part = options.folder / "no_wikidata" / parser_version()
     if not is_whole(part):
         with whole_folder(part) as folder:
             pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
