@@ -74,6 +74,20 @@ def test_dumps_are_found_by_folder_glob_and_file(bucket: Bucket, dumps: Path, so
     assert (dump.language, dump.dump_date, dump.kind) == ("en", "20240101", "bz2")
 
 
+@pytest.mark.parametrize("source", ["dumps", "dumps/**/*.xml*"])
+def test_dumps_that_others_put_there_later_are_found(bucket: Bucket, dumps: Path, source: str) -> None:
+    bucket.put(dumps, "dumps")
+    before = find_dumps(f"{bucket.address}/{source}", ["de"])
+    other = fsspec.filesystem("s3", skip_instance_cache=True)
+    other.put_file(str(german(dumps)), f"{bucket.name}/dumps/dewiki-20250101-pages-articles.xml")
+    (after,) = find_dumps(f"{bucket.address}/{source}", ["de"])
+    assert (before[0].dump_date, after.dump_date) == ("20240101", "20250101")
+
+
+def before_path(dumps: Path) -> Path:
+    return next(dumps.rglob("dewiki-*"))
+
+
 def test_a_remote_file_is_known_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
     file = tmp_path / "file"
     digests = []

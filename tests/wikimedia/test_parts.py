@@ -192,3 +192,10 @@ def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/parts")):
         with pytest.raises(EaseError, match=rf"Cannot write to {folder}/en \(.*\): .* choose a folder"):
             ingest_wikipedia([dump], ONE, folder)
+
+
+def test_other_users_may_read_a_part_as_they_may_other_files(tmp_path: Path) -> None:
+    (tmp_path / "usual").mkdir()
+    with parts.whole_folder(tmp_path / "part") as folder:
+        (folder / "rows").write_text("1")
+    assert (tmp_path / "part").stat().st_mode == (tmp_path / "usual").stat().st_mode
