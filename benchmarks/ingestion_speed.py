@@ -28,24 +28,27 @@ from benchmarks.repeated_dumps import repeat_dump
 
 
 class Cost(NamedTuple):
-    """What a process and its children took."""
+    """What a process and its children took, and what it printed."""
 
     seconds: float
     cpu_seconds: float
-    peak_megabytes: float
+    printed: str
 
 
 def cost_of(command: Sequence[str | Path]) -> Cost:
-    """Run a command to its end, alone; the peak of memory is that of its largest process."""
+    """Run a command to its end, alone."""
     started = time.perf_counter()
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert process.stderr
-    told = process.stderr.read().decode(errors="replace")
-    _, status, usage = os.wait4(process.pid, 0)
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as told:
+        process = subprocess.Popen(list(map(str, command)), stdout=printed, stderr=told)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        texts = []
+        for file in (printed, told):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
     if status:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{told}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e6)
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{texts[1]}")
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, texts[0])
 
 
 def commands(dump: Path, folder: Path) -> dict[str, list[str | Path]]:
@@ -121,20 +124,13 @@ def _scaling_of(name: str, source: Path, megabytes: float, rounds: int, work: Pa
 
 
 def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str]:
-    """Rows of the table of peak memory by size, the process starting and importing all in."""
+    """Rows of the table of peak memory and of speed by size, the process starting and importing all in."""
     rows = []
     for megabytes in sizes:
         dump = work / f"{source.name.partition('wiki')[0]}wiki-20240103-pages-articles.xml.bz2"
-        repeat_dump(source, dump, megabytes)
-        command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "benchmarks.read_a_dump",
-            "ease",
-            dump,
-            work / "out",
-        ]
-        rows.append(f"| {megabytes:.0f} | {cost_of(command).peak_megabytes:.0f} |")
+        size = repeat_dump(source, dump, megabytes) / 1e6
+        cost = cost_of([sys.executable, "-m", "benchmarks.read_a_dump", "ease", dump, work / "out"])
+        rows.append(f"| {size:.0f} | {float(cost.printed):.0f} | {size / cost.cpu_seconds:.1f} |")
         shutil.rmtree(work / "out")
     return rows
 
@@ -160,7 +156,7 @@ def main() -> None:
             print(compare_readers(source, given.megabytes, given.rounds, Path(work)), flush=True)
         print("\n| packing | one worker, s | two workers, s | of ideal |\n| --- | ---: | ---: | ---: |")
         print("\n".join(measure_scaling(slices[0], given.megabytes, given.rounds, Path(work))), flush=True)
-        print("\n| MB of XML | peak MB of a worker |\n| ---: | ---: |")
+        print("\n| MB of XML | peak MB of a worker | MB/s and core |\n| ---: | ---: | ---: |")
         print("\n".join(measure_memory(slices[0], given.sizes, Path(work))))
 
 

@@ -1,5 +1,8 @@
 """One way to read a dump from beginning to end, for `ingestion_speed`, which starts each in a process of its own.
 
+Prints the most memory that the process has had, in MiB.
+
+
 python -m benchmarks.read_a_dump ease DUMP.xml.bz2 FOLDER --workers 1
 """
 
@@ -9,6 +12,7 @@ import argparse
 import bz2
 from pathlib import Path
 
+from benchmarks.memory import peak_megabytes
 from ease.wikimedia.dumps import find_dumps
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 
@@ -47,6 +51,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=0, help="to cut the dump into; 0: by the default size")
     given = parser.parse_args()
     WAYS[given.way](given.dump, given.folder, given.workers, given.shards)
+    print(peak_megabytes())
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_dumps_that_others_put_there_later_are_found(bucket: Bucket, dumps: Path
     assert (before[0].dump_date, after.dump_date) == ("20240101", "20250101")
 
 
-def before_path(dumps: Path) -> Path:
+def german(dumps: Path) -> Path:
     return next(dumps.rglob("dewiki-*"))
 
 
