@@ -2,7 +2,6 @@
 
 Prints the most memory that the process has had, in MiB.
 
-
 python -m benchmarks.read_a_dump ease DUMP.xml.bz2 FOLDER --workers 1
 """
 
