@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import NamedTuple
@@ -67,7 +67,7 @@ def alone(function: Callable[..., Cost], *arguments: object) -> Cost:
         return pool.submit(function, *arguments).result()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print a Markdown table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=768)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--no-peer", action="store_true", help="measure ours alone")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     print(
         "| queries | targets | way | seconds | ratio | peak MB |\n| ---: | ---: | --- | ---: | ---: | ---: |"
     )

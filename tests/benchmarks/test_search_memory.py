@@ -1,0 +1,16 @@
+"""The benchmark of the search."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.search_memory import main
+
+
+def test_both_ways_find_the_same_and_their_cost_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    main(["--sizes", "300x500", "--dimension", "16"])
+    ours, peer = (line.strip("| ").split(" | ") for line in capfd.readouterr().out.splitlines()[2:])
+    assert ours[:3] == ["300", "500", "ease"]
+    assert peer[:3] == ["300", "500", "semantic_search"]
+    assert float(ours[4]) == 1
+    assert 100 < float(ours[5].replace(",", "")) < 2000
