@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--encoder", help="a folder or hub name; by default a random BERT of two layers")
     parser.add_argument("--sentences", type=int, default=20_000, help="at most")
     parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         measure(given, evaluation_tasks(Path(work)))

@@ -141,8 +141,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("slices", nargs="*", type=Path, help="dump files; by default those of `inputs`")
-    parser.add_argument("--megabytes", type=float, default=50, help="of XML that the readers read")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--megabytes", type=float, default=30, help="of XML that the readers read")
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument(
         "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory"
     )
