@@ -302,3 +302,27 @@ def test_refused_credentials_are_named(dumps: Path, refusing: Bucket) -> None:
 def test_a_bucket_that_is_missing_is_named_where_a_table_is_saved(bucket: Bucket) -> None:
     with pytest.raises(DatasetError, match="s3://none/t.parquet.* does not exist .*: check the address"):
         table_at("s3://none/t.parquet").save(pd.DataFrame({"a": [1]}))
+
+
+@pytest.mark.parametrize("faster", [True, False], ids=["another was faster", "alone"])
+def test_a_rename_that_fails_leaves_nothing_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faster: bool
+) -> None:
+    """HDFS refuses to rename onto a file that another run has just put there."""
+    (tmp_path / "rows").write_text("ours")
+    target = located(f"memory://renaming/{faster}/rows")
+    store = as_remote(target).fs
+
+    def refuse(aside: str, path: str) -> None:
+        if faster:
+            store.pipe_file(path, b"theirs")
+        raise OSError("the name is taken")
+
+    monkeypatch.setattr(store, "mv", refuse)
+    if faster:
+        upload(tmp_path / "rows", target)
+    else:
+        with pytest.raises(EaseError, match="the name is taken"):
+            upload(tmp_path / "rows", target)
+    found = store.find(f"/renaming/{faster}")
+    assert found == ([f"/renaming/{faster}/rows"] if faster else [])

@@ -29,7 +29,7 @@ _DUMP = re.compile(r".*-pages-articles.*\.xml[^.]*(?:\.(?:bz2|gz))?")
 Project = Literal["wiki", "wikinews"]
 _IN_WORDS: dict[Project, str] = {"wiki": "", "wikinews": " of Wikinews"}
 _MOST_GZIP_SHARDS = 16
-"""All shards together unpack a file eight times, which costs about a seventh of parsing it once."""
+"""All shards together unpack a file eight times, which costs about a fifth of parsing it once."""
 
 
 @dataclass(frozen=True)

@@ -127,10 +127,9 @@ def remove_leftovers(folder: Path) -> None:
 def _remove_unlocked(path: Path) -> None:
     lock = os.open(path, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path, ignore_errors=True)
-    except BlockingIOError:
-        pass
+        with suppress(BlockingIOError):  # another run is writing there
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(lock)
 
@@ -187,7 +186,7 @@ class TableWriter:
         """Add a row, in the order of the schema.
 
         Args:
-            row: One value for each column.
+            row: One value for each column; structs in lists are tuples.
             characters: The row's text, so that long ones make smaller groups.
         """
         self._rows.append(row)
