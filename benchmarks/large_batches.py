@@ -2,6 +2,7 @@
 
     python -m benchmarks.large_batches
     python -m benchmarks.large_batches --encoder base --batch-sizes 256 1024 4096 --steps 2
+    python -m benchmarks.large_batches --encoder base --batch-sizes 4096 --steps 1 --no-direct
 
 Both train SimCSE (equation 3) on the same made sentences, from the same encoder, in parts of equal size, so that
 texts are padded alike; in blocks, the activations and similarities of one part are held at a time (`block_rows`).
@@ -95,29 +96,35 @@ def measure(folder: Path, batch_size: int, part: int, in_blocks: bool, steps: in
     return Measured(peak_megabytes() - before, rate)
 
 
-def medians(folder: Path, batch_size: int, part: int, steps: int, rounds: int) -> tuple[Measured, Measured]:
-    """Direct and in blocks, the medians of rounds in turn."""
-    found: tuple[list[Measured], list[Measured]] = ([], [])
+WAYS = {"direct": False, "blocks": True}
+
+
+def medians(
+    folder: Path, batch_size: int, part: int, steps: int, rounds: int, ways: Sequence[str]
+) -> dict[str, Measured]:
+    """Of each way, the medians of rounds in turn."""
+    found: dict[str, list[Measured]] = {way: [] for way in ways}
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as processes:
         for _ in range(rounds):
-            for in_blocks in (False, True):
-                task = processes.submit(measure, folder, batch_size, part, in_blocks, steps)
-                found[in_blocks].append(task.result())
-    direct, blocks = (Measured(*map(statistics.median, zip(*runs, strict=True))) for runs in found)
-    return direct, blocks
+            for way, runs in found.items():
+                task = processes.submit(measure, folder, batch_size, part, WAYS[way], steps)
+                runs.append(task.result())
+    return {way: Measured(*map(statistics.median, zip(*runs, strict=True))) for way, runs in found.items()}
 
 
-def row(batch_size: int, direct: Measured, blocks: Measured) -> str:
+def row(batch_size: int, blocks: Measured, direct: Measured | None) -> str:
     """A row of the table."""
-    cells = [
-        f"{batch_size:,}",
-        *(f"{way.megabytes:,.0f}" for way in (direct, blocks)),
-        f"{blocks.megabytes / direct.megabytes:.2f}",
-        *(f"{way.pairs_per_second:.0f}" for way in (direct, blocks)),
-        f"{blocks.pairs_per_second / direct.pairs_per_second:.2f}",
-    ]
-    return f"| {' | '.join(cells)} |"
+    memory = _beside(blocks.megabytes, direct and direct.megabytes, ",.0f")
+    speed = _beside(blocks.pairs_per_second, direct and direct.pairs_per_second, ".1f")
+    return f"| {' | '.join([f'{batch_size:,}', *memory, *speed])} |"
+
+
+def _beside(blocks: float, direct: float | None, form: str) -> list[str]:
+    """A figure of both ways and their ratio; dashes where the direct way was not measured."""
+    if direct is None:
+        return ["–", format(blocks, form), "–"]
+    return [format(direct, form), format(blocks, form), f"{blocks / direct:.2f}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -130,14 +137,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--block-rows", type=int, default=64, help="pairs in a part of a batch")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument(
+        "--no-direct", action="store_true", help="measure blocks alone, where a whole batch does not fit"
+    )
     options = parser.parse_args(arguments)
+    ways = ["blocks"] if options.no_direct else list(WAYS)
     heads = ["batch", "direct, MB", "blocks, MB", "ratio", "direct, pairs/s", "blocks, pairs/s", "ratio"]
     sys.stdout.write(f"| {' | '.join(heads)} |\n|{'---:|' * len(heads)}\n")
     with tempfile.TemporaryDirectory() as work:
         prepare(Path(work), options.encoder, max(options.batch_sizes))
         for batch_size in options.batch_sizes:
-            found = medians(Path(work), batch_size, options.block_rows, options.steps, options.rounds)
-            sys.stdout.write(row(batch_size, *found) + "\n")
+            found = medians(Path(work), batch_size, options.block_rows, options.steps, options.rounds, ways)
+            sys.stdout.write(row(batch_size, found["blocks"], found.get("direct")) + "\n")
             sys.stdout.flush()
 
 

@@ -11,7 +11,6 @@ from typing import Any, get_type_hints
 
 import mlflow
 import pytest
-from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
 from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
@@ -25,15 +24,22 @@ from ease.languages import PAPER_LANGUAGES
 from ease.methods import method_names, method_options
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS
 from ease.tasks import task_names
-from tests.contexts import load_context, undisturbed
+from tests.contexts import load_catalog, undisturbed
 from tests.project import ROOT, Project
+
+Catalog = CatalogProtocol[Any, Any]
 
 ENVIRONMENTS = ("base", "paper")
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
-def context(request: pytest.FixtureRequest, bare: Project) -> KedroContext:
-    return load_context(bare, request.param)
+def catalog(request: pytest.FixtureRequest, bare: Project) -> Catalog:
+    return load_catalog(bare, request.param)
+
+
+@pytest.fixture(scope="module")
+def paper(bare: Project) -> Catalog:
+    return load_catalog(bare, "paper")
 
 
 def traces() -> list[Any]:
@@ -44,7 +50,7 @@ def traces() -> list[Any]:
 def test_a_session_leaves_no_trace(bare: Project) -> None:
     before = traces()
     with undisturbed():
-        load_context(bare)
+        load_catalog(bare)
         assert traces() == before
         assert Path(bare.store.removeprefix("sqlite:///")).is_file(), "MLflow's store is the project's own"
         sys.excepthook = sys.__excepthook__
@@ -55,7 +61,7 @@ def test_a_session_leaves_no_trace(bare: Project) -> None:
     assert "EASE_TRACE" not in os.environ
 
 
-def unkept_datasets(pipeline: Pipeline, catalog: CatalogProtocol[Any, Any]) -> list[str]:
+def unkept_datasets(pipeline: Pipeline, catalog: Catalog) -> list[str]:
     """Name the datasets that would be lost with the run or overwritten by the next one."""
     names = sorted(name for name in pipeline.datasets() if not is_parameter(name))
     return [name for name in names if not is_kept(catalog.get(name, fallback_to_runtime_pattern=True))]
@@ -65,14 +71,13 @@ def is_kept(dataset: Any) -> bool:
     return isinstance(dataset, AbstractVersionedDataset) and dataset._version is not None
 
 
-def test_every_dataset_is_in_the_catalog_and_versioned(context: KedroContext) -> None:
-    catalog = context.catalog
+def test_every_dataset_is_in_the_catalog_and_versioned(catalog: Catalog) -> None:
     for pipeline in pipelines.values():
         assert unkept_datasets(pipeline, catalog) == []
 
 
 def test_a_misspelt_or_unversioned_intermediate_is_found(bare: Project, tmp_path: Path) -> None:
-    catalog = load_context(bare).catalog
+    catalog = load_catalog(bare)
     misspelt = Pipeline([node(lambda pairs: pairs, "multilingual.pairs", "multilingual.piars", name="n")])
     assert unkept_datasets(misspelt, catalog) == ["multilingual.piars"]
     catalog["multilingual.pairs"] = JSONDataset(filepath=str(tmp_path / "unversioned.json"))
@@ -87,9 +92,9 @@ def leaves(value: Any, name: str = "") -> Iterator[str]:
         yield name
 
 
-def test_every_parameter_is_read_and_every_read_one_exists(context: KedroContext) -> None:
+def test_every_parameter_is_read_and_every_read_one_exists(catalog: Catalog) -> None:
     # Names with an underscore are for interpolation alone.
-    parameters = context.config_loader["parameters"].items()
+    parameters = catalog.load("parameters").items()
     configured = set(leaves({name: value for name, value in parameters if not name.startswith("_")}))
     read = {
         name.removeprefix("params:")
@@ -115,14 +120,14 @@ def models_given(given: Node) -> Iterator[tuple[str, type[BaseModel]]]:
             yield name, hint
 
 
-def test_kedro_hands_every_node_the_models_that_it_asks_for(context: KedroContext) -> None:
+def test_kedro_hands_every_node_the_models_that_it_asks_for(catalog: Catalog) -> None:
     asked = {
         (name, model)
         for pipeline in pipelines.values()
         for given in pipeline.nodes
         for name, model in models_given(given)
     }
-    handed = {name: context.catalog.load(name) for name, _ in asked}
+    handed = {name: catalog.load(name) for name, _ in asked}
     assert [(name, model) for name, model in asked if not isinstance(handed[name], model)] == []
     expected = {f"params:{name}" for name in ("acquire", "ingest", "hard_negatives", *SWEEPS)}
     for setting in SETTINGS:
@@ -132,9 +137,7 @@ def test_kedro_hands_every_node_the_models_that_it_asks_for(context: KedroContex
     assert expected <= set(handed)
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS)
-def test_all_tables_share_one_connection(bare: Project, env: str) -> None:
-    catalog = load_context(bare, env).catalog
+def test_all_tables_share_one_connection(catalog: Catalog) -> None:
     names = {
         name for pipeline in pipelines.values() for name in pipeline.datasets() if not is_parameter(name)
     }
@@ -148,7 +151,7 @@ def test_all_tables_share_one_connection(bare: Project, env: str) -> None:
 
 
 def test_the_engine_is_chosen_by_a_parameter(bare: Project) -> None:
-    catalog = load_context(bare, engine="spark").catalog
+    catalog = load_catalog(bare, engine="spark")
     dataset = catalog.get("multilingual.pairs")
     assert isinstance(dataset, TableDataset)
     assert dataset._connection_config == {"backend": "pyspark"}
@@ -208,22 +211,20 @@ def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
     bare: Project, setting: str, method: str, encoder: str
 ) -> None:
     given = {f"{setting}__setting__encoder__name": encoder}
-    recipe = load_context(bare, "paper", **given).catalog.load(f"params:{setting}.{method}")
+    recipe = load_catalog(bare, "paper", **given).load(f"params:{setting}.{method}")
     found = (recipe.training.batch_size, recipe.training.learning_rate)
     assert found == TABLE_9[setting, method, encoder]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_no_method_keeps_the_samples_recipe_at_the_papers_scale(bare: Project, setting: str) -> None:
-    load = load_context(bare, "paper").catalog.load
-    threads = {name: load(f"params:{setting}.{name}").training.threads for name in method_names()}
+def test_no_method_keeps_the_samples_recipe_at_the_papers_scale(paper: Catalog, setting: str) -> None:
+    threads = {name: paper.load(f"params:{setting}.{name}").training.threads for name in method_names()}
     assert threads == dict.fromkeys(method_names()), "a file in conf/paper/parameters/methods changes them"
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_the_paper_environment_holds_what_the_paper_says(bare: Project, setting: str) -> None:
-    load = load_context(bare, "paper").catalog.load
-    published = PUBLISHED[setting]
+def test_the_paper_environment_holds_what_the_paper_says(paper: Catalog, setting: str) -> None:
+    load, published = paper.load, PUBLISHED[setting]
     shared, pairs = load(f"params:{setting}.setting"), load(f"params:{setting}.pairs")
     assert (setting, "ease", shared.encoder.name) in TABLE_9
     assert tuple(shared.languages) == tuple(published["languages"])

@@ -16,7 +16,7 @@ import yaml
 
 from ease.languages import PAPER_LANGUAGES
 from ease.pipelines.mewsc16.nodes import Published, statistics
-from tests.contexts import load_context
+from tests.contexts import load_catalog
 from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project
 from tests.wikimedia.made_mirrors import add_dump
@@ -166,7 +166,7 @@ TABLE_13_SUM = 65_434
 
 
 def test_the_configuration_holds_the_papers_table_and_languages(bare: Project) -> None:
-    options = load_context(bare).catalog.load("params:mewsc16")
+    options = load_catalog(bare).load("params:mewsc16")
     languages = set(PAPER_LANGUAGES) - {"it", "nl"}
     assert set(options.languages) == languages == options.published.keys() - {"total"}
     assert sum(options.published[language].sentences for language in languages) == TABLE_13_SUM

@@ -15,7 +15,7 @@ from kedro.framework.project import pipelines
 from ease.pipeline_registry import SWEEPS
 from ease.reporting.published import Source
 from ease.tasks import AVERAGE, get_task, task_names
-from tests.contexts import load_context
+from tests.contexts import load_catalog
 from tests.project import Project
 from tests.reporting.made import PARAMETERS, parameters, published
 
@@ -224,7 +224,7 @@ def test_every_column_is_a_score_that_a_task_gives(name: str) -> None:
 
 @pytest.mark.parametrize("env", ["base", "paper"])
 def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep(bare: Project, env: str) -> None:
-    catalog = load_context(bare, env).catalog
+    catalog = load_catalog(bare, env)
     trained = {name.split(".")[1] for name in pipelines["report"].inputs() if name.endswith(".scores")}
     labels = {variant.label for name in SWEEPS for variant in catalog.load(f"params:{name}").all_variants()}
     named = {
