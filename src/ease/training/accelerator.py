@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,6 +18,11 @@ from ease.training.options import TrainingOptions
 CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 """Environment variable without which matrix products on a GPU may differ from run to run."""
 
+
+_MMAP_THRESHOLD = -3
+"""glibc's M_MMAP_THRESHOLD (mallopt(3), malloc.h)."""
+_LARGE, _USUALLY_LARGE = 4 << 20, 32 << 20
+"""Bytes from which memory is mapped for a tensor alone; glibc raises its own bound up to the second as it learns."""
 
 PATIENCE = timedelta(hours=6)
 """How long processes wait for the first one, which prepares the pairs, evaluates and writes checkpoints alone."""
@@ -33,7 +39,12 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
     devices = [torch.cuda.current_device()] if on_gpu else []
-    with _deterministic(), _threads(options.threads), torch.random.fork_rng(devices=devices):
+    with (
+        _deterministic(),
+        _threads(options.threads),
+        _large_tensors_freed(options.block_rows is not None and not on_gpu),
+        torch.random.fork_rng(devices=devices),
+    ):
         try:
             yield Accelerator(
                 # accelerate joins processes without a GPU only where it is told to use the CPU.
@@ -49,6 +60,20 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
             # accelerate remembers device and precision for the whole process, and refuses another training's.
             AcceleratorState._reset_state(reset_partial_state=True)
             GradientState._reset_state()
+
+
+@contextlib.contextmanager
+def _large_tensors_freed(wanted: bool) -> Iterator[None]:
+    """Give memory back with each large tensor that is freed: glibc keeps it where small ones stay in between."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if wanted else None
+    if mallopt is None:
+        yield
+        return
+    mallopt(_MMAP_THRESHOLD, _LARGE)
+    try:
+        yield
+    finally:
+        mallopt(_MMAP_THRESHOLD, _USUALLY_LARGE)
 
 
 @contextlib.contextmanager
