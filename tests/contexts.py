@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+from kedro.framework.context import KedroContext
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 from kedro.io import CatalogProtocol
@@ -24,14 +25,25 @@ def load_catalog(project: Project, env: str | None = None, **parameters: Any) ->
 
     MLflow keeps the store that it has opened at a relative address: take one project for all contexts of a process.
     """
+    with _context(project, env, parameters) as context:
+        return context.catalog
+
+
+def load_parameters(project: Project, env: str) -> dict[str, Any]:
+    """Return an environment's parameters as its files say them, before Kedro makes models of them."""
+    with _context(project, env, {}) as context:
+        return dict(context.config_loader["parameters"])
+
+
+@contextmanager
+def _context(project: Project, env: str | None, parameters: dict[str, Any]) -> Iterator[KedroContext]:
     dotted = [f"{name.replace('__', '.')}={value}" for name, value in parameters.items()]
     nested: Any = OmegaConf.to_container(OmegaConf.from_dotlist(dotted))
     with undisturbed():
         os.chdir(project.folder)
         bootstrap_project(project.folder)
         with KedroSession.create(project_path=project.folder, env=env, runtime_params=nested) as session:
-            catalog: CatalogProtocol[Any, Any] = session.load_context().catalog  # type: ignore[attr-defined]
-    return catalog
+            yield session.load_context()  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from ease.languages import PAPER_LANGUAGES
 from ease.methods import method_names, method_options
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS
 from ease.tasks import task_names
-from tests.contexts import load_catalog, undisturbed
+from tests.contexts import load_catalog, load_parameters, undisturbed
 from tests.project import ROOT, Project
 
 Catalog = CatalogProtocol[Any, Any]
@@ -92,10 +92,12 @@ def leaves(value: Any, name: str = "") -> Iterator[str]:
         yield name
 
 
-def test_every_parameter_is_read_and_every_read_one_exists(catalog: Catalog) -> None:
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_every_parameter_is_read_and_every_read_one_exists(bare: Project, env: str) -> None:
     # Names with an underscore are for interpolation alone.
-    parameters = catalog.load("parameters").items()
+    parameters = load_parameters(bare, env).items()
     configured = set(leaves({name: value for name, value in parameters if not name.startswith("_")}))
+    assert "hard_negatives.exhaustive_limit" in configured, "single values, not models"
     read = {
         name.removeprefix("params:")
         for pipeline in pipelines.values()

@@ -42,7 +42,7 @@ def test_every_reader_s_rate_is_told(source: Path, tmp_path: Path) -> None:
     theirs, ratio = map(float, beside_wikipedia2vec.groups())
     # Rates are told to one decimal, and they are small here.
     assert (ours - 0.05) / (theirs + 0.05) - 0.01 <= ratio <= (ours + 0.05) / max(theirs - 0.05, 1e-9) + 0.01
-    assert all(float(cell.split()[0]) >= 0 for cell in cells[4:])
+    assert all(float(cell.split()[0]) > 0 for cell in cells[4:])
 
 
 def test_scaling_and_memory_are_told(source: Path, tmp_path: Path) -> None:

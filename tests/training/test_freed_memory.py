@@ -1,0 +1,41 @@
+"""Block-wise training gives the memory of large tensors back, though small ones that lie between them stay."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+import psutil, torch
+from ease.training.accelerator import accelerated
+from ease.training.options import TrainingOptions
+
+rows = None if sys.argv[1] == "whole" else 64
+with accelerated(TrainingOptions(device="cpu", threads=1, block_rows=rows)):
+    torch.ones(6 << 20)  # once it is freed, glibc by itself maps no smaller tensor alone
+    before = psutil.Process().memory_info().rss
+    large, small = [], []
+    for _ in range(40):
+        large.append(torch.ones(2 << 20))
+        small.append(torch.ones(1 << 10))
+    large.clear()
+    print((psutil.Process().memory_info().rss - before) >> 20)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="not glibc")
+def test_small_tensors_keep_no_large_ones_memory() -> None:
+    kept = {
+        way: int(
+            subprocess.run(
+                [sys.executable, "-c", PROGRAM, way], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for way in ("whole", "blocks")
+    }
+    assert kept["whole"] > 200, "what glibc does by itself"
+    assert kept["blocks"] < 50
