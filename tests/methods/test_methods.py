@@ -12,6 +12,7 @@ import ease.methods
 from ease.errors import EaseError
 from ease.methods import TOTAL, TrainingMethod, get_method, method_names, method_options
 from tests.methods.made import ENTITIES, build, encoder, floats, inputs
+from tests.project import ROOT
 
 
 def test_methods_are_the_files_of_the_package() -> None:
@@ -37,6 +38,15 @@ def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: s
 def test_a_method_that_lacks_its_name_or_summary_is_refused_before_it_trains() -> None:
     with pytest.raises(TypeError, match="The method Bare lacks Options, title, summary"):
         type("Bare", (TrainingMethod,), {})
+
+
+def test_the_guide_to_a_new_method_names_all_that_one_may_define() -> None:
+    guide = (
+        (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Add a training method")[1].split("\n## ")[0]
+    )
+    own = {name for name in {*TrainingMethod.__annotations__, *vars(TrainingMethod)} if name[0] != "_"}
+    assert {"Options", "reads_entities", "required", "derived_columns", "build", "forward"} <= own
+    assert {name for name in own if f"`{name}`" not in guide} == set()
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,6 @@ def test_it_reads_tokens_alone() -> None:
     torch.manual_seed(1)
     second = method(inputs(floats(1, 2, 4, 6)))[TOTAL]
     assert first == second
-    assert not get_method("mlm").needs_entities(method_options("mlm", {}))
     with pytest.raises(EaseError, match="MLM takes MlmOptions, not EaseOptions"):
         get_method("mlm").build(method_options("ease", {}), encoder(), None)
 

@@ -31,7 +31,6 @@ def test_entities_make_no_difference() -> None:
         == method(inputs(sentences))[TOTAL]
     )
     assert not list(method.parameters())
-    assert not get_method("simcse").needs_entities(method_options("simcse", {}))
 
 
 def test_the_mlm_loss_is_added_by_its_weight_and_draws_nothing_without_one() -> None:

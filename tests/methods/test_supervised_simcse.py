@@ -47,7 +47,6 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     expected = loss_by_hand(texts, 0.05, [True] * 4)
     assert method(inputs(texts))[TOTAL].item() == pytest.approx(expected, rel=1e-5)
     assert not list(method.parameters())
-    assert not get_method("supervised_simcse").needs_entities(method_options("supervised_simcse", {}))
 
 
 def test_options_of_another_method_are_refused() -> None:

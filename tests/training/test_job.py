@@ -155,6 +155,19 @@ def test_simcse_equals_ease_without_its_entity_loss(make_job: MakeJob) -> None:
     assert same(weights(ease), weights(simcse))
 
 
+def test_one_flag_decides_what_a_method_is_given(make_job: MakeJob) -> None:
+    for options in ({"entity_weight": 0}, {}):
+        with pytest.raises(EaseError, match="needs the entity `vocabulary` and the `table`"):
+            run_job(make_job(table=None, method_options=options))
+    short: dict[str, Any] = {"training": {"steps": 2}, "development": {}}
+    entity_table = run_job(make_job("table", **short)).model / "training" / "parts.safetensors"
+    assert "vocabulary_rows" in load_file(entity_table)
+    without = run_job(make_job("without", method_options={"entity_weight": 0}, **short))
+    texts = run_job(make_job("texts", method="simcse", **short))
+    for result in (without, texts):
+        assert not (result.model / "training").exists(), "given a table that it does not train"
+
+
 def test_the_train_time_mlp_stays_out_of_the_model(make_job: MakeJob) -> None:
     result = run_job(make_job(pooling="cls_mlp_train"))
     assert [type(module).__name__ for module in SentenceTransformer(str(result.model), device="cpu")] == [

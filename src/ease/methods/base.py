@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
     present: Tensor
     """(views, n), false where a row lacks the text of a view; its embedding then means nothing"""
     entities: Entities | None = None
-    """Given if the method needs entities"""
+    """Given if the method has an entity table"""
     texts: Mapping[str, Texts] = {}
     """The columns that the method reads token by token"""
     autocast: torch.dtype | None = None
@@ -79,7 +79,7 @@ class TrainingMethod(nn.Module, ABC):
     """What the method does, in a sentence for model cards."""
 
     reads_entities: ClassVar[bool] = False
-    """Whether the method is trained on pairs of sentences and entities; all others are trained on gathered texts."""
+    """Whether the method is trained on the setting's pairs and given their entities; otherwise on gathered texts."""
 
     views: tuple[str, ...]
     """The column of texts that each view encodes; a column named twice is encoded twice, with other dropout masks."""
@@ -104,11 +104,6 @@ class TrainingMethod(nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def needs_entities(cls, options: BaseModel) -> bool:
-        """Tell whether the method with these options reads the entities of the pairs."""
-
-    @classmethod
-    @abstractmethod
     def build(
         cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None
     ) -> TrainingMethod:
@@ -117,7 +112,7 @@ class TrainingMethod(nn.Module, ABC):
         Args:
             options: An instance of `Options`.
             encoder: The one that is trained; a method may change how it drops out.
-            embeddings: (entities, entity dimension), where the table starts; given if `needs_entities`.
+            embeddings: (entities, entity dimension), where the table starts; given if `reads_entities`.
 
         Raises:
             EaseError: If the encoder lacks what the method needs.

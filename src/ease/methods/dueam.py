@@ -65,11 +65,6 @@ class Dueam(TrainingMethod):
         self.anchor = anchor
 
     @classmethod
-    def needs_entities(cls, options: BaseModel) -> bool:
-        """Read texts alone."""
-        return False
-
-    @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Dueam:
         """Freeze the anchor.
 

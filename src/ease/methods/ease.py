@@ -84,11 +84,6 @@ class Ease(TrainingMethod):
             self.projection = nn.Linear(embeddings.shape[1], dimension, bias=options.projection == "tanh")
 
     @classmethod
-    def needs_entities(cls, options: BaseModel) -> bool:
-        """Tell whether the entity loss is on."""
-        return bool(_checked(options).entity_weight)
-
-    @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Ease:
         """Make EASE for the dimension of an encoder."""
         return cls(_checked(options), embedding_dimension(encoder), embeddings)

@@ -75,11 +75,6 @@ class MirrorBert(TrainingMethod):
         )
 
     @classmethod
-    def needs_entities(cls, options: BaseModel) -> bool:
-        """Read sentences alone."""
-        return False
-
-    @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> MirrorBert:
         """Make Mirror-BERT, and set what drops out of the encoder.
 

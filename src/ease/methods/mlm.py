@@ -35,11 +35,6 @@ class Mlm(TrainingMethod):
         self.masked = MaskedLanguageModel(encoder, options.probability)
 
     @classmethod
-    def needs_entities(cls, options: BaseModel) -> bool:
-        """Read sentences alone."""
-        return False
-
-    @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Mlm:
         """Make the head for an encoder, which must be a transformer with a mask token."""
         if not isinstance(options, MlmOptions):

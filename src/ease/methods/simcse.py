@@ -46,11 +46,6 @@ class Simcse(TrainingMethod):
             self.masked = MaskedLanguageModel(encoder, options.mlm_probability)
 
     @classmethod
-    def needs_entities(cls, options: BaseModel) -> bool:
-        """Read sentences alone."""
-        return False
-
-    @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Simcse:
         """Make SimCSE, for any encoder; the MLM loss wants a transformer with a mask token."""
         if not isinstance(options, SimcseOptions):

@@ -52,11 +52,6 @@ class SupervisedSimcse(TrainingMethod):
         self.options = options
 
     @classmethod
-    def needs_entities(cls, options: BaseModel) -> bool:
-        """Read texts alone."""
-        return False
-
-    @classmethod
     def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
         """Make the method, for any encoder."""
         if not isinstance(options, SupervisedSimcseOptions) or not isinstance(options, cls.Options):

@@ -58,7 +58,7 @@ def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
     options = method_options(job.method, job.method_options)
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
-    _check(job, options, processes)
+    _check(job, processes)
     if not launched:
         _write_job(job)
     fingerprint = fingerprint_of(job, processes)
@@ -134,9 +134,9 @@ def _write_job(job: TrainingJob) -> None:
         write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
 
 
-def _check(job: TrainingJob, options: BaseModel, processes: int) -> None:
+def _check(job: TrainingJob, processes: int) -> None:
     check_share(job.training.batch_size, processes)
-    if get_method(job.method).needs_entities(options) and (job.vocabulary is None or job.table is None):
+    if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
 
 
@@ -148,14 +148,17 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
         raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder takes {longest} at most.")
     method = get_method(job.method)
     table, used = None, None
-    if method.needs_entities(options) and job.table is not None and job.vocabulary is not None:
+    if method.reads_entities and job.table is not None and job.vocabulary is not None:
         used = used_entities(job.pairs, job.vocabulary)
         table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
+    built = method.build(options, encoder, table)
+    # EASE with `entity_weight` 0 trains no table.
+    rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
     return TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
-        method.build(options, encoder, table),
-        None if used is None else torch.from_numpy(used.vocabulary_rows),
+        built,
+        rows,
         job.training.block_rows,
         packed=job.training.packed,
     )
