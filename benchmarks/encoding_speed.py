@@ -22,8 +22,9 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.inputs import evaluation_tasks
-from ease.encoder import EncoderOptions, build_encoder
-from ease.encoding import EncodingOptions, best_device, encode_with
+from ease.encoder import build_encoder
+from ease.encoder_options import EncoderOptions, EncodingOptions
+from ease.encoding import best_device, encode_with
 from ease.scoring import TaskOptions, score_tasks
 
 

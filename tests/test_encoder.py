@@ -13,9 +13,6 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from ease.encoder import (
-    POOLINGS,
-    EncoderOptions,
-    RandomBertOptions,
     build_encoder,
     embedding_dimension,
     load_encoder,
@@ -23,6 +20,7 @@ from ease.encoder import (
     set_pooling,
     training_head,
 )
+from ease.encoder_options import POOLINGS, EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.tokenizer import train_tokenizer
 

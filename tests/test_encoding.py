@@ -14,8 +14,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from ease.embedding_cache import EmbeddingCache
-from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, save_encoder
-from ease.encoding import EncodingOptions, encode_with, fingerprint
+from ease.encoder import build_encoder, save_encoder
+from ease.encoder_options import EncoderOptions, EncodingOptions, RandomBertOptions
+from ease.encoding import encode_with, fingerprint
 from ease.errors import EaseError
 
 SENTENCES = ["one two three", "one", "two three", "one two three four five six", "three", "one"]

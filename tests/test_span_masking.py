@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import chisquare
 from sentence_transformers import SentenceTransformer
 
-from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder
+from ease.encoder import build_encoder
+from ease.encoder_options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.span_masking import SpanMasking, mask_span, mask_token
 from tests.methods.made import encoder as sample_encoder

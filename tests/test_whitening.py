@@ -17,17 +17,12 @@ from mlflow.tracking import MlflowClient
 from sentence_transformers import SentenceTransformer
 from sklearn.decomposition import PCA
 
-from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, load_encoder, save_encoder
+from ease.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoder_options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.reporting import gather_models
 from ease.tables import main_figures
-from ease.whitening import (
-    Moments,
-    distinct_sentences,
-    fit_whitening,
-    gather_moments,
-    whiten_encoder,
-)
+from ease.whitening import Moments, distinct_sentences, fit_whitening, gather_moments, whiten_encoder
 from tests.project import Project
 from tests.reporting.made import paper, row
 

@@ -6,12 +6,10 @@ import contextlib
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, get_args
 
 import torch
 from huggingface_hub import model_info, try_to_load_from_cache
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
     Dense,
@@ -24,14 +22,11 @@ from torch import nn
 from transformers import BertConfig, BertModel
 from transformers.utils import logging as transformers_logging
 
+from ease.encoder_options import POOLINGS, RANDOM, EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.tokenizer import train_tokenizer
 from ease.word_vectors import is_vector_file, load_word_vectors
 
-RANDOM = "random:"
-"""The name of an encoder that is made from its configuration instead of loaded."""
-
-PoolingName = Literal["mean", "cls", "cls_mlp", "cls_mlp_train", "first_last_mean"]
 HUB_TIMEOUT = 20.0
 """Seconds to wait for the hub's answer."""
 
@@ -41,43 +36,6 @@ WHERE_FROM = (
     "and give that folder; what is in the hub's cache already loads with HF_HUB_OFFLINE=1."
 )
 """How an encoder is to be had."""
-
-POOLINGS: tuple[str, ...] = get_args(PoolingName)
-
-
-class RandomBertOptions(BaseModel):
-    """Architecture of a small BERT that starts from random weights."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    layers: int = Field(2, ge=1, description="transformer layers")
-    hidden_size: int = Field(128, ge=1, description="dimension of tokens and sentences")
-    heads: int = Field(2, ge=1, description="attention heads; divides the hidden size")
-    intermediate_size: int = Field(512, ge=1, description="width of the feed-forward layers")
-    vocabulary_size: int = Field(16_000, ge=300, description="entries of the trained tokenizer at most")
-    max_positions: int = Field(128, ge=8, description="tokens of a sentence at most, special ones included")
-    dropout: float = Field(0.1, ge=0, lt=1, description="dropout of hidden states and attention")
-    lowercase: bool = Field(False, description="whether the tokenizer folds case")
-    tokenizer_sentences: int = Field(200_000, ge=1, description="sentences to train the tokenizer on at most")
-
-    @model_validator(mode="after")
-    def _divide_heads(self) -> RandomBertOptions:
-        if self.hidden_size % self.heads:
-            raise EaseError(f"`hidden_size` {self.hidden_size} is no multiple of `heads` {self.heads}.")
-        return self
-
-
-class EncoderOptions(BaseModel):
-    """Which encoder to start from, and how it pools tokens into a sentence."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(
-        RANDOM, min_length=1, description="a hub name, a folder, a file of word vectors, or `random:`"
-    )
-    pooling: PoolingName | None = Field("mean", description="null: as the encoder was saved")
-    random: RandomBertOptions = Field(RandomBertOptions(), description="the architecture of `random:`")
-    seed: int = Field(0, ge=0, description="of the random weights")
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:

@@ -10,30 +10,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
 from sentence_transformers import SentenceTransformer
 from tqdm.auto import tqdm
 
 from ease.embedding_cache import EmbeddingCache
 from ease.encoder import embedding_dimension, load_encoder
+from ease.encoder_options import EncodingOptions
 
 CHUNK = 256
 """Batches between two writes to the cache."""
-
-
-class EncodingOptions(BaseModel):
-    """How sentences are encoded for evaluation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    batch_size: int | None = Field(
-        None,
-        ge=1,
-        description="sentences encoded at once; null: 32 on a CPU, where padding costs, 256 on a GPU",
-    )
-    cache: Path | None = Field(
-        None, description="folder that keeps embeddings by model and sentence; null: keep none"
-    )
 
 
 def encode_with(

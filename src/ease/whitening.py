@@ -11,13 +11,13 @@ import ibis.expr.types as ir
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
 from scipy.linalg import eigh
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 
-from ease.encoder import PoolingName, embedding_dimension
-from ease.encoding import EncodingOptions, encode_with
+from ease.encoder import embedding_dimension
+from ease.encoder_options import EncodingOptions
+from ease.encoding import encode_with
 from ease.entities.hashing import draw, hash_title
 from ease.errors import EaseError
 from ease.metrics import finite_rows
@@ -32,21 +32,6 @@ SUMMARY = (
 )
 
 Floats = NDArray[np.float64]
-
-
-class WhiteningOptions(BaseModel):
-    """What the map is fitted on, and what it keeps."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    rows: int | None = Field(ge=2, description="distinct training sentences to fit on at most; null: all")
-    dimension: int | None = Field(
-        ge=1, description="components to keep, those of the greatest variance; null: all that vary"
-    )
-    pooling: PoolingName | None = Field(
-        description="of the encoder that is whitened; null: as the setting has it"
-    )
-    seed: int = Field(ge=0, description="of the drawn sentences")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
 from torch import Tensor
 
-from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, load_encoder, save_encoder
+from ease.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoder_options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.methods import TOTAL, Inputs, Texts, TrainingMethod, get_method, method_options
 from ease.methods.dueam import Dueam, euclidean_distances, semantic_loss, translation_mining

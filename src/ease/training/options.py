@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ease.encoder import PoolingName
+from ease.encoder_options import PoolingName
 from ease.errors import EaseError
 from ease.model_card import ModelCardData
 

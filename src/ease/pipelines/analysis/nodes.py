@@ -21,7 +21,8 @@ from ease.analysis.language_identity import LanguageIdentityOptions, compare_lan
 from ease.analysis.projection import ProjectionOptions, project_parallel
 from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
 from ease.encoder import load_encoder
-from ease.encoding import EncodingOptions, best_device, encode_with
+from ease.encoder_options import EncodingOptions
+from ease.encoding import best_device, encode_with
 from ease.errors import EaseError
 from ease.evaluation_sets import at_paths, read_located
 from ease.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair

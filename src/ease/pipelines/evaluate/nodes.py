@@ -13,7 +13,8 @@ from sentence_transformers import SentenceTransformer
 
 from ease.code_version import code_version
 from ease.encoder import load_encoder
-from ease.encoding import EncodingOptions, best_device, encode_with
+from ease.encoder_options import EncodingOptions
+from ease.encoding import best_device, encode_with
 from ease.evaluation_sets import LocatedSet, at_paths, read_located, scorable
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.mlflow_runs import add_scores, log_scores, start_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ease.encoder import PoolingName
+from ease.encoder_options import PoolingName
 from ease.pipelines.setting import Setting, Words
 from ease.tasks import task_names
 

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from safetensors.numpy import save_file
 
 from ease.disk import write_faults_named
-from ease.encoding import EncodingOptions
+from ease.encoder_options import EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities

@@ -12,7 +12,8 @@ import ibis
 from ease.disk import folder_written_whole
 from ease.encoder import build_encoder as build
 from ease.encoder import load_encoder, save_encoder
-from ease.encoding import EncodingOptions, best_device
+from ease.encoder_options import EncodingOptions, WhiteningOptions
+from ease.encoding import best_device
 from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.model_card import model_card
@@ -22,7 +23,7 @@ from ease.pipelines.mlflow_runs import flatten_options, log_values, remember_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
-from ease.whitening import SUMMARY, WhiteningOptions, distinct_sentences
+from ease.whitening import SUMMARY, distinct_sentences
 from ease.whitening import whiten_encoder as whiten
 
 WHITENING = "whitening"
