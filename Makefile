@@ -40,7 +40,7 @@ setup: $(RUN)  ## Make .venv with what a run needs
 setup-dev: $(DEV)  ## Make .venv with what the checks need too
 
 train: $(RUN)  ## Set up, then run the main job on the sample wiki
-	$(BIN)/kedro run --pipeline=train_multilingual $(ARGS)
+	$(BIN)/kedro run --pipelines=train_multilingual $(ARGS)
 
 test: lint unit  ## Set up where needed, then run all checks and tests
 

@@ -36,7 +36,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     Tests look at it; one that changes something takes a `copy`.
     """
     made = make_project(tmp_path_factory.mktemp("project"))
-    done = made.kedro("run", "--pipeline=train_multilingual", "--params", params())
+    done = made.kedro("run", "--pipelines=train_multilingual", "--params", params())
     made.log.write_text(done.stderr, encoding="utf-8")
     return made
 

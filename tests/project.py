@@ -75,8 +75,7 @@ class Project:
         self, pipeline: str, *arguments: str, check: bool = True, start: bool = False, **parameters: Any
     ) -> Done:
         """`kedro run` of a pipeline, or several, with the small parameters and others, as `params` takes them."""
-        flag = "--pipelines" if "," in pipeline else "--pipeline"
-        given = ("run", f"{flag}={pipeline}", "--params", params(**parameters), *arguments)
+        given = ("run", f"--pipelines={pipeline}", "--params", params(**parameters), *arguments)
         return self.kedro(*given, check=check, start=start)
 
     def versions(self, path: str) -> list[Path]:

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.slow
 STEPS = 300
 LOOP = {"steps": STEPS, "evaluate_every": 100, "checkpoint_every": 10, "report_every": 5}
 GIVEN: dict[str, Any] = {f"multilingual__ease__training__{name}": value for name, value in LOOP.items()}
-CHOSEN = ("--pipeline=train", "--namespaces=multilingual.ease")
+CHOSEN = ("--pipelines=train", "--namespaces=multilingual.ease")
 PATIENCE = 180
 """Seconds until a training has come some steps further on a busy machine."""
 
 
 class Started:
-    """A `kedro run --pipeline=train` that is under way."""
+    """A `kedro run --pipelines=train` that is under way."""
 
     def __init__(self, project: Project, log: Path) -> None:
         self._log = log

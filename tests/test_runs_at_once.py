@@ -24,7 +24,7 @@ def rows(table: Path) -> list[dict[str, Any]]:
 def test_two_runs_at_once_make_the_same_rows(copy: Project, tmp_path: Path) -> None:
     data = copy.folder / "data" / "02_intermediate"
     shutil.rmtree(data / "parts")
-    command = [sys.executable, "-m", "kedro", "run", "--pipeline=ingest", "--params", params()]
+    command = [sys.executable, "-m", "kedro", "run", "--pipelines=ingest", "--params", params()]
     logs = [tmp_path / name for name in ("one.log", "other.log")]
     runs = []
     for log in logs:

@@ -173,7 +173,7 @@ def planned(checkout: Path, goal: str) -> str:
 def test_a_second_time_installs_nothing(checkout: Path, goal: str) -> None:
     plan = planned(checkout, goal)
     assert "pip install" not in plan
-    assert ("kedro run --pipeline=train_multilingual" in plan) is (goal == "train")
+    assert ("kedro run --pipelines=train_multilingual" in plan) is (goal == "train")
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])

@@ -34,9 +34,9 @@ SWEEPS = ("seeds", "grid", "control", "ablation", "pooling", "companions", *MIRR
 
 
 def register_pipelines() -> dict[str, Pipeline]:
-    """Name every pipeline that `kedro run --pipeline=NAME` knows.
+    """Name every pipeline that `kedro run --pipelines=NAME` knows.
 
-    A piece by its own name is that of the multilingual setting; `--pipeline=train_monolingual --tags=<piece>` runs it
+    A piece by its own name is that of the multilingual setting; `--pipelines=train_monolingual --tags=<piece>` runs it
     for the other. `train`, `evaluate` and `report` are those of all settings and methods, with whitening:
     `--namespaces` chooses.
     """

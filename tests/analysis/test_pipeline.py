@@ -1,4 +1,4 @@
-"""`kedro run --pipeline=analysis` by the real command line, after a training."""
+"""`kedro run --pipelines=analysis` by the real command line, after a training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kedro run --pipeline=acquire` from a mirror: dumps fetched, checked, found; what a mirror lacks is told."""
+"""`kedro run --pipelines=acquire` from a mirror: dumps fetched, checked, found; what a mirror lacks is told."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_start_that_is_not_trained_yet_is_refused_with_the_command(copy: Proje
     )
     assert done.returncode
     assert "`multilingual.setting.start` is mlm, but that encoder is not trained yet" in done.stderr
-    assert "--pipeline=train --namespaces=multilingual.mlm" in done.stderr
+    assert "--pipelines=train --namespaces=multilingual.mlm" in done.stderr
 
 
 def test_the_setting_chooses_the_start_of_all_methods_but_mlm(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_setting_chooses_the_start_of_all_methods_but_mlm(tmp_path: Path) ->
     assert chosen_start(settings["mlm"], "simcse", untrained, mlm) == mlm
     assert chosen_start(settings["mlm"], "simcse", None, mlm) == mlm
     assert chosen_start(settings["mlm"], "mlm", untrained, None) == untrained
-    with pytest.raises(EaseError, match="no encoder to train: make it by `kedro run --pipeline=train_s"):
+    with pytest.raises(EaseError, match="no encoder to train: make it by `kedro run --pipelines=train_s"):
         chosen_start(settings["mlm"], "mlm", None, None)
 
 

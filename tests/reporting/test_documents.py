@@ -190,9 +190,9 @@ def test_models_scored_on_other_data_are_told_apart() -> None:
 
 def test_a_report_without_scores_says_how_to_make_them() -> None:
     empty = report([])
-    assert "kedro run --pipeline=evaluate" in render_markdown(empty)
+    assert "kedro run --pipelines=evaluate" in render_markdown(empty)
     text = render_html(empty)
-    assert "kedro run --pipeline=evaluate" in html.document_fromstring(text).text_content()
+    assert "kedro run --pipelines=evaluate" in html.document_fromstring(text).text_content()
     assert len(text) < 20_000, "without figures Plotly is not needed"
 
 

@@ -50,7 +50,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def done(scored: Project) -> Done:
-    return scored.kedro("run", "--pipeline=report", "--params", ENCODER, start=False)
+    return scored.kedro("run", "--pipelines=report", "--params", ENCODER, start=False)
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +120,9 @@ def test_variants_of_one_name_in_two_sweeps_are_two_models(text: str) -> None:
 
 def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
     project = make_project(tmp_path / "empty")
-    done = project.kedro("run", "--pipeline=report", start=False)
+    done = project.kedro("run", "--pipelines=report", start=False)
     text = (project.latest("08_reporting/report") / "report.md").read_text(encoding="utf-8")
-    assert "kedro run --pipeline=evaluate" in text
+    assert "kedro run --pipelines=evaluate" in text
     assert "The report is empty" in done.stderr + done.stdout
 
 

@@ -26,7 +26,7 @@ SPREADS = (
     "Spreads: ± over seeds of the training, in brackets over a task's own repetitions. The digest is that of the files "
     "which the score was computed from."
 )
-NO_SCORES = "There is no score yet: `kedro run --pipeline=evaluate` makes them."
+NO_SCORES = "There is no score yet: `kedro run --pipelines=evaluate` makes them."
 
 
 @dataclass

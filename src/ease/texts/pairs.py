@@ -24,7 +24,7 @@ def read(options: Options, desk: Desk, seed: int) -> Source:
     if desk.pairs is None:
         raise EaseError(
             "`data` of kind 'pairs' needs the setting's training pairs, and there are none: make them by `kedro run "
-            "--pipeline=train_multilingual --tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,"
+            "--pipelines=train_multilingual --tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,"
             "entity_embeddings`, or of `train_monolingual`."
         )
     chosen = desk.pairs.select(key=desk.pairs.pair_id, sentence=desk.pairs.sentence)

@@ -143,4 +143,4 @@ def log_tables(report: Report) -> None:
     for line in report.left_out:
         logger.info(line)
     if not report.tables:
-        logger.warning("The report is empty: `kedro run --pipeline=evaluate` makes scores")
+        logger.warning("The report is empty: `kedro run --pipelines=evaluate` makes scores")

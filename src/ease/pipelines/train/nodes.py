@@ -167,7 +167,7 @@ def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.
     """
     if training_pairs is None:
         raise EaseError(
-            f"There are no training pairs: make them by `kedro run --pipeline=train_{setting.name} "
+            f"There are no training pairs: make them by `kedro run --pipelines=train_{setting.name} "
             "--tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings`."
         )
     return training_pairs
@@ -183,12 +183,12 @@ def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Pat
         if mlm is None:
             raise EaseError(
                 f"`{setting.name}.setting.start` is {MLM}, but that encoder is not trained yet: train it by `kedro run "
-                f"--pipeline=train --namespaces={setting.name}.{MLM}`."
+                f"--pipelines=train --namespaces={setting.name}.{MLM}`."
             )
         return mlm
     if untrained is None:
         raise EaseError(
             "There is no encoder to train: make it by `kedro run "
-            f"--pipeline=train_{setting.name} --tags=entity_embeddings`."
+            f"--pipelines=train_{setting.name} --tags=entity_embeddings`."
         )
     return untrained
