@@ -1,7 +1,8 @@
 """What happens around every run: errors in one line, provenance beside every version, parameters and data in MLflow."""
 
 from ease.hooks.errors import ConciseErrors
+from ease.hooks.given import TrailingColons
 from ease.hooks.provenance import Provenance
 from ease.hooks.tracking import Tracking
 
-__all__ = ["ConciseErrors", "Provenance", "Tracking"]
+__all__ = ["ConciseErrors", "Provenance", "Tracking", "TrailingColons"]

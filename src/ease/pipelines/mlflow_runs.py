@@ -17,6 +17,7 @@ from mlflow.utils.time import get_current_time_millis
 from pydantic import BaseModel
 
 from ease.encoder_options import EncoderOptions
+from ease.names import safe_name
 from ease.nested import dotted
 from ease.tasks import Score, get_task
 
@@ -114,7 +115,7 @@ def log_scores(run_id: str, scores: Sequence[Score]) -> None:
 
 def score_name(score: Score) -> str:
     """Name a score as MLflow shows it: `task/subset`, and for a task's second figures `task/subset/metric`."""
-    name = f"{score.task}/{score.subset}"
+    name = f"{score.task}/{safe_name(score.subset)}"
     return name if score.metric == get_task(score.task).METRIC else f"{name}/{score.metric}"
 
 
@@ -123,5 +124,13 @@ def _experiments(client: MlflowClient) -> list[str]:
 
 
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
-    """Return the fields of an options model, nested ones too, by dotted names."""
-    return dotted(options.model_dump(mode="json"), prefix)
+    """Return the fields of an options model, nested ones too, by dotted names that MLflow accepts."""
+    return dotted(_with_safe_keys(options.model_dump(mode="json")), prefix)
+
+
+def _with_safe_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Users choose some keys, such as the names of baselines."""
+    return {
+        safe_name(name): _with_safe_keys(value) if isinstance(value, Mapping) else value
+        for name, value in values.items()
+    }

@@ -27,7 +27,7 @@ class Setting(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="the setting's name, as in paths and namespaces")
+    name: str = Field(pattern=r"^[\w-]+$", description="the setting's name, as in paths and namespaces")
     languages: Words = Field(description="Wikipedia language codes")
     encoder: EncoderOptions = Field(description="what every method starts from")
     start: Literal["untrained", "mlm"] = Field(

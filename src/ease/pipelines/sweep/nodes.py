@@ -22,6 +22,7 @@ from ease.entities.permutation import permute_entities
 from ease.errors import EaseError
 from ease.evaluation_sets import Located, read_located, scorable
 from ease.languages import three_letter_code
+from ease.names import safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.evaluate.nodes import score, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data
@@ -119,7 +120,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
     else:
         recipe = variant.recipe(inputs.recipes, seed)
         data = variant_data(variant, recipe, data, inputs)
-        result = train_tracked(name, data, recipe, inputs.folder / name)
+        result = train_tracked(name, data, recipe, inputs.folder / safe_name(name))
         scores = score_model(result.model, data)
         add_scores(result.model, scores)
         about |= {"development": result.best_score, "seconds": result.seconds}

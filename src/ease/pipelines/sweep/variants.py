@@ -95,7 +95,7 @@ class Sweep(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="the sweep's name, as in paths")
+    name: str = Field(pattern=r"^[\w-]+$", description="the sweep's name, as in paths")
     variants: tuple[Variant, ...] = Field((), description="single ones")
     grids: tuple[Grid, ...] = Field((), description="combinations of values")
     start: Literal["untrained", "mlm"] | None = Field(None, description="null: the setting's")

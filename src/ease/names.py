@@ -1,0 +1,24 @@
+"""Names that users choose, made safe for MLflow, file names and namespaces."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+_SAFE = re.compile(r"[\w-]([\w .-]*[\w-])?")
+_LONGEST = 100
+"""Bytes. MLflow accepts 250 characters for a whole dotted name, file systems 255 bytes for a file name."""
+
+
+def safe_name(name: str) -> str:
+    """Return a name of letters, digits, inner spaces and `_ . -` only, of at most 100 bytes.
+
+    A safe name stays as it is. A changed one ends with six digits of the original's hash, so that distinct names stay
+    distinct.
+    """
+    if _SAFE.fullmatch(name) and len(name.encode()) <= _LONGEST:
+        return name
+    digits = hashlib.sha256(name.encode()).hexdigest()[:6]
+    replaced = re.sub(r"\s*[^\w .-]+\s*", "_", name).strip("_. ")
+    kept = replaced.encode()[: _LONGEST - len(digits) - 1].decode(errors="ignore")
+    return f"{kept}-{digits}"
