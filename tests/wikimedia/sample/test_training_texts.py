@@ -124,10 +124,26 @@ def test_nothing_that_is_kept_out_is_trained_on(
             told = Statement(fact.relation, (fact.subject, fact.object))
             assert not trained & set(wordings(book, told)), (language, fact)
     tested = set(pq.read_table(sample_files.parallel)["text"].to_pylist())
-    graded = pq.read_table(sample_files.graded)
-    tested |= {*graded["sentence1"].to_pylist(), *graded["sentence2"].to_pylist()}
+    for graded in map(pq.read_table, (sample_files.graded, sample_files.graded_dev)):
+        tested |= {*graded["sentence1"].to_pylist(), *graded["sentence2"].to_pylist()}
     assert not trained & tested
     assert not {row["fact_id"] for row in rows} & {fact.key for fact in sample.held_out.facts}
+
+
+def test_development_pairs_are_about_other_facts_than_the_test_pairs(
+    sample_files: SampleFiles, sample: Sample
+) -> None:
+    rows = pq.read_table(sample_files.graded_dev).to_pylist()
+    assert Counter(row["score"] for row in rows) == {float(score): 50 for score in range(6)}
+    tested = pq.read_table(sample_files.graded).to_pylist()
+    told = {fact for pair in sample.held_out.graded for fact in pair}
+    worded = {
+        text
+        for fact in told
+        for text in wordings(sample.books["en"], Statement(fact.relation, (fact.subject, fact.object)))
+    }
+    assert worded & {text for row in tested for text in (row["sentence1"], row["sentence2"])}
+    assert not worded & {text for row in rows for text in (row["sentence1"], row["sentence2"])}
 
 
 def test_training_sentences_state_the_same_facts_in_all_languages(

@@ -84,6 +84,11 @@ def test_graded_pairs_have_each_score_equally_often(sample_files: SampleFiles) -
     assert len({frozenset((row["sentence1"], row["sentence2"])) for row in rows}) == 300
 
 
+def test_a_sample_with_few_facts_has_no_development_pairs(tmp_path: Path) -> None:
+    options = SMALL.model_copy(update={"parallel_facts": 1})
+    assert pq.read_table(write_sample(tmp_path, ["en"], options).graded_dev).num_rows == 0
+
+
 def test_wikidata_is_an_array_with_an_entity_a_line(sample_files: SampleFiles, sample: Sample) -> None:
     text = bz2.decompress(sample_files.wikidata.read_bytes()).decode()
     entities = json.loads(text)

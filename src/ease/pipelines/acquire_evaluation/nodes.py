@@ -17,6 +17,9 @@ from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.setting import Setting
 from ease.scoring import task_name
 
+SAMPLE_SETS = ("parallel", "graded", "graded_dev")
+"""What follows `sample:` in the addresses of the sample's own evaluation sets."""
+
 
 class EvaluationSetOptions(BaseModel):
     """Where evaluation sets come from."""
@@ -41,7 +44,8 @@ def locate_evaluation_sets(
     Args:
         acquire: Where the sample wiki lies, whose kept-out sentences are the sets at `sample:`.
         sets: Where the other sets lie.
-        tasks: Each task's options; `path` is the set's address: a file, a folder, `sample:parallel` or `sample:graded`.
+        tasks: Each task's options; `path` is the set's address: a file, a folder, or `sample:` with
+            one of `SAMPLE_SETS`.
         evaluate: Other tasks to score than the setting's.
         setting: Whose tasks to look for.
 
@@ -87,6 +91,7 @@ def _path(address: str, acquire: AcquireOptions, sets: EvaluationSetOptions) -> 
     if not address.startswith(SAMPLE):
         return sets.folder / address
     name = address.removeprefix(SAMPLE)
-    if name not in ("parallel", "graded"):
-        raise EaseError(f"{address}: the sample has the evaluation sets sample:parallel and sample:graded.")
+    if name not in SAMPLE_SETS:
+        known = ", ".join(f"{SAMPLE}{known}" for known in SAMPLE_SETS)
+        raise EaseError(f"{address}: unknown evaluation set of the sample. Choose from {known}.")
     return Path(getattr(make_sample(acquire), name))

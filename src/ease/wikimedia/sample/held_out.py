@@ -21,6 +21,9 @@ MOST_PER_TERRITORY: dict[str, int] = {"pays": 1, "speaks": 2}
 MOST_PAID = 0.4
 """Share of the parallel facts that are about currencies: territories have fewer of them than languages."""
 
+SCORES = range(6)
+"""Of graded pairs; `GradedPair` says what each means."""
+
 
 class ParallelSentence(NamedTuple):
     """A kept-out fact worded in one language."""
@@ -137,21 +140,47 @@ def word_graded(held_out: HeldOut, english: Phrasebook, pairs: int, seed: int) -
     Raises:
         EaseError: If the kept-out facts do not give so many different pairs.
     """
-    random = Random(f"graded {seed}")
+    rows = _word_pairs(held_out.graded, english, pairs, Random(f"graded {seed}"), SCORES)
+    if len(rows) < pairs:
+        raise EaseError(
+            f"The facts of {len(held_out.graded)} territories do not give {pairs} graded pairs: lower "
+            "`graded_pairs` or raise `graded_territories`."
+        )
+    return rows
+
+
+def word_graded_dev(held_out: HeldOut, english: Phrasebook, pairs: int, seed: int) -> list[GradedPair]:
+    """Word English pairs about the facts of the parallel sentences, which share no fact with `word_graded`.
+
+    A small sample gives fewer pairs than `pairs`, or none.
+    """
+    graded = sorted(_draw_graded(held_out.parallel, len(held_out.parallel)))
+    if len(graded) < 2:
+        return []
+    needed = {1: _couples(graded, same_object=False), 2: _couples(graded, same_object=True)}
+    scores = [score for score in SCORES if needed.get(score, True)]
+    return _word_pairs(graded, english, pairs, Random(f"graded development {seed}"), scores)
+
+
+def _word_pairs(
+    graded: Sequence[tuple[Fact, Fact]],
+    english: Phrasebook,
+    pairs: int,
+    random: Random,
+    scores: Sequence[int],
+) -> list[GradedPair]:
+    """Word different pairs, as many of each score, until there are enough or the facts give no more."""
     rows: dict[frozenset[str], GradedPair] = {}
     for number in range(pairs):
-        score = number % 6
+        score = scores[number % len(scores)]
         for _ in range(1000):
-            drawn = _draw_pair(held_out.graded, score, random)
+            drawn = _draw_pair(graded, score, random)
             first, second = (english.say(statement, random.randrange(1_000_000)).text for statement in drawn)
             if first != second and frozenset((first, second)) not in rows:
                 rows[frozenset((first, second))] = GradedPair(first, second, float(score))
                 break
         else:
-            raise EaseError(
-                f"The facts of {len(held_out.graded)} territories do not give {pairs} graded pairs: lower "
-                "`graded_pairs` or raise `graded_territories`."
-            )
+            break
     return list(rows.values())
 
 
@@ -178,12 +207,7 @@ def _draw_two_facts(
     graded: Sequence[tuple[Fact, Fact]], same_object: bool, random: Random
 ) -> tuple[Statement, Statement]:
     """Draw the same relation of two territories, to the same object or to different ones."""
-    couples = [
-        (fact, other)
-        for pair, other_pair in combinations(graded, 2)
-        for fact, other in zip(pair, other_pair, strict=True)
-        if (fact.object == other.object) is same_object
-    ]
+    couples = _couples(graded, same_object)
     if not couples:
         raise EaseError(
             f"None of the {len(graded)} territories of the graded pairs shares its currency or language with "
@@ -191,3 +215,13 @@ def _draw_two_facts(
         )
     fact, other = random.choice(couples)
     return tell(fact), tell(other)
+
+
+def _couples(graded: Sequence[tuple[Fact, Fact]], same_object: bool) -> list[tuple[Fact, Fact]]:
+    """List the facts of one relation about two territories, with the same object or with different ones."""
+    return [
+        (fact, other)
+        for pair, other_pair in combinations(graded, 2)
+        for fact, other in zip(pair, other_pair, strict=True)
+        if (fact.object == other.object) is same_object
+    ]

@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES, check_languages
 from ease.wikimedia.sample.dump_files import dump_name, write_dump
-from ease.wikimedia.sample.held_out import GradedPair, ParallelSentence, word_graded, word_parallel
+from ease.wikimedia.sample.held_out import (
+    GradedPair,
+    ParallelSentence,
+    word_graded,
+    word_graded_dev,
+    word_parallel,
+)
 from ease.wikimedia.sample.options import SampleOptions
 from ease.wikimedia.sample.page_props_dump import page_props_name, write_page_props
 from ease.wikimedia.sample.site import read_site
@@ -59,6 +65,11 @@ class SampleFiles:
     def graded(self) -> Path:
         """Kept-out English pairs: sentence1, sentence2, score (0 to 5)."""
         return self.folder / "graded.parquet"
+
+    @property
+    def graded_dev(self) -> Path:
+        """English pairs about the facts of the parallel sentences, in the same columns."""
+        return self.folder / "graded_dev.parquet"
 
     @property
     def nli(self) -> Path:
@@ -124,6 +135,8 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     _write_table(files.parallel, parallel, _PARALLEL)
     graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
     _write_table(files.graded, graded, _GRADED)
+    development = word_graded_dev(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
+    _write_table(files.graded_dev, development, _GRADED)
     write_training_texts(files.nli, files.parallel_train, sample, languages)
 
 
