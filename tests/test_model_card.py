@@ -24,7 +24,7 @@ def write() -> str:
         method="ease",
         summary="It learns.",
         parameters={"method": {"temperature": 0.05}, "training": {"steps": None}},
-        scores=[("sts|dev", 71.234)],
+        scores={"sts|dev": 71.234},
         embedding="128 dimensions.",
     )
 

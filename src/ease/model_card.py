@@ -43,7 +43,8 @@ def model_card(
     method: str,
     summary: str,
     parameters: Mapping[str, Any],
-    scores: Sequence[tuple[str, float]] = (),
+    scores: Mapping[str, float] | None = None,
+    start_scores: Mapping[str, float] | None = None,
     embedding: str = "",
 ) -> str:
     """Write the card: YAML that the hub reads, then Markdown.
@@ -53,7 +54,8 @@ def model_card(
         method: The training method's name.
         summary: What the method does, in a sentence.
         parameters: Of method and training; nested ones are shown as dotted names.
-        scores: Names and values, in points.
+        scores: Values by name, in points.
+        start_scores: Those of the encoder that the training started from.
         embedding: One line on dimension and pooling.
     """
     sections = [
@@ -63,7 +65,7 @@ def model_card(
         _section("Use", _usage()),
         _section("Training data", _sources(data)),
         _section("Languages", ", ".join(data.languages)),
-        _section("Scores", _table(("score", "points"), [(name, f"{value:.2f}") for name, value in scores])),
+        _section("Scores", _scores(scores or {}, start_scores or {})),
         _section(
             "Parameters",
             _table(
@@ -108,6 +110,22 @@ def _usage() -> str:
 def _sources(data: ModelCardData) -> str:
     rows = [(source.name, source.date or "", source.licence) for source in data.sources]
     return _table(("data", "dump date", "licence"), rows)
+
+
+def _scores(scores: Mapping[str, float], start: Mapping[str, float]) -> str:
+    """Scores of the model beside those of its start, and a warning where it is worse."""
+    rows = [(name, f"{value:.2f}", *_points(start, name)) for name, value in scores.items()]
+    table = _table(("score", "points", *(["before training"] if start else [])), rows)
+    worse = [name for name, value in scores.items() if value < start.get(name, value)]
+    if not worse:
+        return table
+    return f"{table}\n\n**Training lowered the model's score on {', '.join(f'`{name}`' for name in worse)}.**"
+
+
+def _points(start: Mapping[str, float], name: str) -> list[str]:
+    if not start:
+        return []
+    return [f"{start[name]:.2f}" if name in start else ""]
 
 
 def _section(title: str, body: str) -> str:

@@ -17,6 +17,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 from ease.errors import EaseError
+from ease.model_card import ModelCardData
 from ease.training import TrainingResult, run_job
 from tests.training.tiny_training import MakeJob, Trained, losses, same, weights
 
@@ -27,11 +28,12 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     scores = {
         step: values["development"] for step, values in reported if "development/sample_graded/en" in values
     }
-    assert list(scores) == [4, 8, 12]
+    assert list(scores) == [0, 4, 8, 12]
+    assert result.start_score == scores.pop(0)
     assert result.best_score == max(scores.values())
     assert scores[result.best_step] == result.best_score
     assert [step for step, values in reported if "loss" in values] == list(range(1, 13))
-    assert {"loss", "entity_loss", "self_loss", "learning_rate", "pairs_per_second"} <= reported[0][1].keys()
+    assert {"loss", "entity_loss", "self_loss", "learning_rate", "pairs_per_second"} <= reported[1][1].keys()
     assert [{"step": step, **values} for step, values in reported] == result.history
 
     encoder = SentenceTransformer(str(result.model), device="cpu")
@@ -51,6 +53,21 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
 
 
+def test_the_start_is_scored_and_never_kept(make_job: MakeJob, caplog: pytest.LogCaptureFixture) -> None:
+    """A learning rate that is far too high makes every model worse than the start, and everybody is told."""
+    start = run_job(make_job("start", training={"steps": 1, "learning_rate": 1e-9})).start_score
+    job = make_job("worse", training={"learning_rate": 3.0}, card=ModelCardData())
+    result = run_job(job)
+    assert result.start_score == start
+    assert result.below_start
+    assert result.best_step > 0
+    assert [line["step"] for line in result.history if "development" in line] == [0, 4, 8, 12]
+    assert any("worse" in line.message for line in caplog.records if line.levelname == "WARNING")
+    card = (result.model / "README.md").read_text(encoding="utf-8")
+    assert f"| development | {result.best_score:.2f} | {start:.2f} |" in card
+    assert "lowered the model's score on `development" in card
+
+
 def test_reports_are_means_over_their_steps(make_job: MakeJob, trained: Trained) -> None:
     result = run_job(make_job(training={"report_every": 5}))
     single = {line["step"]: line for line in trained.result.history if "loss" in line}
@@ -64,12 +81,12 @@ def test_reports_are_means_over_their_steps(make_job: MakeJob, trained: Trained)
 
 
 def test_rates_are_of_training_steps_alone(make_job: MakeJob) -> None:
-    """Five reports, three of them of evaluations, take a second in all, which is not counted."""
+    """Six reports, four of them of evaluations, take a second in all, which is not counted."""
     begun = time.perf_counter()
     result = run_job(make_job(training={"report_every": 6}), lambda step, values: time.sleep(0.2))
     elapsed = time.perf_counter() - begun
-    assert len(result.history) == 5
-    assert 0 < result.seconds < elapsed - 5 * 0.2
+    assert len(result.history) == 6
+    assert 0 < result.seconds < elapsed - 6 * 0.2
     assert result.pairs_per_second == pytest.approx(12 * 16 / result.seconds)
     windows = [6 * 16 / line["pairs_per_second"] for line in result.history if "loss" in line]
     assert len(windows) == 2
@@ -106,7 +123,7 @@ def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -
     assert not reported
     faster = job.training.model_copy(update={"learning_rate": 2e-3})
     run_job(job.model_copy(update={"training": faster}), lambda step, _: reported.append(step))
-    assert reported[0] == 1
+    assert reported[:2] == [0, 1]
 
 
 def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:

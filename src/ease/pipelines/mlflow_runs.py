@@ -13,6 +13,7 @@ import mlflow
 from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
 from pydantic import BaseModel
 
@@ -20,11 +21,15 @@ from ease.encoder_options import EncoderOptions
 from ease.names import safe_name
 from ease.nested import dotted
 from ease.tasks import Score, get_task
+from ease.training.options import TrainingResult
 
 logger = logging.getLogger(__name__)
 
 TRAINING_TAG = "training"
 """Nodes with this tag open a nested run for each training."""
+
+BELOW_START = "below_start"
+"""Tags the run of a training that made its encoder worse."""
 
 RUN_FILE = "training/mlflow_run.json"
 """Where a trained encoder's folder names the run that trained it."""
@@ -74,6 +79,21 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
     metrics = [Metric(name, value, now, step) for step, values in lines for name, value in values.items()]
     for start in range(0, len(metrics), METRICS_A_REQUEST):
         MlflowClient().log_batch(run_id, metrics=metrics[start : start + METRICS_A_REQUEST])
+
+
+def note_gain(run_id: str, result: TrainingResult) -> None:
+    """Log how far the kept model is above its start on the development tasks; one below it is tagged so."""
+    if result.best_score is None or result.start_score is None:
+        return
+    log_values(run_id, [(result.best_step, {"development_gain": result.best_score - result.start_score})])
+    if result.below_start:
+        MlflowClient().set_tag(run_id, BELOW_START, "true")
+        MlflowClient().set_tag(
+            run_id,
+            MLFLOW_RUN_NOTE,
+            f"The kept model scores {result.best_score:.2f} on the development tasks, below its start's "
+            f"{result.start_score:.2f}.",
+        )
 
 
 def remember_run(encoder: Path, run_id: str | None, start: EncoderOptions) -> None:

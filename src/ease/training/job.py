@@ -187,6 +187,7 @@ def _finish(
                 "training": job.training.model_dump(),
             },
             scores=_development_scores(history, best.step),
+            start_scores=_development_scores(history, 0),
             embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best.step}.",
         )
     best.publish(job.folder / "model", card)
@@ -195,10 +196,12 @@ def _finish(
         steps=steps,
         best_step=best.step,
         best_score=best.score,
+        start_score=_development_scores(history, 0).get(DEVELOPMENT_SCORE),
         seconds=progress.seconds,
         pairs_per_second=steps * job.training.batch_size / progress.seconds,
         history=history,
     )
+    _log_gain(result)
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_whole(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
@@ -206,10 +209,24 @@ def _finish(
         prepared.unlink()
 
 
-def _development_scores(history: list[dict[str, float]], step: int) -> list[tuple[str, float]]:
-    """Return the scores that a model was kept for: each development task's, and their average."""
+def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:
+    """Return the scores after a step, each development task's and their average; nothing where none were taken."""
     scored = [line for line in history if line["step"] == step and DEVELOPMENT_SCORE in line]
-    return [(name, value) for line in scored for name, value in line.items() if name != "step"]
+    return {name: value for line in scored for name, value in line.items() if name != "step"}
+
+
+def _log_gain(result: TrainingResult) -> None:
+    """Say how the kept model compares with its start."""
+    if result.start_score is None or result.best_score is None:
+        return
+    kept = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
+    if result.below_start:
+        logger.warning(
+            "%s, its start %.2f: the training made it worse. Lower `learning_rate`, or keep the start.",
+            *(kept, result.start_score),
+        )
+    else:
+        logger.info("%s, its start %.2f", kept, result.start_score)
 
 
 def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:

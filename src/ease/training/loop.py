@@ -64,6 +64,8 @@ def train(
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
     start = _resume(checkpoints, model, optimizers, best, progress)
+    if start == 0 and evaluate is not None:
+        _select(0, model, best, progress, evaluate)
     batches = _batches(pairs, model, options, start, accelerator.device)
     with stop_requests() as stop, progress:
         for step, batch in zip(range(start + 1, steps + 1), batches, strict=False):
@@ -160,13 +162,17 @@ def _agree_to_stop(stop: StopRequest, step: int, last: bool) -> bool:
 def _select(
     step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None
 ) -> None:
-    """Score the encoder in the first process, report the scores and keep the model if it is the best."""
+    """Score the encoder in the first process, report the scores and keep the model if it is the best.
+
+    The start, at step 0, is scored for comparison and never kept.
+    """
     progress.pause()
     if not process_rank():
         scores = {} if evaluate is None else score_encoder(model, evaluate)
         if scores:
             progress.publish(step, scores)
-        best.consider(step, model, scores.get(DEVELOPMENT_SCORE))
+        if step:
+            best.consider(step, model, scores.get(DEVELOPMENT_SCORE))
     if process_count() > 1:
         torch.distributed.barrier()
     progress.resume()

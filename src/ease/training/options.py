@@ -113,8 +113,20 @@ class TrainingResult(BaseModel):
     best_score: float | None = Field(
         description="its development score in points; null without development tasks"
     )
+    start_score: float | None = Field(
+        None, description="the development score of the encoder that the training started from"
+    )
     seconds: float = Field(description="spent on training steps, over all sittings")
     pairs_per_second: float = Field(
         description="of training steps alone, without evaluations and checkpoints"
     )
     history: list[dict[str, float]] = Field(description="reported values, each with its `step`")
+
+    @property
+    def below_start(self) -> bool:
+        """Whether training made the encoder worse on the development tasks."""
+        return (
+            self.best_score is not None
+            and self.start_score is not None
+            and self.best_score < self.start_score
+        )
