@@ -23,6 +23,7 @@ from ease.datasets.whole import JSONDataset
 from ease.languages import PAPER_LANGUAGES
 from ease.methods import method_names, method_options
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS
+from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.tasks import task_names
 from tests.contexts import load_catalog, load_parameters, undisturbed
 from tests.project import ROOT, Project
@@ -208,19 +209,31 @@ EQUATIONS = {
 """Equations 1 to 4 with nothing beyond the paper."""
 
 
+def complete(catalog: Catalog, setting: str, method: str) -> CompleteRecipe:
+    """A method's recipe with the defaults for the setting's encoder."""
+    encoder = catalog.load(f"params:{setting}.setting").encoder.name
+    recipe: Recipe = catalog.load(f"params:{setting}.{method}")
+    return recipe.complete(encoder, catalog.load("params:encoders"))
+
+
 @pytest.mark.parametrize(("setting", "method", "encoder"), TABLE_9)
 def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
     bare: Project, setting: str, method: str, encoder: str
 ) -> None:
     given = {f"{setting}__setting__encoder__name": encoder}
-    recipe = load_catalog(bare, "paper", **given).load(f"params:{setting}.{method}")
-    found = (recipe.training.batch_size, recipe.training.learning_rate)
-    assert found == TABLE_9[setting, method, encoder]
+    loop = complete(load_catalog(bare, "paper", **given), setting, method).training
+    assert (loop.batch_size, loop.learning_rate) == TABLE_9[setting, method, encoder]
+
+
+def test_table_9_is_found_by_the_name_alone_and_below_an_organisation(bare: Project) -> None:
+    given = {"monolingual__setting__encoder": "FacebookAI/roberta-base"}
+    loop = complete(load_catalog(bare, "paper", **given), "monolingual", "ease").training
+    assert (loop.batch_size, loop.learning_rate) == TABLE_9["monolingual", "ease", "roberta-base"]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_no_method_keeps_the_samples_recipe_at_the_papers_scale(paper: Catalog, setting: str) -> None:
-    threads = {name: paper.load(f"params:{setting}.{name}").training.threads for name in method_names()}
+    threads = {name: complete(paper, setting, name).training.threads for name in method_names()}
     assert threads == dict.fromkeys(method_names()), "a file in conf/paper/parameters/methods changes them"
 
 
@@ -235,7 +248,7 @@ def test_the_paper_environment_holds_what_the_paper_says(paper: Catalog, setting
     assert load(f"params:{setting}.vocabulary").min_link_count == 10
     assert pairs.max_pairs_per_language == published["max_pairs_per_language"]
     assert pairs.max_pairs_per_entity is None
-    recipes = {method: load(f"params:{setting}.{method}") for method in ("ease", "simcse")}
+    recipes = {method: complete(paper, setting, method) for method in ("ease", "simcse")}
     for method, recipe in recipes.items():
         loop = recipe.training.model_dump()
         assert {name: loop[name] for name in LOOP} == LOOP, method

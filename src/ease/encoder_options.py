@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -46,9 +46,22 @@ class EncoderOptions(BaseModel):
     name: str = Field(
         RANDOM, min_length=1, description="a hub name, a folder, a file of word vectors, or `random:`"
     )
-    pooling: PoolingName | None = Field("mean", description="null: as the encoder was saved")
+    pooling: PoolingName | None = Field(
+        None,
+        description="null: as the encoder was saved; the mean for one that says nothing, and for `random:`",
+    )
     random: RandomBertOptions = Field(RandomBertOptions(), description="the architecture of `random:`")
     seed: int = Field(0, ge=0, description="of the random weights")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        """Accept a name in place of the group of options, and give `random:` its pooling."""
+        options = {"name": value} if isinstance(value, str) else value
+        if not isinstance(options, dict) or options.get("pooling") is not None:
+            return options
+        made_here = str(options.get("name", RANDOM)).startswith(RANDOM)
+        return {**options, "pooling": "mean"} if made_here else options
 
 
 class EncodingOptions(BaseModel):

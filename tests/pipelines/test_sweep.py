@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from ease.evaluation_sets import LocatedSet
+from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import check_scorable, drawn_pairs
 from ease.pipelines.sweep.variants import START, Sweep, Variant
@@ -108,13 +109,14 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
     assert (varied.encoder.pooling, varied.encoder.seed) == ("cls", 3)
     assert (varied.start, varied.test_tasks) == ("mlm", ("sample_graded",))
     assert varied.languages == LANGUAGES
-    recipe = variant.recipe({"simcse": RECIPE}, seed=3)
+    recipe = variant.recipe({"simcse": RECIPE}, 3, setting.encoder.name, DEFAULTS)
     assert recipe.options == {"self_temperature": 0.1}
     assert (recipe.training.steps, recipe.training.batch_size, recipe.training.seed) == (20, 4, 3)
     assert recipe.rows == 50
     assert (setting.encoder.pooling, RECIPE["training"]["steps"]) == ("mean", 10)
 
 
+DEFAULTS = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
 PAIRS = pd.DataFrame(
     {
         "pair_id": range(60),

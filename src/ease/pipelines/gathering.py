@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ease.disk import hash_contents, write_faults_named
 from ease.errors import EaseError
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
-from ease.pipelines.recipe import Recipe
+from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, open_desk, source_options
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
@@ -34,7 +34,7 @@ class TextOptions(BaseModel):
 
 
 def gather_data(
-    recipe: Recipe,
+    recipe: Recipe | CompleteRecipe,
     training_pairs: ibis.Table | None,
     acquire: AcquireOptions,
     options: TextOptions,
@@ -60,7 +60,7 @@ def gather_data(
     with write_faults_named(folder):
         shutil.rmtree(folder, ignore_errors=True)
         desk = open_desk(folder / "sources", options.memory_limit, pairs=training_pairs)
-        gathered = gather_texts(sources, desk, recipe.training.seed, recipe.rows)
+        gathered = gather_texts(sources, desk, recipe.seed, recipe.rows)
         write_parquet(gathered.table, file)
         desk.connection.disconnect()
         shutil.rmtree(desk.folder)

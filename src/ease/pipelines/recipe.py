@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
+from ease.named_modules import told_faults
+from ease.pipelines.encoder_defaults import EncoderDefaults, fill
 from ease.texts import source_options
 from ease.training import TrainingOptions
+
+logger = logging.getLogger(__name__)
+
+
+class CompleteRecipe(BaseModel):
+    """A recipe in which every parameter has its value."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: str = Field(description="the name of a file in ease/methods")
+    options: dict[str, Any] = Field(description="the method's own parameters")
+    data: tuple[dict[str, Any], ...] | None = Field(None, description="the sources of its training texts")
+    rows: int | None = Field(None, description="training texts in all")
+    training: TrainingOptions = Field(description="the loop's parameters")
+
+    @property
+    def seed(self) -> int:
+        """The training's seed."""
+        return self.training.seed
 
 
 class Recipe(BaseModel):
@@ -18,7 +40,9 @@ class Recipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description="the name of a file in ease/methods")
-    options: dict[str, Any] = Field(description="the method's own parameters")
+    options: dict[str, Any] = Field(
+        description="the method's own parameters; null: what `encoders` has for the encoder"
+    )
     data: tuple[dict[str, Any], ...] | None = Field(
         None,
         description="the sources of its training texts, each with its `kind`, the name of a file in ease/texts; null "
@@ -27,11 +51,13 @@ class Recipe(BaseModel):
     rows: int | None = Field(
         None, ge=1, description="training texts in all; null: as many as the sources' weights allow"
     )
-    training: TrainingOptions = Field(description="the loop's parameters")
+    training: dict[str, Any] = Field(
+        description="the loop's parameters, those of `TrainingOptions`; null likewise"
+    )
 
     @model_validator(mode="after")
     def _known_options(self) -> Recipe:
-        method_options(self.method, self.options)
+        _check_parameters(self.method, self.options, self.training)
         for source in self.data or ():
             source_options(source)
         reads_entities = get_method(self.method).reads_entities
@@ -46,3 +72,50 @@ class Recipe(BaseModel):
                 "sentences of the setting's training pairs."
             )
         return self
+
+    @property
+    def seed(self) -> int:
+        """The training's seed."""
+        return int(self.training.get("seed") or 0)
+
+    def complete(self, encoder: str, defaults: EncoderDefaults) -> CompleteRecipe:
+        """Replace every null that `defaults` has a value for, and log the values taken.
+
+        Args:
+            encoder: Name of the encoder that the training starts from.
+            defaults: Values by encoder, or by its kind.
+
+        Raises:
+            EaseError: If a value that is neither given nor in the table is missing.
+        """
+        options, training = dict(self.options), dict(self.training)
+        taken: dict[str, Any] = {}
+        for row in defaults.rows(encoder, self.method):
+            taken |= fill(options, row.options) | fill(training, row.training)
+        if taken:
+            values = ", ".join(f"{name} {value}" for name, value in sorted(taken.items()))
+            logger.info("%s, defaults for %s: %s", self.method, defaults.describe(encoder), values)
+        method_options(self.method, options)
+        return CompleteRecipe(
+            method=self.method, options=options, data=self.data, rows=self.rows, training=_training(training)
+        )
+
+
+def _check_parameters(method: str, options: dict[str, Any], training: dict[str, Any]) -> None:
+    """Refuse unknown parameters and wrong values; null is checked once the encoder's defaults are filled in."""
+    method_options(method, {name: value for name, value in options.items() if value is not None})
+    _training(training)
+
+
+def _training(values: dict[str, Any]) -> TrainingOptions:
+    """Build the loop's parameters; null is the class's own default where the field takes no null."""
+    fields = TrainingOptions.model_fields
+    given = {
+        name: value
+        for name, value in values.items()
+        if value is not None or name not in fields or type(None) in get_args(fields[name].annotation)
+    }
+    try:
+        return TrainingOptions.model_validate(given)
+    except ValidationError as error:
+        raise EaseError(f"Parameters of `training`: {told_faults(error)}.") from error

@@ -20,8 +20,8 @@ from ease.model_card import (
 )
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.gathering import write_parquet
-from ease.pipelines.mlflow_runs import RunReport, flatten_options, remember_run, training_run
-from ease.pipelines.recipe import Recipe
+from ease.pipelines.mlflow_runs import RunReport, flatten_options, note_gain, remember_run, training_run
+from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
 from ease.plots import plot_curves
 from ease.scoring import chosen_tasks
@@ -45,7 +45,7 @@ class TrainingData(NamedTuple):
     setting: Setting
 
 
-def train_tracked(name: str, data: TrainingData, recipe: Recipe, folder: Path) -> TrainingResult:
+def train_tracked(name: str, data: TrainingData, recipe: CompleteRecipe, folder: Path) -> TrainingResult:
     """Train in a nested MLflow run, going on from a broken run's checkpoint; a finished training is not repeated.
 
     Args:
@@ -60,13 +60,14 @@ def train_tracked(name: str, data: TrainingData, recipe: Recipe, folder: Path) -
         report = RunReport(run_id)
         result = run_job(job, report)
         report.complete(result.history)
+        note_gain(run_id, result)
         curves = pd.DataFrame(history_rows(result)).assign(method=recipe.method)
         mlflow.log_figure(plot_curves(curves), "curves.html")
     remember_run(result.model, run_id, data.setting.encoder)
     return result
 
 
-def write_job(folder: Path, data: TrainingData, recipe: Recipe) -> TrainingJob:
+def write_job(folder: Path, data: TrainingData, recipe: CompleteRecipe) -> TrainingJob:
     """Lay out the tables as files that every process of the training can read, and describe the job."""
     located = read_located(data.evaluation_data)
     require_sets(data.setting.dev_tasks, located, data.tasks)

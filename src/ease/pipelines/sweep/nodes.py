@@ -24,10 +24,11 @@ from ease.evaluation_sets import Located, read_located, scorable
 from ease.languages import three_letter_code
 from ease.names import safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.nodes import score, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import add_scores, log_scores
-from ease.pipelines.recipe import Recipe
+from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
 from ease.pipelines.train.nodes import build_encoder
@@ -50,6 +51,7 @@ class Inputs(NamedTuple):
     acquire: AcquireOptions
     texts: TextOptions
     recipes: dict[str, Any]
+    encoders: EncoderDefaults
     folder: Path
 
 
@@ -66,6 +68,7 @@ def run_sweep(
     work: str,
     acquire: AcquireOptions,
     texts: TextOptions,
+    encoders: EncoderDefaults,
     **recipes: Any,
 ) -> tuple[pd.DataFrame, go.Figure]:
     """Train and score every variant from every seed, each in a nested MLflow run; a broken sweep goes on.
@@ -82,7 +85,7 @@ def run_sweep(
     data = TrainingData(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
-    inputs = Inputs(sentences, data, acquire, texts, recipes, folder)
+    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
     runs = [(variant, seed) for variant in sweep.all_variants(setting.languages) for seed in variant.seeds]
     rows = []
     for number, (variant, seed) in enumerate(runs, start=1):
@@ -118,7 +121,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
             log_scores(run.info.run_id, scores)
         about |= {"development": None, "seconds": 0.0}
     else:
-        recipe = variant.recipe(inputs.recipes, seed)
+        recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
         data = variant_data(variant, recipe, data, inputs)
         result = train_tracked(name, data, recipe, inputs.folder / safe_name(name))
         scores = score_model(result.model, data)
@@ -137,13 +140,16 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
         (folder / MADE).touch()
     if setting.start != MLM:
         return untrained
-    recipe = Variant(method=MLM, seeds=(seed,)).recipe(inputs.recipes, seed)
+    variant = Variant(method=MLM, seeds=(seed,))
+    recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
     data = inputs.data._replace(setting=setting, encoder=untrained)
-    given = variant_data(Variant(method=MLM, seeds=(seed,)), recipe, data, inputs)
+    given = variant_data(variant, recipe, data, inputs)
     return train_tracked(f"{MLM} seed={seed}", given, recipe, folder / MLM).model
 
 
-def variant_data(variant: Variant, recipe: Recipe, data: TrainingData, inputs: Inputs) -> TrainingData:
+def variant_data(
+    variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs
+) -> TrainingData:
     """Return what a variant is trained on: its texts, or its share of the pairs and the entity table."""
     seed = recipe.training.seed
     if recipe.data is not None:

@@ -32,6 +32,7 @@ def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = Non
         "work": "params:work",
         "acquire": "params:acquire",
         "texts": "params:texts",
+        "encoders": "params:encoders",
         **recipes,
     }
     return pipeline(
@@ -45,6 +46,6 @@ def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = Non
             )
         ],
         namespace=setting,
-        parameters={f"params:{shared}" for shared in (name, "tasks", "work", "acquire", "texts")},
+        parameters={f"params:{shared}" for shared in (name, "tasks", "work", "acquire", "texts", "encoders")},
         tags="sweep",
     )

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.encoder_options import PoolingName
 from ease.errors import EaseError
-from ease.pipelines.recipe import Recipe
+from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import Setting, Words
 
 PIVOT = "en"
@@ -58,8 +59,10 @@ class Variant(BaseModel):
         """Return the variant that is trained on one language beside English."""
         return self.model_copy(update={"name": f"{self.label} {language}", "languages": (PIVOT, language)})
 
-    def recipe(self, recipes: dict[str, Any], seed: int) -> Recipe:
-        """Return the method's recipe with what differs, and the seed."""
+    def recipe(
+        self, recipes: dict[str, Any], seed: int, encoder: str, defaults: EncoderDefaults
+    ) -> CompleteRecipe:
+        """Return the method's recipe with what differs, the seed, and the defaults for the encoder."""
         own = Recipe.model_validate(recipes[self.method]).model_dump()
         changed: dict[str, Any] = {
             "options": {**own["options"], **self.options},
@@ -69,7 +72,7 @@ class Variant(BaseModel):
             changed["data"] = self.data
         if own["data"] is not None and self.rows is not None:
             changed["rows"] = self.rows
-        return Recipe.model_validate({**own, **changed})
+        return Recipe.model_validate({**own, **changed}).complete(encoder, defaults)
 
 
 class Grid(BaseModel):

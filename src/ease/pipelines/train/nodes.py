@@ -18,6 +18,7 @@ from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.model_card import model_card
 from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import flatten_options, log_values, remember_run, training_run
 from ease.pipelines.recipe import Recipe
@@ -75,6 +76,7 @@ def train_on_entities(
     dumps: dict[str, Any],
     recipe: Recipe,
     setting: Setting,
+    encoders: EncoderDefaults,
     tasks: dict[str, dict[str, Any]],
     work: str,
     mlm: Path | None = None,
@@ -89,7 +91,7 @@ def train_on_entities(
     data = TrainingData(
         start, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
-    return _train(data, recipe, Path(work))
+    return _train(data, recipe, encoders, Path(work))
 
 
 def train_on_texts(
@@ -99,6 +101,7 @@ def train_on_texts(
     dumps: dict[str, Any],
     recipe: Recipe,
     setting: Setting,
+    encoders: EncoderDefaults,
     tasks: dict[str, dict[str, Any]],
     work: str,
     mlm: Path | None = None,
@@ -109,15 +112,14 @@ def train_on_texts(
         EaseError: If there is no encoder to start from.
     """
     start = chosen_start(setting, recipe.method, untrained, mlm)
-    return _train(
-        TrainingData(start, texts, None, None, evaluation_data, dumps, tasks, setting), recipe, Path(work)
-    )
+    data = TrainingData(start, texts, None, None, evaluation_data, dumps, tasks, setting)
+    return _train(data, recipe, encoders, Path(work))
 
 
-def _train(data: TrainingData, recipe: Recipe, work: Path) -> Trained:
+def _train(data: TrainingData, recipe: Recipe, encoders: EncoderDefaults, work: Path) -> Trained:
     """Train in a nested MLflow run, going on from a broken run's checkpoint."""
     name = f"{data.setting.name}.{recipe.method}"
-    result = train_tracked(name, data, recipe, work / name)
+    result = train_tracked(name, data, recipe.complete(data.setting.encoder.name, encoders), work / name)
     return result.model, history_rows(result)
 
 

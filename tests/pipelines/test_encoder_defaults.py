@@ -1,0 +1,101 @@
+"""What null stands for in a recipe: the defaults of the encoder that a training starts from."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.recipe import CompleteRecipe, Recipe
+from ease.pipelines.setting import Setting
+
+NULLS = {"batch_size": None, "learning_rate": None, "steps": None, "epochs": None, "threads": None}
+TABLE: dict[str, Any] = {
+    "random": {
+        "training": {"batch_size": 128, "learning_rate": 3e-3, "steps": 400, "threads": 1},
+        "methods": {"ease": {"options": {"temperature": 0.05}}, "mlm": {"training": {"epochs": 4}}},
+    },
+    "pretrained": {
+        "training": {"batch_size": 64, "learning_rate": 3e-5, "epochs": 2},
+        "methods": {"ease": {"options": {"temperature": 10}}},
+    },
+    "roberta-base": {"methods": {"ease": {"training": {"batch_size": 256}}}},
+}
+
+
+def complete(encoder: str, method: str = "ease", **given: Any) -> CompleteRecipe:
+    """A recipe of nulls, but for what is given, completed for an encoder."""
+    data = None if method == "ease" else [{"kind": "pairs"}]
+    options = {"temperature": given.pop("temperature", None)} if method == "ease" else {}
+    recipe = Recipe(method=method, options=options, data=data, training={**NULLS, "seed": 7, **given})
+    return recipe.complete(encoder, EncoderDefaults.model_validate(TABLE))
+
+
+def loop(recipe: CompleteRecipe) -> tuple[Any, ...]:
+    """The fields of the loop that depend on the encoder."""
+    found = recipe.training
+    return found.batch_size, found.learning_rate, found.steps, found.epochs, found.threads
+
+
+def test_null_is_the_default_of_the_encoders_kind() -> None:
+    random, pretrained = complete("random:"), complete("sentence-transformers/LaBSE")
+    assert loop(random) == (128, 3e-3, 400, 1, 1)
+    assert loop(pretrained) == (64, 3e-5, None, 2, None)
+    assert (random.options["temperature"], pretrained.options["temperature"]) == (0.05, 10)
+    assert random.training.seed == 7
+
+
+@pytest.mark.parametrize("name", ["roberta-base", "FacebookAI/roberta-base", "/models/roberta-base/"])
+def test_the_row_of_an_encoder_goes_before_that_of_its_kind(name: str) -> None:
+    assert loop(complete(name)) == (256, 3e-5, None, 2, None)
+    assert loop(complete(name, "simcse"))[0] == 64, "the row is for EASE alone"
+
+
+def test_a_folder_called_like_a_kind_is_a_pretrained_encoder() -> None:
+    assert loop(complete("/models/random")) == loop(complete("LaBSE"))
+
+
+def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
+    given = complete("random:", learning_rate=1e-4, epochs=3, temperature=0.1)
+    assert loop(given) == (128, 1e-4, None, 3, 1)
+    assert given.options["temperature"] == 0.1
+    assert loop(complete("LaBSE", steps=5))[2:4] == (5, 1)
+    assert loop(complete("random:", "mlm"))[2:4] == (None, 4), "a method's duration goes before the kind's"
+
+
+def test_the_log_names_what_was_taken_and_an_encoder_without_a_row(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        complete("org/unheard-of", learning_rate=1e-4)
+    (line,) = caplog.messages
+    assert "unheard-of has no row" in line
+    assert "batch_size 64" in line
+    assert "learning_rate" not in line
+
+
+def test_a_setting_accepts_the_name_of_its_encoder_alone() -> None:
+    tasks = {"dev_tasks": "stsb", "test_tasks": "stsb"}
+    setting = Setting(name="s", languages="en", encoder="org/name", **tasks)
+    assert (setting.encoder.name, setting.encoder.pooling) == ("org/name", None)
+    assert Setting(name="s", languages="en", encoder="random:", **tasks).encoder.pooling == "mean"
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"training": {**NULLS, "learning_rat": 1}}, "learning_rat"),
+        ({"training": {**NULLS, "batch_size": 1}}, "batch_size"),
+        ({"options": {"temperatur": None, "entity_weigt": 1}, "training": NULLS}, "entity_weigt"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_the_defaults_are_known(
+    given: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(ValueError, match=fault):
+        Recipe(**{"method": "ease", "options": {}, **given})
+
+
+def test_a_table_without_a_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="no row pretrained"):
+        EncoderDefaults.model_validate({"random": {}})
