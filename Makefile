@@ -19,7 +19,7 @@ CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packa
 ARGS ?=
 # Processes that share the tests, a file each; one thread each for arithmetic.
 WORKERS ?= 2
-BENCHMARKS ?= ingestion_speed wikidata_ingestion mining_speed training_speed large_batches encoding_speed search_memory
+BENCHMARKS ?= ingestion_speed wikidata_ingestion mining_speed training_speed large_batches encoding_speed search_memory start_up
 
 export DO_NOT_TRACK := true
 export MLFLOW_DISABLE_TELEMETRY := true

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import spearmanr
 
 from ease.errors import EaseError
 
@@ -157,6 +156,8 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
     if np.ptp(predicted) == 0:
         logger.warning("All %d similarities are equal (a collapsed model?): scored as 0", predicted.size)
         return RankCorrelation(0.0, int(wanted.size), unscored)
+    from scipy.stats import spearmanr  # takes a second to import
+
     return RankCorrelation(float(spearmanr(predicted, wanted).statistic), int(wanted.size), unscored)
 
 

@@ -35,11 +35,20 @@ def named_module(package: str, name: str, names: list[str], what: str) -> Module
     Raises:
         EaseError: If there is none of that name, with the nearest ones and all that there are.
     """
+    check_name(name, names, what)
+    return import_module(f"{package}.{name}")
+
+
+def check_name(name: str, names: list[str], what: str) -> None:
+    """Refuse a name that is not among those of a package's modules.
+
+    Raises:
+        EaseError: With the nearest ones and all that there are.
+    """
     if name not in names:
         near = get_close_matches(name.lower(), names, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise EaseError(f"Unknown {what} {name!r}: {hint}Choose from {', '.join(names)}.")
-    return import_module(f"{package}.{name}")
 
 
 def told_faults(error: ValidationError) -> str:

@@ -7,11 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import ibis
 from fsspec import AbstractFileSystem
-from ibis.util import gen_name
 
 from ease.addresses import address_of, as_remote, is_remote
+from ease.lazy import ibis
 
 
 def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
@@ -26,7 +25,7 @@ def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
         return engine.read_parquet([_path_in_duckdb(engine, file) for file in files])
     from pyspark.sql import SparkSession
 
-    name = gen_name("read_parquet")
+    name = ibis.util.gen_name("read_parquet")
     session = SparkSession.builder.getOrCreate()
     session.read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
     return engine.table(name)

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
-import ibis.expr.types as ir
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ from ease.encoding import encode_with
 from ease.entities.hashing import draw, hash_title
 from ease.errors import EaseError
 from ease.metrics import finite_rows
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from sklearn.metrics import roc_auc_score
 
 from ease.errors import EaseError
 from ease.metrics import pairwise_cosine
@@ -107,6 +106,8 @@ def summarize_cosines(table: pd.DataFrame) -> pd.DataFrame:
         The columns `model`; mean and standard deviation of the cosines of either kind; `auc`, the share (0 to 1) of
         pairs of a positive and a negative in which the positive has the higher cosine, half for equal ones.
     """
+    from sklearn.metrics import roc_auc_score
+
     rows = []
     for model, own in table.groupby("model", sort=False):
         row: dict[str, object] = {"model": model}

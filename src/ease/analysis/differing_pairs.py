@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from scipy.stats import rankdata
 
 from ease.errors import EaseError
 from ease.metrics import Floats, pairwise_cosine
@@ -37,6 +36,8 @@ class DifferingOptions(BaseModel):
 
 def percent_ranks(values: ArrayLike) -> Floats:
     """Ranks from 0, the least, to 100, the greatest; equal values share their mean rank: (n,) -> (n,), n at least 2."""
+    from scipy.stats import rankdata
+
     ranks: Floats = rankdata(values)
     return 100 * (ranks - 1) / (len(ranks) - 1)
 

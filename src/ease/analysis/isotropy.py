@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field
-from scipy.special import logsumexp
 
 from ease.analysis.alignment_uniformity import MAX_SENTENCES
 from ease.analysis.sentence_pairs import distinct_sentences
@@ -54,6 +53,8 @@ def isotropy_score(embeddings: ArrayLike) -> float:
     Raises:
         EaseError: If there is no row, or one is not finite.
     """
+    from scipy.special import logsumexp
+
     rows = _rows(embeddings)
     _, directions = np.linalg.eigh(rows.T @ rows)  # columns
     along = rows @ directions  # (n, dimension)

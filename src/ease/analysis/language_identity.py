@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, field_validator
 
 from ease.analysis.sentence_pairs import ParallelSentences
-from ease.classifier import LabelledEmbeddings
 from ease.errors import EaseError
-from ease.logistic_regression import fit
 from ease.tasks import Encode
+
+if TYPE_CHECKING:
+    from ease.classifier import LabelledEmbeddings
 
 COLUMNS = ["model", "languages", "accuracy", "chance", "training", "test"]
 
@@ -128,6 +129,8 @@ def compare_language_identity(
     Raises:
         EaseError: Naming the model, if an embedding is not finite; or if a language has too few sentences.
     """
+    from ease.logistic_regression import fit
+
     rows = []
     for model, encode in encoders.items():
         for group in options.groups:
@@ -145,5 +148,7 @@ def compare_language_identity(
 
 
 def _embedded(encode: Encode, sentences: Sequence[tuple[str, str]], model: str) -> LabelledEmbeddings:
+    from ease.classifier import LabelledEmbeddings
+
     languages, texts = zip(*sentences, strict=True)
     return LabelledEmbeddings(encode(list(texts)), languages, f"embeddings by {model}")

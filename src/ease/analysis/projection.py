@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from sklearn.decomposition import PCA
-from sklearn.manifold import TSNE
 
 from ease.analysis.sentence_pairs import ParallelSentences
 from ease.errors import EaseError
@@ -72,6 +70,9 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> Projection:
             f"Embeddings of shape {unit.shape} that lie in a point or on a line have no picture in two dimensions: has "
             "the model collapsed?"
         )
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+
     if options.method == "tsne":
         tsne = TSNE(
             init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1

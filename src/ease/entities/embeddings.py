@@ -8,10 +8,8 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -20,7 +18,11 @@ from safetensors.numpy import load_file
 from ease.entities.vectors import iterate_entity_vectors, parse_numbers
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
 from ease.errors import EaseError
+from ease.lazy import ibis
 from ease.wikimedia.dumps import DumpFile
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 

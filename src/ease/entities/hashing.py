@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
-import ibis
-import ibis.expr.types as ir
+from ease.lazy import ibis
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 DRAW_RANGE = 1 << 32
 """Draws lie in 0 .. DRAW_RANGE - 1."""

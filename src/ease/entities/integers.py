@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 def as_int64(value: ir.NumericValue) -> ir.IntegerValue:

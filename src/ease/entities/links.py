@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import ibis
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING
 
 from ease.entities.hashing import hash_title
 from ease.entities.integers import as_int64
 from ease.errors import EaseError
+from ease.lazy import ibis
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 MAX_REDIRECTS = 10
 """A link is followed through this many redirects in a row; a longer chain, like a loop, leads nowhere."""

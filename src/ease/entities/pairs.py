@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import ibis
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING
+
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.errors import EaseError
+from ease.lazy import ibis
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 KEY = ("language", "page_id", "sentence_index", "entity")
 

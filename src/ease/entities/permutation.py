@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import ibis
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING
 
 from ease.entities.hashing import draw, hash_title
+from ease.lazy import ibis
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) -> ir.Table:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:

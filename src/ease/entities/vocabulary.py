@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import ibis
-import ibis.expr.types as ir
 from pydantic import BaseModel, ConfigDict, Field
 
 from ease.entities.integers import as_int64
+from ease.lazy import ibis
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 class VocabularyOptions(BaseModel):

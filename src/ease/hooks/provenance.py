@@ -15,7 +15,6 @@ from pydantic import BaseModel
 
 from ease.addresses import is_remote, upload_text
 from ease.code_version import code_version
-from ease.datasets.whole import SavedWhole
 from ease.disk import write_faults_named
 from ease.errors import EaseError
 
@@ -117,6 +116,8 @@ def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
 
 
 def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
+    from ease.datasets.whole import SavedWhole  # imports Plotly Express
+
     if isinstance(dataset, SavedWhole):
         return dataset.folder_of(version)
     return Path(dataset._get_versioned_path(version)).parent

@@ -96,6 +96,10 @@ class TrainingMethod(nn.Module, ABC):
         lacking = [name for name in ("Options", "title", "summary") if not hasattr(cls, name)]
         if lacking:
             raise TypeError(f"The method {cls.__name__} lacks {', '.join(lacking)}: see TrainingMethod.")
+        if cls.reads_entities and "reads_entities" not in vars(cls):
+            raise TypeError(
+                f"The method {cls.__name__} inherits `reads_entities`: set it in the class itself."
+            )
 
     def __init__(self) -> None:
         """Start without an entity table."""

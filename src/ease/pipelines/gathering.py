@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field
 
 from ease.disk import hash_contents, write_faults_named
 from ease.errors import EaseError
+from ease.lazy import ibis
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, open_desk, source_options

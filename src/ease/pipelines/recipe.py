@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ease.errors import EaseError
-from ease.methods import get_method, method_options
+from ease.methods import method_options, reads_entities
 from ease.named_modules import told_faults
 from ease.pipelines.encoder_defaults import EncoderDefaults, fill
 from ease.texts import source_options
@@ -60,13 +60,13 @@ class Recipe(BaseModel):
         _check_parameters(self.method, self.options, self.training)
         for source in self.data or ():
             source_options(source)
-        reads_entities = get_method(self.method).reads_entities
-        if reads_entities and (self.data is not None or self.rows is not None):
+        on_entities = reads_entities(self.method)
+        if on_entities and (self.data is not None or self.rows is not None):
             raise EaseError(
                 f"Method {self.method!r} is trained on the setting's pairs of sentences and entities: set `data` and "
                 "`rows` to null."
             )
-        if not reads_entities and not self.data:
+        if not on_entities and not self.data:
             raise EaseError(
                 f"Method {self.method!r} has no `data` to train on: list its sources, such as {{kind: pairs}} for the "
                 "sentences of the setting's training pairs."

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ibis
 import mlflow
 import pandas as pd
 
 from ease.evaluation_sets import at_paths, read_located, require_sets
+from ease.lazy import ibis
 from ease.model_card import (
     SAMPLE_LICENCE,
     WIKIDATA_LICENCE,
@@ -25,7 +25,7 @@ from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
 from ease.plots import plot_curves
 from ease.scoring import chosen_tasks
-from ease.training import TrainingJob, TrainingResult, run_job
+from ease.training import TrainingJob, TrainingResult
 
 TEXT_LICENCE = "as its publisher says"
 
@@ -54,6 +54,8 @@ def train_tracked(name: str, data: TrainingData, recipe: CompleteRecipe, folder:
         recipe: Method, its parameters and the loop's.
         folder: Where the training works, and leaves its model.
     """
+    from ease.training import run_job
+
     job = write_job(folder, data, recipe)
     parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}
     with training_run(name, parameters) as run_id:

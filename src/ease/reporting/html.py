@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from ease.plots import plot_table_bars, plot_table_scatter
 from ease.reporting.figures import bar_rows
@@ -18,6 +17,8 @@ CONFIG = {"displaylogo": False, "responsive": True}
 
 def render_html(report: Report) -> str:
     """Write the whole report, its figures drawn by the Plotly that the file itself holds."""
+    from plotly.offline import get_plotlyjs  # imports IPython
+
     environment = Environment(
         loader=PackageLoader("ease.reporting"),
         autoescape=True,

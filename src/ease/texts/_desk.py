@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.disk import write_faults_named
+from ease.lazy import ibis
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 BATCH_ROWS = 8192
 """Rows held in memory while a file is read."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING
 
 from ease.errors import EaseError
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 def check_spoken(column: ir.StringColumn, wanted: Sequence[str], path: Path) -> tuple[str, ...]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
-
-import ibis
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.errors import EaseError
+from ease.lazy import ibis
 from ease.texts._desk import Desk
 from ease.texts._options import COLUMNS, Source, SourceOptions
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 

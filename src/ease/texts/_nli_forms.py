@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import ibis
-import ibis.expr.types as ir
+from typing import TYPE_CHECKING
 
 from ease.entities.hashing import draw
 from ease.errors import EaseError
+from ease.lazy import ibis
 from ease.texts._nli_files import CONTRADICTION, ENTAILMENT
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 _SENTENCE, _POSITIVE, _NEGATIVE, _PARTNER, _LEFT, _RIGHT = range(6)
 """What is drawn, so that one draw does not repeat another."""

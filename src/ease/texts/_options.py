@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import ibis.expr.types as ir
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 COLUMNS = ("sentence", "positive", "negative")
 """The columns of texts; a sentence is always there, the others may be null."""

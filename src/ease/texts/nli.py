@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import ibis.expr.types as ir
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
@@ -14,6 +13,9 @@ from ease.texts._desk import Desk
 from ease.texts._languages import check_spoken
 from ease.texts._nli_files import SCHEMA, inferences
 from ease.texts._options import FileOptions, Source
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 
 class Options(FileOptions):

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
+from ease.lazy import ibis
 from ease.texts._desk import Desk
 from ease.texts._files import Column, column_names, file_kind, lines_in_step, read_fields
 from ease.texts._languages import check_spoken
 from ease.texts._options import Source, SourceOptions
 from ease.texts.columns import kept_rows, read_columns
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 NAMES = ("sentence", "positive")
 FACTS = ("fact_id", "language", "text")

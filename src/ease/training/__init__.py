@@ -1,9 +1,17 @@
-"""Training: one loop for every method, on one or several devices, that resumes exactly."""
+"""Training: one loop for every method, on one or several devices, that resumes exactly.
 
-from ease.training.entities import read_table
+Importing this package does not import torch: Kedro imports it at every start.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ease.training.interruption import TrainingInterrupted
-from ease.training.job import development_evaluation, run_job
 from ease.training.options import TrainingJob, TrainingOptions, TrainingResult
+
+if TYPE_CHECKING:
+    from ease.training.entities import read_table
+    from ease.training.job import development_evaluation, run_job
 
 __all__ = [
     "TrainingInterrupted",
@@ -14,3 +22,13 @@ __all__ = [
     "read_table",
     "run_job",
 ]
+
+_IMPORT_TORCH = {"development_evaluation": "job", "read_table": "entities", "run_job": "job"}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import what needs torch when it is first used."""
+        if name not in _IMPORT_TORCH:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_IMPORT_TORCH[name]}"), name)

@@ -20,9 +20,7 @@ from ease.analysis.isotropy import IsotropyOptions, compare_isotropy
 from ease.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
 from ease.analysis.projection import ProjectionOptions, project_parallel
 from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
-from ease.encoder import load_encoder
 from ease.encoder_options import EncodingOptions
-from ease.encoding import best_device, encode_with
 from ease.errors import EaseError
 from ease.evaluation_sets import at_paths, read_located
 from ease.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
@@ -238,6 +236,8 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
     Raises:
         EaseError: If there is none.
     """
+    from ease.encoding import encode_with
+
     made = {name: folder for name, folder in encoders.items() if folder is not None}
     if not made:
         raise EaseError("This setting has no encoder to analyse yet: run its training first.")
@@ -248,6 +248,9 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
 
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:
     """One of the setting's encoders, or any other by its folder or hub name."""
+    from ease.encoder import load_encoder
+    from ease.encoding import best_device, encode_with
+
     if name not in encoders:
         return encode_with(load_encoder(name).to(best_device()), encoding)
     folder = encoders[name]

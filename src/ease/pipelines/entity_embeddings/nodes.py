@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import ibis
 from safetensors.numpy import save_file
-from transformers import AutoConfig
 
 from ease.disk import write_faults_named
 from ease.entities.embeddings import EmbeddingOptions, name_entities
 from ease.entities.embeddings import embed_entities as embed
+from ease.lazy import ibis
 from ease.pipelines.ingest.nodes import listed_dumps
 from ease.pipelines.setting import Setting
 
@@ -31,6 +30,8 @@ def embed_entities(
     Returns:
         A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
     """
+    from transformers import AutoConfig
+
     # The paper's vectors are of the English Wikipedia; a setting without English has its first language instead.
     language = "en" if "en" in setting.languages else setting.languages[0]
     links = sitelinks if dumps["wikidata"] or dumps["page_props"] else None

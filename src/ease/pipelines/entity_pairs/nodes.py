@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-import ibis
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -13,6 +12,7 @@ from ease.entities.pairs import select_pairs as select
 from ease.entities.vocabulary import VocabularyOptions
 from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
+from ease.lazy import ibis
 from ease.pipelines.setting import Setting
 from ease.plots import plot_pair_funnel
 from ease.tables import format_table

@@ -6,21 +6,21 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mlflow
-from sentence_transformers import SentenceTransformer
 
 from ease.code_version import code_version
-from ease.encoder import load_encoder
 from ease.encoder_options import EncodingOptions
-from ease.encoding import best_device, encode_with
 from ease.evaluation_sets import LocatedSet, at_paths, read_located, scorable
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.mlflow_runs import add_scores, log_scores, start_of
 from ease.pipelines.setting import Setting
 from ease.scoring import TaskOptions, score_tasks
 from ease.tasks import Score, get_task
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +74,9 @@ def score_baselines(
         encoding: Batch size and cache.
         settings: Whose test tasks to score.
     """
+    from ease.encoder import load_encoder
+    from ease.encoding import best_device
+
     located, rows = read_located(evaluation_data), []
     references = evaluate.references(all_test_tasks(*settings.values()))
     for baseline in evaluate.baselines.values():
@@ -106,6 +109,8 @@ def score(
     encoding: EncodingOptions,
 ) -> list[Score]:
     """Score an encoder on those of the named tasks whose data are there."""
+    from ease.encoding import encode_with
+
     there = scorable(references, located)
     if not there:
         logger.warning("Nothing to score: of %s no data are there", ", ".join(references) or "no task")

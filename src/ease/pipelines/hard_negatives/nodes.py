@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import ibis
-
 from ease.entities.links import page_subjects
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
+from ease.lazy import ibis
 from ease.tables import format_table
 
 logger = logging.getLogger(__name__)

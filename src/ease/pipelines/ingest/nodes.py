@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import ibis
 import pandas as pd
 import plotly.graph_objects as go
 import pyarrow.parquet as pq
@@ -16,6 +15,7 @@ from ease.addresses import located
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
+from ease.lazy import ibis
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
@@ -34,7 +34,7 @@ from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
 logger = logging.getLogger(__name__)
 
 Dumps = dict[str, Any]
-Table: TypeAlias = ibis.Table | list[Path]
+Table: TypeAlias = "ibis.Table | list[Path]"
 """A table, or the parts that it is made of."""
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ibis
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 
 from ease.disk import folder_written_whole
+from ease.lazy import ibis
 from ease.pipelines.setting import Setting
 from ease.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting import (

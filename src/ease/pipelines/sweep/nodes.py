@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ibis
 import mlflow
 import pandas as pd
 import plotly.graph_objects as go
@@ -22,6 +21,7 @@ from ease.entities.permutation import permute_entities
 from ease.errors import EaseError
 from ease.evaluation_sets import Located, read_located, scorable
 from ease.languages import three_letter_code
+from ease.lazy import ibis
 from ease.names import safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults

@@ -7,15 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import ibis
-
 from ease.disk import folder_written_whole
-from ease.encoder import build_encoder as build
-from ease.encoder import load_encoder, save_encoder
 from ease.encoder_options import EncodingOptions, WhiteningOptions
-from ease.encoding import best_device
 from ease.entities.hashing import draw
 from ease.errors import EaseError
+from ease.lazy import ibis
 from ease.model_card import model_card
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
@@ -24,8 +20,6 @@ from ease.pipelines.mlflow_runs import flatten_options, log_values, remember_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
-from ease.whitening import SUMMARY, distinct_sentences
-from ease.whitening import whiten_encoder as whiten
 
 WHITENING = "whitening"
 """Stands for a method where an encoder is made without gradient steps."""
@@ -33,6 +27,9 @@ WHITENING = "whitening"
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
     """Make or load the encoder that every method of the setting starts from."""
+    from ease.encoder import build_encoder as build
+    from ease.encoder import save_encoder
+
     folder = Path(work) / f"{setting.name}.untrained"
     shutil.rmtree(folder, ignore_errors=True)
     save_encoder(build(setting.encoder, drawn_sentences(sentences, setting)), folder)
@@ -138,6 +135,11 @@ def whiten_encoder(
     Raises:
         EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
     """
+    from ease.encoder import load_encoder, save_encoder
+    from ease.encoding import best_device
+    from ease.whitening import SUMMARY, distinct_sentences
+    from ease.whitening import whiten_encoder as whiten
+
     sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
     given = chosen_start(setting, WHITENING, untrained, mlm)
     encoder = load_encoder(str(given), options.pooling, setting.encoder.seed).to(best_device())

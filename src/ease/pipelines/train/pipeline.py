@@ -3,7 +3,7 @@
 from kedro.pipeline import Pipeline, node, pipeline
 from kedro.pipeline.node import Node
 
-from ease.methods import get_method
+from ease.methods import reads_entities
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import MLM
 from ease.pipelines.train.nodes import (
@@ -47,7 +47,7 @@ def create_pipeline(setting: str, method: str) -> Pipeline:
         return _whitening_pipeline(setting)
     # MLM itself has no other start than the untrained encoder.
     starts = ("untrained",) if method == MLM else ("untrained", MLM)
-    if get_method(method).reads_entities:
+    if reads_entities(method):
         nodes, given, parameters = [_entity_node(starts)], {PAIRS, *ENTITIES, *SHARED}, {*TRAINING}
     else:
         nodes, given, parameters = (

@@ -1,0 +1,54 @@
+"""What the command line imports before it knows what is wanted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import get_type_hints
+
+import pytest
+
+from ease.methods import get_method, method_names, reads_entities
+from ease.pipeline_registry import register_pipelines
+from tests.project import ROOT
+
+SLOW = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "sklearn",
+    "scipy.stats",
+    "ibis.expr",
+    "duckdb",
+    "IPython",
+)
+"""Half a second or more each; `ibis.expr` stands for Ibis, whose name alone says nothing."""
+
+LIST_IMPORTED = """
+import sys
+from kedro.framework.cli.cli import main
+try:
+    main()
+finally:
+    print("IMPORTED", *sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [("registry", "list"), ("run", "--pipelines=nope")])
+def test_a_command_that_runs_nothing_imports_no_slow_library(arguments: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", LIST_IMPORTED, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    imported = set(done.stderr.partition("IMPORTED ")[2].split())
+    assert "ease.pipeline_registry" in imported, done.stderr
+    assert imported.isdisjoint(SLOW), sorted(imported.intersection(SLOW))
+
+
+def test_kedro_can_resolve_the_type_hints_of_every_node() -> None:
+    for pipeline in register_pipelines().values():
+        for node in pipeline.nodes:
+            get_type_hints(node.func)
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_the_source_of_a_method_says_whether_it_reads_entities(name: str) -> None:
+    assert reads_entities(name) == get_method(name).reads_entities
