@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sentence_transformers
 import torch
+import transformers
 from sentence_transformers import SentenceTransformer
 from tqdm.auto import tqdm
 
 from ease.embedding_cache import EmbeddingCache
 from ease.encoder import embedding_dimension, load_encoder
 from ease.encoder_options import EncodingOptions
+from ease.result_versions import EMBEDDINGS
 
 CHUNK = 256
 """Batches between two writes to the cache."""
@@ -49,13 +52,15 @@ def encode_with(
 
 
 def fingerprint(model: SentenceTransformer) -> str:
-    """Hash all that decides on a model's embeddings: weights, tokenizer, modules, prompts and device."""
+    """Hash all that decides on a model's embeddings: weights, tokenizer, modules, prompts, device, libraries, code."""
     digest = hashlib.sha256()
     about: dict[str, Any] = {
         "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
         "longest": model.max_seq_length,
         "prompts": [model.prompts, model.default_prompt_name],
         "device": model.device.type,
+        "libraries": [torch.__version__, transformers.__version__, sentence_transformers.__version__],
+        "code": EMBEDDINGS,
         "tokenizer": _describe_tokenizer(model.tokenizer),
     }
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())

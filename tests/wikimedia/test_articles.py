@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ease.wikimedia.articles import REDIRECTS, SENTENCES, parser_version, split_article
+from ease.result_versions import WIKIPEDIA_PARTS
+from ease.wikimedia.articles import REDIRECTS, SENTENCES, split_article
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from ease.wikimedia.sentences import SentenceSplitter
 from ease.wikimedia.wikitext import Article, Link
@@ -71,18 +72,22 @@ def test_every_reason_to_skip_is_counted(tmp_path: Path, caplog: pytest.LogCaptu
     assert large in caplog.text
 
 
-def test_a_change_of_what_rows_depend_on_makes_new_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("ease.wikimedia.ingestion.WIKIPEDIA_PARTS", WIKIPEDIA_PARTS + 1),
+        ("icu.ICU_VERSION", "0.0"),
+        ("importlib.metadata.version", lambda name: f"other {name}"),
+    ],
+)
+def test_another_version_of_the_parser_or_its_libraries_makes_new_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, value: object
 ) -> None:
-    versions = [parser_version.__wrapped__()]
-    changed = tmp_path / "languages.py"
-    changed.write_text("other")
-    with monkeypatch.context() as patch:
-        patch.setattr("ease.languages.__file__", str(changed))
-        versions.append(parser_version.__wrapped__())
-    monkeypatch.setattr("importlib.metadata.version", lambda name: f"other {name}")
-    versions.append(parser_version.__wrapped__())
-    assert len(set(versions)) == 3
+    dumps = [made(tmp_path, article(1))]
+    first = ingest_wikipedia(dumps, ONE, tmp_path / "parts")
+    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences == first.sentences
+    monkeypatch.setattr(place, value)
+    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences != first.sentences
 
 
 def test_a_list_at_the_beginning_is_no_redirect(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
 from ease.addresses import is_remote, upload_text
+from ease.code_digest import code_digest
 from ease.code_version import code_version
 from ease.disk import write_faults_named
 from ease.errors import EaseError
@@ -54,7 +55,8 @@ class Provenance:
         assert self._catalog is not None
         dataset = self._catalog.get(dataset_name)
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
-            _write_sidecar(_folder(dataset, version), self._made_from[node.name])
+            made_from = {"dataset": dataset_name, "made_by": code_version(), **self._made_from[node.name]}
+            _write_sidecar(_folder(dataset, version), made_from)
 
 
 def _write_sidecar(folder: Path, made_from: dict[str, Any]) -> None:
@@ -95,7 +97,11 @@ def _first_difference(now: Any, then: Any) -> str:
 
 def _provenance(node: Node, catalog: DataCatalog, parameters: dict[str, Any]) -> dict[str, Any]:
     plain = {name: json.loads(_to_json(value)) for name, value in parameters.items()}
-    return {"code": code_version(), "parameters": plain, "inputs": input_versions(node, catalog)}
+    return {
+        "code": code_digest(node.func),
+        "parameters": plain,
+        "inputs": input_versions(node, catalog),
+    }
 
 
 def _to_json(value: Any) -> str:

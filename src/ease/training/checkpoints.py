@@ -51,7 +51,10 @@ class Checkpoints:
             if state["fingerprint"] == self._fingerprint:
                 return state
         if found:
-            logger.warning("%s is of a training with other data, options or code: starting anew", found[-1])
+            logger.warning(
+                "%s belongs to a training with other data, options, libraries or code: starting anew",
+                found[-1],
+            )
         return None
 
     def restore(self, state: dict[str, Any], model: TrainingModel, optimizers: Optimizers) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import ease
+import torch
+import transformers
+
 from ease.disk import hash_contents
+from ease.result_versions import TRAINING
 from ease.training.options import TrainingJob
 
 WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}
@@ -24,7 +26,8 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         processes: How many share each batch; a checkpoint holds the random state of each.
     """
     described: dict[str, Any] = {
-        "code": _code(),
+        "code": TRAINING,
+        "libraries": [torch.__version__, transformers.__version__],
         "pairs": _contents(job.pairs),
         "encoder": _contents(job.encoder),
         "vocabulary": _contents(job.vocabulary),
@@ -47,13 +50,3 @@ def _contents(path: str | Path | None) -> str | None:
     if path is None or not Path(path).exists():
         return path if path is None else str(path)
     return hash_contents(Path(path))
-
-
-@cache
-def _code() -> str:
-    """Hash the modules that decide on the course of a training."""
-    package = Path(ease.__file__).parent
-    modules = sorted(
-        module for folder in (".", "training", "methods") for module in (package / folder).glob("*.py")
-    )
-    return hashlib.sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-import icu
 import pyarrow as pa
 
-from ease import languages
 from ease.errors import EaseError
 from ease.wikimedia.dumps import Shard
 from ease.wikimedia.pages import Page, PageTally, iterate_pages
@@ -71,22 +66,6 @@ class Sentence(NamedTuple):
     start: int
     end: int
     links: list[Link]
-
-
-@cache
-def parser_version() -> str:
-    """A checksum of all code that rows depend on, ICU's rules and polyglot, so that no older part is taken."""
-    checksum = hashlib.blake2b(f"{icu.ICU_VERSION} {_polyglot_version()}".encode(), digest_size=8)
-    for module in (*sorted(Path(__file__).parent.glob("*.py")), Path(languages.__file__)):
-        checksum.update(module.read_bytes())
-    return checksum.hexdigest()
-
-
-def _polyglot_version() -> str:
-    try:
-        return metadata.version("polyglot")
-    except metadata.PackageNotFoundError:
-        return "none"
 
 
 def parse_shard(task: ShardTask) -> tuple[Path, str | None]:

@@ -6,7 +6,6 @@ depend on, so that an unchanged shard is never parsed twice, and the folder appe
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -18,20 +17,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.articles import (
     PAGES_FILE,
     REDIRECTS_FILE,
     SENTENCES_FILE,
     ShardTask,
     parse_shard,
-    parser_version,
 )
 from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.mapping import MapShards, joblib_map
 from ease.wikimedia.overlaps import without_repeated
 from ease.wikimedia.pages import DEFAULT_MAX_PAGE_BYTES
-from ease.wikimedia.parts import is_whole, read_counts, remove_leftovers
-from ease.wikimedia.sentences import SplitterEngine
+from ease.wikimedia.parts import is_whole, part_name, read_counts, remove_leftovers
+from ease.wikimedia.sentences import SplitterEngine, splitter_version
 from ease.wikimedia.streams import content_digest
 
 logger = logging.getLogger(__name__)
@@ -147,15 +146,8 @@ def _plan(dumps: Sequence[DumpFile], options: IngestOptions, folder: Path) -> li
 
 def _key(shard: Shard, digest: str, options: IngestOptions) -> str:
     """What a shard's rows depend on, as a name; a shard reads past its end, so all of the file counts."""
-    rows_depend_on = (
-        digest,
-        shard.start,
-        shard.end,
-        options.splitter,
-        options.max_page_bytes,
-        parser_version(),
-    )
-    return hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
+    splitter = (options.splitter, splitter_version(options.splitter))
+    return part_name(WIKIPEDIA_PARTS, digest, shard.start, shard.end, *splitter, options.max_page_bytes)
 
 
 def _remove_leftovers(plans: Sequence[FilePlan], folder: Path) -> None:

@@ -5,7 +5,6 @@ With the titles of the pages these are the sitelinks, for a hundredth of the byt
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from collections import defaultdict
@@ -19,7 +18,7 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.languages import database_code
-from ease.wikimedia.articles import parser_version
+from ease.result_versions import PAGE_PROPS_PARTS
 from ease.wikimedia.dumps import DumpFile, choose_date, dump_date, list_files
 from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.mapping import MapShards, joblib_map
@@ -27,6 +26,7 @@ from ease.wikimedia.parts import (
     TableWriter,
     check_truncated,
     is_whole,
+    part_name,
     read_counts,
     remove_leftovers,
     whole_folder,
@@ -124,8 +124,7 @@ def _numbers(report: dict[str, Any]) -> tuple[int, int]:
 
 
 def _key(file: DumpFile) -> str:
-    rows_depend_on = (content_digest(file.path), file.language, parser_version())
-    return hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
+    return part_name(PAGE_PROPS_PARTS, content_digest(file.path), file.language)
 
 
 def _read_missing(tasks: Sequence[PagePropsTask], map_shards: MapShards) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import logging
 import os
 import platform
@@ -33,6 +34,12 @@ _CHARACTERS_PER_GROUP = 16_000_000
 _BYTES_PER_GROUP = 64 << 20
 _MACHINE = f".{platform.node()}."
 _ABANDONED_SECONDS = 7 * 24 * 3600
+
+
+def part_name(version: int, *rows_depend_on: object) -> str:
+    """Name a part by the version of the code that makes it and a hash of everything else that its rows depend on."""
+    digest = hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
+    return f"{version}-{digest}"
 
 
 @contextmanager

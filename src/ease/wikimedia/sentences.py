@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from itertools import pairwise
 from typing import Literal, get_args
 
@@ -56,6 +57,11 @@ class SentenceSplitter:
                 left = start + len(sentence) - len(sentence.lstrip())
                 spans.append((left, left + len(stripped)))
         return spans
+
+
+def splitter_version(engine: SplitterEngine) -> str:
+    """Return the versions of the libraries that boundaries depend on."""
+    return f"{icu.ICU_VERSION} {metadata.version('polyglot')}" if engine == "polyglot" else icu.ICU_VERSION
 
 
 def _icu_boundaries(language: str) -> Boundaries:

@@ -6,7 +6,6 @@ in seventy, so lines are not read one by one: the property is searched for.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from collections.abc import Iterator
@@ -19,13 +18,14 @@ from joblib import cpu_count
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.wikimedia.articles import parser_version
+from ease.result_versions import TRUTHY_PARTS
 from ease.wikimedia.dumps import dump_date
 from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.parts import (
     TableWriter,
     check_truncated,
     is_whole,
+    part_name,
     read_counts,
     remove_leftovers,
     whole_folder,
@@ -69,9 +69,7 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
         EaseError: The file is no truthy dump, is broken, is truncated and `options.truncated` is "drop", or the
             folder is full or not writable.
     """
-    rows_depend_on = (content_digest(path), parser_version())
-    key = hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
-    part = folder / "truthy" / key
+    part = folder / "truthy" / part_name(TRUTHY_PARTS, content_digest(path))
     remove_leftovers(part.parent)
     if not is_whole(part):
         _write_part(path, options, part)

@@ -6,7 +6,6 @@ as there are workers, and the others parse lines. The .gz form unpacks ten times
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from collections import Counter, deque
@@ -19,13 +18,14 @@ from joblib.externals.loky import ProcessPoolExecutor
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.wikimedia.articles import parser_version
+from ease.result_versions import WIKIDATA_PARTS
 from ease.wikimedia.dumps import dump_date, list_files
 from ease.wikimedia.ingestion import IngestOptions
 from ease.wikimedia.parts import (
     TableWriter,
     check_truncated,
     is_whole,
+    part_name,
     read_counts,
     remove_leftovers,
     whole_folder,
@@ -103,7 +103,9 @@ def ingest_wikidata(
         EaseError: The file is no Wikidata dump, is broken, is truncated and `options.truncated` is "drop", or
             the folder is full or not writable.
     """
-    part = folder / "wikidata" / _key(path, languages)
+    part = (
+        folder / "wikidata" / part_name(WIKIDATA_PARTS, content_digest(path), languages and sorted(languages))
+    )
     remove_leftovers(part.parent)
     if not is_whole(part):
         _write_part(path, languages, options, part)
@@ -116,11 +118,6 @@ def ingest_wikidata(
     )
     source = {"file": path.name, "date": dump_date(path)}
     return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], {**counts, **source})
-
-
-def _key(path: Path, languages: Sequence[str] | None) -> str:
-    rows_depend_on = (content_digest(path), languages and sorted(languages), parser_version())
-    return hashlib.blake2b(repr(rows_depend_on).encode(), digest_size=16).hexdigest()
 
 
 def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOptions, part: Path) -> None:

@@ -19,13 +19,13 @@ from ease.lazy import ibis
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.plots import plot_ingest_summary
+from ease.result_versions import WIKIDATA_PARTS
 from ease.table_files import read_parquet
 from ease.tables import format_table
-from ease.wikimedia.articles import parser_version
 from ease.wikimedia.dumps import DumpFile
 from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
 from ease.wikimedia.page_props import ingest_page_props
-from ease.wikimedia.parts import is_whole, whole_folder, write_counts
+from ease.wikimedia.parts import is_whole, part_name, whole_folder, write_counts
 from ease.wikimedia.streams import compression_of
 from ease.wikimedia.truthy import ingest_truthy
 from ease.wikimedia.wikidata import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
@@ -89,7 +89,7 @@ def read_wikidata(
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
     """The parts of both tables without a row."""
-    part = options.folder / "no_wikidata" / parser_version()
+    part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS)
     if not is_whole(part):
         with whole_folder(part) as folder:
             pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)

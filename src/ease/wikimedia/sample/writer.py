@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ease.errors import EaseError
 from ease.languages import PAPER_LANGUAGES, check_languages
+from ease.result_versions import SAMPLE_WIKI
 from ease.wikimedia.sample.dump_files import dump_name, write_dump
 from ease.wikimedia.sample.held_out import (
     GradedPair,
@@ -99,7 +100,7 @@ def write_sample(
     options = options or SampleOptions()
     _check(languages)
     content = {"languages": list(languages), "options": options.model_dump()}
-    key = content_key({**content, "languages": sorted(languages)}, Path(__file__).parent)
+    key = content_key({**content, "languages": sorted(languages)}, SAMPLE_WIKI)
     files = SampleFiles(folder / f"sample-{key}")
     if is_whole(files.folder):
         logger.info("The sample wiki lies whole in %s", files.folder)

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.languages import check_languages
+from ease.result_versions import SAMPLE_NEWS
 from ease.wikimedia.sample.dump_files import dump_name, revision_id, write_dump
 from ease.wikimedia.sample.facts import World, read_world
 from ease.wikimedia.sample.names import read_names
@@ -80,8 +81,7 @@ def write_sample_news(
     options = options or SampleNewsOptions()
     _check(languages)
     content = {"languages": list(languages), "options": options.model_dump()}
-    package = Path(__file__).parent
-    key = content_key({**content, "languages": sorted(languages)}, package.parent, package)
+    key = content_key({**content, "languages": sorted(languages)}, SAMPLE_NEWS)
     files = SampleNews(folder / f"sample-news-{key}")
     if is_whole(files.folder):
         logger.info("The sample Wikinews lies whole in %s", files.folder)

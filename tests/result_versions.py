@@ -1,0 +1,53 @@
+"""Record the meaning of the code behind each kept result: `python -m tests.result_versions`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ease import result_versions
+from ease.code_digest import code_digest
+from ease.encoding import encode_with
+from ease.training.job import run_job
+from ease.wikimedia.dumps import split_into_shards
+from ease.wikimedia.ingestion import ingest_wikipedia
+from ease.wikimedia.page_props import ingest_page_props
+from ease.wikimedia.sample import write_sample, write_sample_news
+from ease.wikimedia.truthy import ingest_truthy
+from ease.wikimedia.wikidata import ingest_wikidata
+
+RECORD = Path(__file__).with_suffix(".json")
+COMMAND = "python -m tests.result_versions"
+CODE: dict[str, tuple[Callable[..., Any], ...]] = {
+    "WIKIPEDIA_PARTS": (split_into_shards, ingest_wikipedia),
+    "WIKIDATA_PARTS": (ingest_wikidata,),
+    "TRUTHY_PARTS": (ingest_truthy,),
+    "PAGE_PROPS_PARTS": (ingest_page_props,),
+    "SAMPLE_WIKI": (write_sample,),
+    "SAMPLE_NEWS": (write_sample_news,),
+    "TRAINING": (run_job,),
+    "EMBEDDINGS": (encode_with,),
+}
+"""What makes each kept result."""
+
+Record = dict[str, dict[str, Any]]
+
+
+def found() -> Record:
+    """The versions and digests of the code as it is."""
+    return {
+        name: {"version": getattr(result_versions, name), "digest": code_digest(*functions)}
+        for name, functions in CODE.items()
+    }
+
+
+def recorded() -> Record:
+    """The versions and digests as they were recorded last."""
+    record: Record = json.loads(RECORD.read_text(encoding="utf-8"))
+    return record
+
+
+if __name__ == "__main__":
+    RECORD.write_text(json.dumps(found(), indent=2) + "\n", encoding="utf-8")
