@@ -80,6 +80,13 @@ class Browser:
             time.sleep(0.5)
         return shown
 
+    def wait_until(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true in the page."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.evaluate(expression):
+            assert time.monotonic() < deadline, f"not true: {expression}"
+            time.sleep(0.5)
+
 
 @contextmanager
 def browser(chromium: str, profile: Path) -> Iterator[Browser]:

@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -101,30 +102,78 @@ def test_a_server_that_ends_is_started_again_and_its_log_shown(tmp_path: Path) -
     assert str(failure.value).count("unrecognized arguments: --no-such-option") == 3
 
 
-def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, page: Browser, tmp_path: Path) -> None:
-    pipeline = register_pipelines()["train_multilingual"]
-    with served(project.folder, tmp_path / "log", "kedro", "viz", "run", "--no-browser") as address:
-        with urllib.request.urlopen(f"{address}/api/pipelines/train_multilingual", timeout=60) as answer:
-            identifiers = {node["name"]: node["id"] for node in json.load(answer)["nodes"]}
-        shown = f"{address}/?pid=train_multilingual&expandAllPipelines=true"
-        page.open(shown)
-        page.wait_for("Datasets", *LAYERS)
-        assert page.texts(".pipeline-layer-name") == LAYERS
-        names = [node.name.rpartition(".")[2] for node in pipeline.nodes]
-        datasets = [name for name in pipeline.datasets() if not name.startswith("params:")]
-        assert sorted(page.texts(".pipeline-node")) == sorted([*names, *datasets])
+@pytest.fixture(scope="module")
+def viz(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of Kedro-Viz on the small project."""
+    log = tmp_path_factory.mktemp("viz") / "log"
+    with served(project.folder, log, "kedro", "viz", "run", "--no-browser") as address:
+        yield address
 
-        page.open(f"{shown}&sid={identifiers['multilingual.comparison']}")
-        page.wait_for("Expand preview")
-        table = pd.read_parquet(project.latest("08_reporting/multilingual/comparison.parquet"))
-        assert page.texts(".pipeline-metadata th") == list(table.columns)
-        header, *rows = page.texts(".pipeline-metadata tr")
-        assert header == "".join(table.columns)
-        assert all(row.startswith(task) for row, task in zip(rows, table["task"], strict=True))
 
-        page.open(f"{shown}&sid={identifiers['multilingual.comparison_plot']}")
-        page.wait_for("Scores by method", "sample_parallel: each language with en")
-        assert page.texts(".pipeline-metadata .js-plotly-plot, .pipeline-metadata .plotly")
+def answer_of(address: str) -> Any:
+    """The JSON that a server answers."""
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return json.load(answer)
+
+
+def identifiers(viz: str) -> dict[str, str]:
+    """The identifiers of the default pipeline's nodes and datasets by their names."""
+    return {node["name"]: node["id"] for node in answer_of(f"{viz}/api/main")["nodes"]}
+
+
+STAGES = {
+    *("acquire", "ingest", "entity_pairs", "hard_negatives", "entity_embeddings"),
+    *("untrained", "ease", "simcse", "report"),
+}
+
+
+def test_kedro_viz_opens_with_stages_and_every_dataset_comes_from_one(viz: str) -> None:
+    main = answer_of(f"{viz}/api/main")
+    shown = main["modular_pipelines"]["__root__"]["children"]
+    of_type = {kind: {one["id"] for one in shown if one["type"] == kind} for kind in ("data", "task")}
+    assert {one["id"] for one in shown if one["type"] == "modularPipeline"} == STAGES
+    assert not of_type["task"]
+    made = {edge["target"] for edge in main["edges"] if edge["source"] in STAGES}
+    assert of_type["data"] <= made
+
+
+def test_a_stage_opens_at_a_click(viz: str, page: Browser) -> None:
+    page.open(viz)
+    page.wait_for("Datasets", *LAYERS)
+    assert set(page.texts(".pipeline-node--modularPipeline")) == STAGES
+    assert page.texts(".pipeline-layer-name") == LAYERS
+    assert "train_encoder" not in page.texts(".pipeline-node")
+    found = "[...document.querySelectorAll('.pipeline-node')].find(node => node.textContent == 'ease')"
+    page.evaluate(f"{found}.dispatchEvent(new MouseEvent('click', {{bubbles: true}})) && null")
+    page.wait_for("train_encoder", "score_encoder", "multilingual.ease.encoder")
+    page.wait_until(
+        "![...document.querySelectorAll('.pipeline-node')].some(node => node.textContent == 'ease')"
+    )
+    assert set(page.texts(".pipeline-node--modularPipeline")) == STAGES - {"ease"}
+    assert {"train_encoder", "score_encoder"} <= set(page.texts(".pipeline-node"))
+
+
+def test_kedro_viz_shows_layers_nodes_and_previews(project: Project, viz: str, page: Browser) -> None:
+    pipeline, names = register_pipelines()["train_multilingual"], identifiers(viz)
+    shown = f"{viz}/?pid=train_multilingual&expandAllPipelines=true"
+    page.open(shown)
+    page.wait_for("Datasets", *LAYERS)
+    assert page.texts(".pipeline-layer-name") == LAYERS
+    nodes = [node.name.rpartition(".")[2] for node in pipeline.nodes]
+    datasets = [name for name in pipeline.datasets() if not name.startswith("params:")]
+    assert sorted(page.texts(".pipeline-node")) == sorted([*nodes, *datasets])
+
+    page.open(f"{shown}&sid={names['multilingual.comparison']}")
+    page.wait_for("Expand preview")
+    table = pd.read_parquet(project.latest("08_reporting/multilingual/comparison.parquet"))
+    assert page.texts(".pipeline-metadata th") == list(table.columns)
+    header, *rows = page.texts(".pipeline-metadata tr")
+    assert header == "".join(table.columns)
+    assert all(row.startswith(task) for row, task in zip(rows, table["task"], strict=True))
+
+    page.open(f"{shown}&sid={names['multilingual.comparison_plot']}")
+    page.wait_for("Scores by method", "sample_parallel: each language with en")
+    assert page.texts(".pipeline-metadata .js-plotly-plot, .pipeline-metadata .plotly")
 
 
 def test_mlflow_compares_ease_with_simcse_side_by_side(

@@ -88,7 +88,11 @@ def test_languages_are_taught_one_model_each(copy: Project) -> None:
 
 
 def test_the_default_pipeline_is_the_main_job() -> None:
-    assert PIPELINES["__default__"] == PIPELINES["train_multilingual"]
+    default, main = (
+        {(str(node), frozenset(node.tags)) for node in PIPELINES[name].nodes}
+        for name in ("__default__", "train_multilingual")
+    )
+    assert default == main
 
 
 @pytest.mark.slow

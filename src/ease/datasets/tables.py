@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import ibis
 import pandas as pd
+from kedro.io.core import Version
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
@@ -25,11 +26,11 @@ from ease.addresses import (
     store_faults_named,
     upload,
 )
+from ease.datasets.previews import first_rows, table_preview, with_labels
 from ease.datasets.whole import SavedWhole
 from ease.errors import EaseError
 from ease.table_files import read_parquet
 
-PREVIEW_ROWS = 20
 _SUCCESS = "_SUCCESS"
 """What Spark writes last into a folder."""
 
@@ -89,14 +90,29 @@ class TableDataset(SavedWhole, FileDataset):
             versions = [PurePosixPath(found).parent.name for found in store.fs.glob(store.path)]
         return [f"{self._fs_prefix}{self._get_versioned_path(version)}" for version in versions]
 
-    def preview(self) -> TablePreview:
-        """Return the first rows, as text where a cell is not a number."""
+    def preview(self, spread: str | None = None, labels: Mapping[str, Any] | None = None) -> TablePreview:
+        """Return a few rows for Kedro-Viz, which gives what the catalog entry's `preview_args` hold.
+
+        Args:
+            spread: Column of which several values are shown.
+            labels: `columns` of entities that get a column of labels beside them, and `filepath` of the versioned
+                table that holds these labels.
+        """
         table = self.load()
         if table is None:
-            return cast(TablePreview, {"index": [], "columns": [], "data": []})
-        rows = table.limit(PREVIEW_ROWS).to_pandas()
-        rows = rows.map(lambda cell: cell if isinstance(cell, int | float) else str(cell))
-        return cast(TablePreview, rows.to_dict(orient="split"))
+            return table_preview([], [])
+        rows = first_rows(table, spread)
+        vocabulary = self._beside(labels["filepath"]).load() if labels and rows else None
+        if labels and vocabulary is not None:
+            rows = with_labels(rows, labels["columns"], vocabulary)
+        return table_preview(list(rows[0]) if rows else table.columns, rows)
+
+    def _beside(self, filepath: str) -> TableDataset:
+        """The newest version of another table, on the same connection."""
+        unpinned = Version(None, None)
+        return TableDataset(
+            filepath=filepath, connection=self._connection_config, version=unpinned, missing_ok=True
+        )
 
 
 class PartsDataset(TableDataset):

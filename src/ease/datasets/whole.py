@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from kedro.io.core import AbstractVersionedDataset, DatasetError, Version, VersionNotFoundError
+from kedro_datasets._typing import TablePreview
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
 from ease.addresses import is_remote, located, upload
+from ease.datasets.previews import pivoted, table_preview
 from ease.disk import flush, write_faults_named
 from ease.errors import EaseError
+
+ROWS_SHOWN = 200
+"""Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
 
 
 class SavedWhole:
@@ -93,7 +98,25 @@ class JSONDataset(SavedWhole, KedroJSONDataset):
             KedroJSONDataset.save.__wrapped__(self, data)
 
 
-class ScoresDataset(JSONDataset):
+class RowsDataset(JSONDataset):
+    """A versioned JSON list of rows, which Kedro-Viz shows as a table."""
+
+    def preview(
+        self, columns: Sequence[str] | None = None, pivot: Sequence[str] | None = None
+    ) -> TablePreview:
+        """Return the first rows for Kedro-Viz, which gives what the catalog entry's `preview_args` hold.
+
+        Args:
+            columns: The columns to show; all by default.
+            pivot: Names of the columns that give rows, columns and cells, if a row holds one value of many.
+        """
+        rows = self.load()
+        rows = pivoted(rows, *pivot) if pivot else rows
+        names = columns or list(dict.fromkeys(name for row in rows for name in row))
+        return table_preview(names, rows[:ROWS_SHOWN])
+
+
+class ScoresDataset(RowsDataset):
     """A versioned list of scores; a new version keeps the older one's rows of what was not scored again.
 
     Rows are of a `method` and its `model`: those of another model of the same method are dropped, those of other

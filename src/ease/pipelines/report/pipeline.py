@@ -11,6 +11,7 @@ from ease.pipelines.report.nodes import (
     gather_sweeps,
     write_report,
 )
+from ease.pipelines.stages import in_stage
 from ease.pipelines.train import UNTRAINED, WHITENING
 
 
@@ -75,5 +76,8 @@ def create_report_pipeline(
     written = node(
         write_report, given, ["report", "report_bars", "report_scatter"], name="write_report", tags="report"
     )
-    gathered = (create_gathering_pipeline(setting, methods, sweeps) for setting in settings)
+    gathered = (
+        in_stage(create_gathering_pipeline(setting, methods, sweeps), setting, "report")
+        for setting in settings
+    )
     return sum(gathered, Pipeline([written]))

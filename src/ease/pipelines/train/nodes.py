@@ -186,8 +186,8 @@ def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Pat
     if setting.start == MLM and method != MLM:
         if mlm is None:
             raise EaseError(
-                f"`{setting.name}.setting.start` is {MLM}, but that encoder is not trained yet: train it by `kedro run "
-                f"--pipelines=train --namespaces={setting.name}.{MLM}`."
+                f"`{setting.name}.setting.start` is {MLM}, but this run has no encoder of that method: train "
+                f"both by `kedro run --pipelines=train --namespaces={setting.name}.{MLM},{setting.name}.{method}`."
             )
         return mlm
     if untrained is None:

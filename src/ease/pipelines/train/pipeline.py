@@ -38,15 +38,20 @@ def create_encoder_pipeline(setting: str) -> Pipeline:
     )
 
 
-def create_pipeline(setting: str, method: str) -> Pipeline:
+def create_pipeline(setting: str, method: str, mlm_start: bool = True) -> Pipeline:
     """Create `train` for one method of one setting: on pairs with entities, or on texts that are gathered first.
 
     Whitening, which is fitted and not trained, stands beside the methods.
+
+    Args:
+        setting: Whose data and encoder are used.
+        method: The method to train.
+        mlm_start: Whether the encoder of the method `mlm` is an input, too.
     """
     if method == WHITENING:
         return _whitening_pipeline(setting)
     # MLM itself has no other start than the untrained encoder.
-    starts = ("untrained",) if method == MLM else ("untrained", MLM)
+    starts = ("untrained", MLM) if mlm_start and method != MLM else ("untrained",)
     if reads_entities(method):
         nodes, given, parameters = [_entity_node(starts)], {PAIRS, *ENTITIES, *SHARED}, {*TRAINING}
     else:

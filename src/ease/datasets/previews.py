@@ -1,0 +1,77 @@
+"""Previews of tables in Kedro-Viz: a few rows, with labels beside the numbers of entities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import ibis
+from kedro_datasets._typing import TablePreview
+
+PREVIEW_ROWS = 20
+Row = dict[str, Any]
+
+_EXACT_INTEGERS = 2**53
+"""From here on JavaScript rounds integers."""
+
+
+def table_preview(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> TablePreview:
+    """Return rows in the form that Kedro-Viz draws; a missing value is an empty cell."""
+    data = [[_cell(row.get(column)) for column in columns] for row in rows]
+    return cast(TablePreview, {"index": [*range(len(data))], "columns": [*columns], "data": data})
+
+
+def _cell(value: Any) -> int | float | str:
+    if value is None or value != value:
+        return ""
+    exact = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _EXACT_INTEGERS
+    return value if exact else str(value)
+
+
+def first_rows(table: ibis.Table, spread: str | None, count: int = PREVIEW_ROWS) -> list[Row]:
+    """Return the first rows of a table, or of each value of the column `spread`, `count` in all at most.
+
+    Sorted tables begin with many rows of one value. A value's rows are looked for until there are enough of them.
+    """
+    values = _first_values(table, spread, count) if spread else []
+    if not values:
+        return list(table.limit(count).to_pyarrow().to_pylist())
+    parts = (table.filter(table[spread] == value).limit(count // len(values)) for value in values)
+    rows = ibis.union(*parts).to_pyarrow().to_pylist()
+    return sorted(rows, key=lambda row: values.index(row[spread]))
+
+
+def _first_values(table: ibis.Table, column: str, count: int) -> list[Any]:
+    found = table.filter(table[column].notnull()).select(column).distinct().order_by(column).limit(count)
+    return list(found.to_pyarrow()[column].to_pylist())
+
+
+def with_labels(rows: Sequence[Row], columns: Sequence[str], vocabulary: ibis.Table) -> list[Row]:
+    """Insert a column `<name>_label` after each of some columns of entities.
+
+    Args:
+        rows: A few rows.
+        columns: Names of columns that hold entities; those that the rows lack are ignored.
+        vocabulary: Columns `entity` and `label`.
+    """
+    entities = {row[name] for row in rows for name in columns if row.get(name) is not None}
+    known = vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label").to_pyarrow()
+    labels = dict(zip(known["entity"].to_pylist(), known["label"].to_pylist(), strict=True))
+    return [_labelled(row, columns, labels) for row in rows]
+
+
+def _labelled(row: Row, columns: Sequence[str], labels: Mapping[int, str]) -> Row:
+    wider: Row = {}
+    for name, value in row.items():
+        wider[name] = value
+        if name in columns:
+            wider[f"{name}_label"] = labels.get(value)
+    return wider
+
+
+def pivoted(rows: Iterable[Row], index: str, across: str, value: str) -> list[Row]:
+    """Return one row for each value of `index`, with a column for each value of `across`."""
+    wide: dict[Any, Row] = {}
+    for row in rows:
+        wide.setdefault(row[index], {index: row[index]})[row[across]] = row[value]
+    return list(wide.values())

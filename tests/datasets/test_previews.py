@@ -1,0 +1,161 @@
+"""What Kedro-Viz is given to show of a dataset: few rows of a large table, readable."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import pytest
+from kedro.io import Version
+from kedro_viz.models.flowchart.node_metadata import DataNodeMetadata
+from kedro_viz.models.flowchart.nodes import GraphNode
+
+from ease.datasets.tables import TableDataset
+from ease.datasets.whole import RowsDataset
+from tests.contexts import load_catalog
+from tests.project import Project
+
+DUCKDB = {"backend": "duckdb", "database": ":memory:"}
+
+
+def table_dataset(path: Path) -> TableDataset:
+    return TableDataset(filepath=str(path), connection=DUCKDB, version=Version(None, None))
+
+
+def records(preview: Any) -> list[dict[str, Any]]:
+    """The rows of a preview by their columns."""
+    assert preview["index"] == list(range(len(preview["data"])))
+    return [dict(zip(preview["columns"], row, strict=True)) for row in preview["data"]]
+
+
+def rows_dataset(path: Path, rows: list[dict[str, Any]]) -> RowsDataset:
+    dataset = RowsDataset(filepath=str(path / "rows.json"), version=Version(None, None))
+    dataset.save(rows)
+    return dataset
+
+
+def test_labels_stand_beside_the_numbers_of_entities(tmp_path: Path) -> None:
+    vocabulary, pairs = tmp_path / "vocabulary.parquet", table_dataset(tmp_path / "pairs.parquet")
+    table_dataset(vocabulary).save(ibis.memtable({"entity": [7, 8], "label": ["Rome", "Nile"]}))
+    columns = {"pair_id": [0, 1, 2], "entity": [7, 8, 9], "hard_negative": [8, None, 7]}
+    pairs.save(ibis.memtable(columns, schema=dict.fromkeys(columns, "int64")))
+    preview = pairs.preview(labels={"columns": ["entity", "hard_negative"], "filepath": str(vocabulary)})
+    assert preview["columns"] == ["pair_id", "entity", "entity_label", "hard_negative", "hard_negative_label"]
+    assert preview["data"] == [[0, 7, "Rome", 8, "Nile"], [1, 8, "Nile", "", ""], [2, 9, "", 7, "Rome"]]
+    without = pairs.preview(labels={"columns": ["entity"], "filepath": str(tmp_path / "none.parquet")})
+    assert without["columns"] == list(columns), "pairs without a vocabulary are shown as they are"
+
+
+@pytest.mark.parametrize(
+    ("languages", "each"),
+    [(["en"], 20), (["ar", "de", "en", "ja"], 5), (list("abcdefghijklmnopqrstuvwxyz"), 1)],
+)
+def test_rows_of_several_languages_are_shown(tmp_path: Path, languages: list[str], each: int) -> None:
+    dataset = table_dataset(tmp_path / "pairs.parquet")
+    rows = {
+        "language": [name for name in languages for _ in range(30)],
+        "number": [*range(30)] * len(languages),
+    }
+    dataset.save(ibis.memtable(rows))
+    shown = records(dataset.preview(spread="language"))
+    assert [(row["language"], row["number"]) for row in shown] == [
+        (name, number) for name in languages[:20] for number in range(each)
+    ]
+
+
+def test_a_table_without_rows_or_languages_is_shown(tmp_path: Path) -> None:
+    dataset = table_dataset(tmp_path / "pairs.parquet")
+    dataset.save(
+        ibis.memtable(
+            {"language": [None, None], "entity": [1, 2]}, schema={"language": "string", "entity": "int64"}
+        )
+    )
+    assert [row["entity"] for row in records(dataset.preview(spread="language"))] == [1, 2]
+    empty = table_dataset(tmp_path / "empty.parquet")
+    empty.save(
+        ibis.memtable({"language": [], "entity": []}, schema={"language": "string", "entity": "int64"})
+    )
+    preview = empty.preview(spread="language")
+    assert (preview["columns"], preview["data"]) == (["language", "entity"], [])
+
+
+def test_a_preview_of_a_large_table_is_quick(tmp_path: Path) -> None:
+    final = tmp_path / "pairs.parquet" / "2026-01-01T00.00.00.000Z" / "pairs.parquet"
+    final.parent.mkdir(parents=True)
+    languages = "['ar','ca','cs','de','en','eo','es','fa','fr','it','ja','ko','nl','pl','pt','ru','sv','tr']"
+    rows = f"SELECT {languages}[1 + range // 500_000] AS language, range AS pair_id, md5(range::VARCHAR) AS sentence"
+    duckdb.sql(f"COPY ({rows} FROM range(9_000_000)) TO '{final}' (FORMAT parquet)")
+    dataset = table_dataset(tmp_path / "pairs.parquet")
+    started = time.monotonic()
+    shown = records(dataset.preview(spread="language"))
+    taken = time.monotonic() - started
+    assert len({row["language"] for row in shown}) == 18
+    assert taken < 5, f"{taken:.1f} s"
+
+
+def test_cells_are_what_a_browser_shows_as_they_are(tmp_path: Path) -> None:
+    rows = [
+        {
+            "big": 2**60 + 1,
+            "small": -3,
+            "share": 0.5,
+            "true": True,
+            "none": None,
+            "nan": float("nan"),
+            "list": [1],
+        }
+    ]
+    preview = rows_dataset(tmp_path, rows).preview()
+    assert preview["data"] == [["1152921504606846977", -3, 0.5, "True", "", "", "[1]"]]
+
+
+def test_a_history_has_a_row_for_each_step(tmp_path: Path) -> None:
+    values = [(2, "loss", 3.0), (2, "rate", 0.1), (4, "loss", 2.0), (4, "development", 70.0)]
+    dataset = rows_dataset(
+        tmp_path, [dict(zip(("step", "name", "value"), row, strict=True)) for row in values]
+    )
+    preview = dataset.preview(pivot=["step", "name", "value"])
+    assert preview["columns"] == ["step", "loss", "rate", "development"]
+    assert preview["data"] == [[2, 3.0, 0.1, ""], [4, 2.0, "", 70.0]]
+
+
+def test_chosen_columns_come_in_their_order(tmp_path: Path) -> None:
+    dataset = rows_dataset(tmp_path, [{"value": 1, "task": "a", "code": "x"}, {"value": 2, "task": "b"}])
+    assert dataset.preview(columns=["task", "value"])["data"] == [["a", 1], ["b", 2]]
+    assert dataset.preview()["data"] == [[1, "a", "x"], [2, "b", ""]]
+
+
+def preview_in_viz(project: Project, name: str) -> Any:
+    """What Kedro-Viz answers for a dataset of the catalog."""
+    dataset = load_catalog(project).get(name)
+    node = GraphNode.create_data_node(name, name, None, set(), dataset, None)
+    metadata = DataNodeMetadata(data_node=node)
+    assert metadata.preview_type == "TablePreview"
+    return json.loads(json.dumps(metadata.preview))
+
+
+@pytest.mark.parametrize("name", ["pairs", "training_pairs"])
+def test_kedro_viz_shows_labelled_pairs_of_all_languages(project: Project, name: str) -> None:
+    shown = records(preview_in_viz(project, f"multilingual.{name}"))
+    assert {row["language"] for row in shown} == {"ar", "de", "en", "ja"}
+    assert all(row["entity_label"] and not row["entity_label"].isdigit() for row in shown)
+    if name == "training_pairs":
+        assert any(row["hard_negative_label"] for row in shown)
+        assert all(bool(row["hard_negative_label"]) == bool(row["hard_negative"]) for row in shown)
+
+
+def test_kedro_viz_shows_scores_and_histories_as_tables(project: Project) -> None:
+    scores = records(preview_in_viz(project, "multilingual.ease.scores"))
+    saved = project.json("07_model_output/multilingual/ease/scores.json")
+    names = ("task", "subset", "metric", "value")
+    assert [tuple(row[name] for name in names) for row in scores] == [
+        tuple(row[name] for name in names) for row in saved
+    ]
+    history = records(preview_in_viz(project, "multilingual.ease.history"))
+    assert [row["step"] for row in history] == [2, 3, 4, 6]
+    assert all(row["loss"] for row in history if row["step"] != 3)
+    assert [row["step"] for row in history if row["development"]] == [3, 6]
