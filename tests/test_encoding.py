@@ -138,3 +138,14 @@ def test_a_write_is_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(cache.read(["a", "b", "c"])) == []
     with sqlite3.connect(tmp_path / "m.sqlite") as database:
         assert database.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
+
+
+def test_a_parameter_without_dimensions_counts(folder: Path, tmp_path: Path) -> None:
+    model = counted(folder)
+    without = fingerprint(model)
+    model.register_parameter("scale", torch.nn.Parameter(torch.tensor(2.0)))
+    assert encode_with(model, EncodingOptions(cache=tmp_path))(["one"]).shape == (1, 16)
+    first = fingerprint(model)
+    with torch.no_grad():
+        model.scale.fill_(3.0)
+    assert len({without, first, fingerprint(model)}) == 3

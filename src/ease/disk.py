@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,13 +23,29 @@ _WRITE_FAULTS = {
 
 
 def flush(path: Path) -> None:
-    """Wait until a file, or a folder with all that it holds, is on disk: a rename cannot outrun the content then."""
+    """Prepare a file, or a folder with its contents, for its rename: permissions by the umask, and all of it on disk.
+
+    Some libraries write files that only their owner may read. Without the wait, a power failure could leave the new
+    name without its content.
+    """
+    permissions = _permissions_of_new_files(path if path.is_dir() else path.parent)
     for part in (*(path.rglob("*") if path.is_dir() else ()), path):
+        if part.is_file() and part.stat().st_mode & permissions != permissions:
+            part.chmod(part.stat().st_mode | permissions)
         descriptor = os.open(part, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _permissions_of_new_files(folder: Path) -> int:
+    """Permissions that the umask, or the folder's access list, gives to a new file in a folder."""
+    probe = folder / f".{uuid.uuid4().hex}"
+    probe.touch()
+    permissions = probe.stat().st_mode & 0o666
+    probe.unlink()
+    return permissions
 
 
 def hash_contents(path: Path) -> str:

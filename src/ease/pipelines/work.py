@@ -1,0 +1,33 @@
+"""Work folders of a run: Kedro takes results over after their node has ended, so the locks last as long as the run."""
+
+from __future__ import annotations
+
+import atexit
+from contextlib import ExitStack
+from pathlib import Path
+
+from ease.locks import FolderLock, folder_lock, scratch_folder
+
+_held = ExitStack()
+
+
+def lock_for_run(folder: Path) -> FolderLock:
+    """Lock a folder that later runs resume from, until this run ends.
+
+    Raises:
+        EaseError: If another run holds the lock, or the folder cannot be written.
+    """
+    return _held.enter_context(folder_lock(folder))
+
+
+def scratch_for_run(work: str | Path, name: str) -> Path:
+    """Create a folder of this run alone, which is removed when the run ends."""
+    return _held.enter_context(scratch_folder(Path(work), name))
+
+
+def release_work() -> None:
+    """Remove the run's scratch folders and release its locks."""
+    _held.close()
+
+
+atexit.register(release_work)
