@@ -28,12 +28,18 @@ PATIENCE = 180
 class Started:
     """A `kedro run --pipelines=train` that is under way."""
 
-    def __init__(self, project: Project, log: Path) -> None:
+    def __init__(self, project: Project, log: Path, steps: int = STEPS) -> None:
         self._log = log
         self._metrics = project.folder / "data" / "06_models" / "work" / "multilingual.ease" / "metrics.jsonl"
-        command = [sys.executable, "-m", "kedro", "run", *CHOSEN, "--params", params(**GIVEN)]
+        given = {**GIVEN, "multilingual__ease__training__steps": steps}
+        command = [sys.executable, "-m", "kedro", "run", *CHOSEN, "--params", params(**given)]
         with log.open("w") as output:
             self._process = subprocess.Popen(command, cwd=project.folder, stdout=output, stderr=output)
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
 
     def wait_for_step(self, step: int) -> None:
         """Wait until the training has reported a step."""

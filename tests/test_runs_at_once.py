@@ -1,8 +1,10 @@
-"""Two runs at once in one project end both, each with versions of its own."""
+"""Two runs at once in one project do not harm each other."""
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pyarrow.dataset as pads
 import pytest
 
 from tests.project import LIMIT, Project, params
+from tests.test_breaks import Started
 
 pytestmark = pytest.mark.slow
 
@@ -37,3 +40,40 @@ def test_two_runs_at_once_make_the_same_rows(copy: Project, tmp_path: Path) -> N
         assert len(at_once) == 2
         assert all(rows(table) == rows(alone) for table in at_once)
     assert not [path for path in data.rglob(".*") if path.name != ".gitkeep"]
+
+
+def test_each_run_publishes_the_encoder_that_it_made(copy: Project, tmp_path: Path) -> None:
+    before = copy.versions("06_models/multilingual/untrained/encoder")
+    runs = []
+    for seed in (11, 12):
+        with (tmp_path / f"{seed}.log").open("w") as log:
+            given = params(multilingual__setting__encoder__seed=seed)
+            command = [sys.executable, "-m", "kedro", "run", "--pipelines=train_multilingual"]
+            command += ["--nodes=multilingual.untrained.build_encoder", "--params", given]
+            runs.append(subprocess.Popen(command, cwd=copy.folder, stdout=log, stderr=log))
+    assert [run.wait(LIMIT) for run in runs] == [0, 0], [path.read_text() for path in tmp_path.glob("*.log")]
+    made = [path for path in copy.versions("06_models/multilingual/untrained/encoder") if path not in before]
+    seeds = {}
+    for encoder in made:
+        provenance = json.loads((encoder.parent / "provenance.json").read_text(encoding="utf-8"))
+        wanted = provenance["parameters"]["params:multilingual.setting"]["encoder"]["seed"]
+        seeds[wanted] = json.loads((encoder / "training" / "mlflow_run.json").read_text())["seed"]
+    assert seeds == {11: 11, 12: 12}
+    assert not list((copy.folder / "data" / "06_models" / "work").glob("*scratch*"))
+
+
+def test_a_second_training_is_refused_and_leaves_the_first_one_alone(copy: Project, tmp_path: Path) -> None:
+    work = copy.folder / "data" / "06_models" / "work" / "multilingual.ease"
+    first = Started(copy, tmp_path / "first.log", steps=1_000_000)
+    first.wait_for_step(30)  # beyond what the finished training of the copy has left
+    names = ("job.json", "training_pairs.parquet", "entity_vocabulary.parquet")
+    before = [((work / name).stat().st_mtime_ns, (work / name).read_bytes()) for name in names]
+    second = copy.run(
+        "train", "--namespaces=multilingual.ease", check=False, multilingual__ease__training__seed=5
+    )
+    assert second.returncode == 1
+    assert f"Error: Another run is at work in {work} (process {first.pid}" in second.stderr
+    assert before == [((work / name).stat().st_mtime_ns, (work / name).read_bytes()) for name in names]
+    status, said = first.end(signal.SIGINT)
+    assert status == 1, said
+    assert "the same command goes on from there" in said

@@ -50,6 +50,25 @@ def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int
     sys.exit(main([str(folder)]))
 
 
+def train_in_process(job: TrainingJob, messages: Path) -> BaseProcess:
+    """Start `run_job` in another process; the message of its refusal goes to a file."""
+    start_server()
+    process = context.Process(target=_train, args=(job.model_dump_json(), messages), daemon=True)
+    process.start()
+    return process
+
+
+def _train(described: str, messages: Path) -> None:
+    from ease.errors import EaseError
+    from ease.training import run_job
+
+    try:
+        run_job(TrainingJob.model_validate_json(described))
+    except EaseError as error:
+        messages.write_text(str(error), encoding="utf-8")
+        sys.exit(1)
+
+
 def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -> list[BaseProcess]:
     """Start the processes of a job."""
     start_server()

@@ -19,6 +19,8 @@ from transformers import AutoModel
 from ease.errors import EaseError
 from ease.model_card import ModelCardData
 from ease.training import TrainingResult, run_job
+from ease.training.__main__ import read_job
+from tests.training.processes import finish, train_in_process
 from tests.training.tiny_training import MakeJob, Trained, losses, same, weights
 
 
@@ -227,15 +229,21 @@ def test_a_diverged_training_says_so(make_job: MakeJob) -> None:
         run_job(make_job(training={"learning_rate": 1e30, "max_gradient_norm": None}, development={}))
 
 
-def test_one_training_a_folder(make_job: MakeJob) -> None:
-    job = make_job()
+def test_one_training_a_folder(make_job: MakeJob, trained: Trained, tmp_path: Path) -> None:
+    job, refusal = make_job(), tmp_path / "refusal.txt"
+    other = make_job(training={"learning_rate": 0.5})
 
     def intrude(step: int, values: dict[str, float]) -> None:
         if step == 1:
-            with pytest.raises(EaseError, match="Another training is at work"):
-                run_job(job)
+            with pytest.raises(EaseError, match="Another run is at work"):
+                run_job(other)
+            assert finish([train_in_process(other, refusal)]) == [1]
 
-    run_job(job, intrude)
+    result = run_job(job, intrude)
+    message = refusal.read_text(encoding="utf-8")
+    assert f"Another run is at work in {job.folder} (process {os.getpid()} on" in message
+    assert read_job(job.folder) == job, "the job is described as it runs"
+    assert losses(result) == losses(trained.result)
 
 
 def test_the_result_is_json(trained: Trained) -> None:

@@ -4,5 +4,6 @@ from ease.hooks.errors import ConciseErrors
 from ease.hooks.given import TrailingColons
 from ease.hooks.provenance import Provenance
 from ease.hooks.tracking import Tracking
+from ease.hooks.work import WorkFolders
 
-__all__ = ["ConciseErrors", "Provenance", "Tracking", "TrailingColons"]
+__all__ = ["ConciseErrors", "Provenance", "Tracking", "TrailingColons", "WorkFolders"]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ease.evaluation_sets import at_paths, read_located, require_sets
 from ease.lazy import ibis
+from ease.locks import FolderLock
 from ease.model_card import (
     SAMPLE_LICENCE,
     WIKIDATA_LICENCE,
@@ -45,22 +46,22 @@ class TrainingData(NamedTuple):
     setting: Setting
 
 
-def train_tracked(name: str, data: TrainingData, recipe: CompleteRecipe, folder: Path) -> TrainingResult:
+def train_tracked(name: str, data: TrainingData, recipe: CompleteRecipe, lock: FolderLock) -> TrainingResult:
     """Train in a nested MLflow run, going on from a broken run's checkpoint; a finished training is not repeated.
 
     Args:
         name: Of the MLflow run.
         data: Tables, encoder and evaluation sets.
         recipe: Method, its parameters and the loop's.
-        folder: Where the training works, and leaves its model.
+        lock: On the folder that the training works in and leaves its model in.
     """
     from ease.training import run_job
 
-    job = write_job(folder, data, recipe)
+    job = write_job(lock.folder, data, recipe)
     parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}
     with training_run(name, parameters) as run_id:
         report = RunReport(run_id)
-        result = run_job(job, report)
+        result = run_job(job, report, lock)
         report.complete(result.history)
         note_gain(run_id, result)
         curves = pd.DataFrame(history_rows(result)).assign(method=recipe.method)
@@ -73,7 +74,6 @@ def write_job(folder: Path, data: TrainingData, recipe: CompleteRecipe) -> Train
     """Lay out the tables as files that every process of the training can read, and describe the job."""
     located = read_located(data.evaluation_data)
     require_sets(data.setting.dev_tasks, located, data.tasks)
-    folder.mkdir(parents=True, exist_ok=True)
     pairs, vocabulary = folder / "training_pairs.parquet", None
     write_parquet(data.rows.order_by("pair_id"), pairs)
     if data.vocabulary is not None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,12 @@ from accelerate import Accelerator
 from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 
-from ease.disk import write_faults_named, write_text_whole
+from ease.disk import write_text_whole
 from ease.distributed import process_rank
 from ease.encoder import embedding_dimension, load_encoder, training_head
 from ease.encoding import encode_with
 from ease.errors import EaseError
+from ease.locks import FolderLock, folder_lock
 from ease.methods import get_method, method_options
 from ease.model_card import model_card
 from ease.scoring import score_tasks, task_options
@@ -30,6 +29,7 @@ from ease.training.accelerator import accelerated
 from ease.training.batches import open_pairs, prepare_pairs
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
+from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.launching import launch
 from ease.training.loop import train
 from ease.training.model import TrainingModel
@@ -44,32 +44,43 @@ PREPARED = "pairs-{}.bin"
 """File of prepared pairs in a training's folder."""
 
 
-def run_job(job: TrainingJob, report: Report | None = None) -> TrainingResult:
+def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | None = None) -> TrainingResult:
     """Train as a job says; run again after an interruption it goes on, and after its end it gives its result.
 
     Args:
         job: What to train, where and how.
         report: Called with a step and its values, in this process, whichever processes train.
+        lock: On the job's folder, if the caller holds it already; else the folder is locked during the training.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
-        EaseError: For faults in the job or its files.
+        EaseError: For faults in the job or its files, or if another training is at work in the folder.
     """
     options = method_options(job.method, job.method_options)
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
     _check(job, processes)
-    if not launched:
-        _write_job(job)
+    # The launcher holds the lock for the processes that it starts; of torchrun's, the first one takes it.
+    locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
+    with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
+        if not launched:
+            write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
+        return _run_locked(job, options, processes, report, held)
+
+
+def _run_locked(
+    job: TrainingJob, options: BaseModel, processes: int, report: Report | None, lock: FolderLock | None
+) -> TrainingResult:
+    """Start or join the training, unless it is finished already, and read its result."""
     fingerprint = fingerprint_of(job, processes)
     finished = _read_result(job.folder, fingerprint)
     if finished is not None:
         logger.info("This training is finished already: %s", finished.model)
         return finished
-    if processes > 1 and not launched:
-        launch(job.folder, processes, report)
+    if processes > 1 and lock is not None and "LOCAL_RANK" not in os.environ:
+        launch(lock, processes, report)
     else:
-        with _lock(job.folder), accelerated(job.training) as accelerator:
+        with accelerated(job.training) as accelerator:
             _run(job, options, accelerator, fingerprint, report)
     result = _read_result(job.folder, fingerprint)
     if result is None:
@@ -125,13 +136,6 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
         return {**named, DEVELOPMENT_SCORE: average_main_scores(scores)}
 
     return evaluate
-
-
-def _write_job(job: TrainingJob) -> None:
-    """Describe the job in its folder."""
-    with write_faults_named(job.folder):
-        job.folder.mkdir(parents=True, exist_ok=True)
-        write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
 
 
 def _check(job: TrainingJob, processes: int) -> None:
@@ -238,19 +242,3 @@ def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
     if written["fingerprint"] != fingerprint or not (folder / "model").is_dir():
         return None
     return TrainingResult.model_validate({**written["result"], "model": folder / "model"})
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Keep two trainings from working in one folder; the system lifts the lock even of a killed one."""
-    if os.environ.get("RANK", "0") != "0":  # asked before the processes have met
-        yield
-        return
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise EaseError(
-                f"Another training is at work in {folder}: wait for it or stop it, or choose another folder."
-            ) from error
-        yield

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import ease
 from ease.errors import EaseError
+from ease.locks import FolderLock
 from ease.training.interruption import LAUNCHER_VARIABLE, StopRequest, TrainingInterrupted, stop_requests
 from ease.training.progress import Report, read_metrics
 
@@ -28,15 +29,18 @@ INTERRUPTED = 75
 """Exit status of a process that stopped on demand after a checkpoint (EX_TEMPFAIL: try again)."""
 
 
-def launch(folder: Path, processes: int, report: Report | None) -> None:
-    """Run the job of a folder in several processes, as torchrun would on one machine.
+def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
+    """Run the job of a locked folder in several processes, as torchrun would on one machine.
+
+    The processes share the lock: if this process is killed, the folder stays locked until the last of them has ended.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
         EaseError: If a process fails.
     """
+    folder = lock.folder
     failure_file(folder).unlink(missing_ok=True)
-    with stop_requests() as stop, _started(folder, processes) as workers:
+    with stop_requests() as stop, _started(lock, processes) as workers:
         metrics = _Metrics(folder / "metrics.jsonl", report)
         deadline = float("inf")
         while any(worker.poll() is None for worker in workers):
@@ -78,7 +82,7 @@ class _Metrics:
 
 
 @contextmanager
-def _started(folder: Path, processes: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+def _started(lock: FolderLock, processes: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Start the processes, none of which outlives the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -98,8 +102,9 @@ def _started(folder: Path, processes: int) -> Iterator[list[subprocess.Popen[byt
     }
     workers = [
         subprocess.Popen(
-            [sys.executable, "-m", "ease.training", str(folder)],
+            [sys.executable, "-m", "ease.training", str(lock.folder)],
             env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            pass_fds=(lock.descriptor,),
             start_new_session=True,  # a Ctrl-C reaches the launcher alone, which passes it on
         )
         for rank in range(processes)

@@ -13,6 +13,7 @@ from ease.entities.embeddings import embed_entities as embed
 from ease.lazy import ibis
 from ease.pipelines.ingest.nodes import listed_dumps
 from ease.pipelines.setting import Setting
+from ease.pipelines.work import scratch_for_run
 
 
 def embed_entities(
@@ -39,8 +40,9 @@ def embed_entities(
     total = int(vocabulary.count().execute())
     # Of its tokens, to which the entity embeddings are fitted.
     dimension = AutoConfig.from_pretrained(encoder).hidden_size
-    table, coverage = embed(names, total, dimension, listed_dumps(dumps), options, Path(work), language)
-    file = Path(work) / f"{setting.name}.entity_embeddings.safetensors"
+    folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
+    table, coverage = embed(names, total, dimension, listed_dumps(dumps), options, folder, language)
+    file = folder / "entity_embeddings.safetensors"
     with write_faults_named(file):
         save_file({"embeddings": table}, file)
     report = {"source": options.source, "found": coverage.found, "total": coverage.total}

@@ -17,6 +17,7 @@ from ease.languages import check_codes
 from ease.model_card import SAMPLE_LICENCE
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.setting import Words
+from ease.pipelines.work import scratch_for_run
 from ease.plots.mewsc16 import plot_mewsc16
 from ease.tables import format_table
 from ease.wikimedia.dumps import DumpFile, find_dumps
@@ -96,7 +97,7 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
         DumpFile(path, file["language"], file["dump_date"], compression_of(path))
         for path, file in ((located(file["path"]), file) for file in found["wikinews"])
     ]
-    folder = options.work / "mewsc16"
+    folder = scratch_for_run(options.work, "mewsc16") / "mewsc16"
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
     return folder, build_mewsc16(dumps, options, folder, source)
 

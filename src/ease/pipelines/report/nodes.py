@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from ease.disk import folder_written_whole
 from ease.lazy import ibis
 from ease.pipelines.setting import Setting
+from ease.pipelines.work import scratch_for_run
 from ease.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting import (
     Published,
@@ -125,7 +126,8 @@ def write_report(
     rows += [{"base": row.get("model"), **row} for row in baselines]
     report = build_report(published, options, gather_models(rows))
     log_tables(report)
-    with folder_written_whole(Path(work) / "report") as folder:
+    written = scratch_for_run(work, "report") / "report"
+    with folder_written_whole(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
         mlflow.log_artifacts(str(folder), "report")
@@ -133,7 +135,7 @@ def write_report(
     scatter = plot_table_scatter(report.scatters)
     mlflow.log_figure(bars, "report_bars.html")
     mlflow.log_figure(scatter, "report_scatter.html")
-    return Path(work) / "report", bars, scatter
+    return written, bars, scatter
 
 
 def log_tables(report: Report) -> None:

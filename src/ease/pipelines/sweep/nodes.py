@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shutil
 from collections.abc import Sequence
@@ -13,8 +14,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from safetensors.numpy import save_file
 
-from ease.disk import write_faults_named
-from ease.encoder_options import EncodingOptions
+from ease.disk import folder_written_whole, hash_contents, write_faults_named
+from ease.encoder_options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities
@@ -22,6 +23,7 @@ from ease.errors import EaseError
 from ease.evaluation_sets import Located, read_located, scorable
 from ease.languages import three_letter_code
 from ease.lazy import ibis
+from ease.locks import folder_lock
 from ease.names import safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
@@ -31,16 +33,13 @@ from ease.pipelines.mlflow_runs import add_scores, log_scores
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
-from ease.pipelines.train.nodes import build_encoder
+from ease.pipelines.train.nodes import drawn_sentences, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.plots import plot_variants
 from ease.tables import format_table, language_scores, shown_scores, variant_table
 from ease.tasks import Score
 
 logger = logging.getLogger(__name__)
-
-MADE = ".made"
-"""Marks an encoder that is whole."""
 
 
 class Inputs(NamedTuple):
@@ -88,11 +87,12 @@ def run_sweep(
     inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
     runs = [(variant, seed) for variant in sweep.all_variants(setting.languages) for seed in variant.seeds]
     rows = []
-    for number, (variant, seed) in enumerate(runs, start=1):
-        logger.info("%s, %d of %d: %s, seed %d", sweep.name, number, len(runs), variant.label, seed)
-        rows += run_variant(variant, seed, sweep.setting(setting, variant, seed), inputs)
-    table, figure = report_variants(pd.DataFrame(rows), sweep, setting)
-    shutil.rmtree(folder)
+    with folder_lock(folder):
+        for number, (variant, seed) in enumerate(runs, start=1):
+            logger.info("%s, %d of %d: %s, seed %d", sweep.name, number, len(runs), variant.label, seed)
+            rows += run_variant(variant, seed, sweep.setting(setting, variant, seed), inputs)
+        table, figure = report_variants(pd.DataFrame(rows), sweep, setting)
+        shutil.rmtree(folder)
     return table, figure
 
 
@@ -123,7 +123,8 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
     else:
         recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
         data = variant_data(variant, recipe, data, inputs)
-        result = train_tracked(name, data, recipe, inputs.folder / safe_name(name))
+        with folder_lock(inputs.folder / safe_name(name)) as lock:
+            result = train_tracked(name, data, recipe, lock)
         scores = score_model(result.model, data)
         add_scores(result.model, scores)
         about |= {"development": result.best_score, "seconds": result.seconds}
@@ -132,19 +133,32 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
 
 
 def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
-    """Make the encoder that the variants of one seed and pooling start from, once."""
-    folder = inputs.folder / f"start seed={seed} {setting.encoder.pooling}"
-    untrained = folder / f"{setting.name}.untrained"
-    if not (folder / MADE).exists():
-        build_encoder(inputs.sentences, setting, str(folder))
-        (folder / MADE).touch()
+    """Make the encoder that variants of equal encoder options start from, once."""
+    folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
+    untrained = folder / "untrained"
+    if not untrained.exists():
+        with folder_written_whole(untrained) as aside:
+            write_encoder(inputs.sentences, setting, aside)
     if setting.start != MLM:
         return untrained
     variant = Variant(method=MLM, seeds=(seed,))
     recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
     data = inputs.data._replace(setting=setting, encoder=untrained)
     given = variant_data(variant, recipe, data, inputs)
-    return train_tracked(f"{MLM} seed={seed}", given, recipe, folder / MLM).model
+    with folder_lock(folder / MLM) as lock:
+        return train_tracked(f"{MLM} seed={seed}", given, recipe, lock).model
+
+
+def encoder_key(sentences: ibis.Table, setting: Setting) -> str:
+    """Hash what a setting's encoder depends on: its options, and its folder or the sentences for its tokenizer."""
+    options = setting.encoder
+    key = hashlib.sha256(options.model_dump_json().encode())
+    if options.name == RANDOM:
+        for sentence in drawn_sentences(sentences, setting):
+            key.update(f"{sentence}\n".encode())
+    elif Path(options.name).exists():
+        key.update(hash_contents(Path(options.name)).encode())
+    return key.hexdigest()[:16]
 
 
 def variant_data(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from ease.pipelines.mlflow_runs import flatten_options, log_values, remember_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
+from ease.pipelines.work import lock_for_run, scratch_for_run
 
 WHITENING = "whitening"
 """Stands for a method where an encoder is made without gradient steps."""
@@ -27,14 +27,18 @@ WHITENING = "whitening"
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
     """Make or load the encoder that every method of the setting starts from."""
+    folder = scratch_for_run(work, f"{setting.name}.untrained") / "encoder"
+    write_encoder(sentences, setting, folder)
+    return folder
+
+
+def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
+    """Make or load a setting's encoder and save it in a folder."""
     from ease.encoder import build_encoder as build
     from ease.encoder import save_encoder
 
-    folder = Path(work) / f"{setting.name}.untrained"
-    shutil.rmtree(folder, ignore_errors=True)
     save_encoder(build(setting.encoder, drawn_sentences(sentences, setting)), folder)
     remember_run(folder, None, setting.encoder)
-    return folder
 
 
 def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
@@ -55,7 +59,7 @@ def gather_texts(
     work: str,
 ) -> tuple[list[Path], list[dict[str, Any]]]:
     """Gather the texts that a recipe's `data` names, and report what was taken of each source."""
-    folder = Path(work) / f"{setting.name}.{recipe.method}.texts"
+    folder = scratch_for_run(work, f"{setting.name}.{recipe.method}.texts") / "texts"
     file, report = gather_data(recipe, training_pairs, acquire, texts, folder)
     return [file], report
 
@@ -116,7 +120,8 @@ def train_on_texts(
 def _train(data: TrainingData, recipe: Recipe, encoders: EncoderDefaults, work: Path) -> Trained:
     """Train in a nested MLflow run, going on from a broken run's checkpoint."""
     name = f"{data.setting.name}.{recipe.method}"
-    result = train_tracked(name, data, recipe.complete(data.setting.encoder.name, encoders), work / name)
+    complete = recipe.complete(data.setting.encoder.name, encoders)
+    result = train_tracked(name, data, complete, lock_for_run(work / name))
     return result.model, history_rows(result)
 
 
@@ -157,10 +162,11 @@ def whiten_encoder(
         parameters={**options.model_dump(), "pooling": start.pooling},
         embedding=f"{found['dimensions']} dimensions, fitted on {found['sentences']} sentences.",
     )
-    with folder_written_whole(Path(work) / name) as folder:
+    made = scratch_for_run(work, name) / "encoder"
+    with folder_written_whole(made) as folder:
         save_encoder(encoder, folder, card)
         remember_run(folder, run_id, start)
-    return Path(work) / name
+    return made
 
 
 def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:

@@ -1,0 +1,77 @@
+"""Locks on work folders, held and lost by real processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.locks import folder_lock, scratch_folder
+
+HOLD = """
+import sys
+from pathlib import Path
+from ease import locks
+with getattr(locks, sys.argv[1])(*map(Path, sys.argv[2:3]), *sys.argv[3:]) as held:
+    print(getattr(held, "folder", held), flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def holding(kind: str, *arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Start a process that locks a folder; it lives until the block ends, or is killed before."""
+    command = [sys.executable, "-c", HOLD, kind, *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().strip())
+        process.kill()
+
+
+def test_a_locked_folder_is_refused_until_its_process_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "work"
+    with holding("folder_lock", folder) as (process, _):
+        with (
+            pytest.raises(EaseError, match=rf"{folder} \(process {process.pid} .*wait for it or stop it"),
+            folder_lock(folder),
+        ):
+            pass
+        process.kill()
+        process.wait()
+        with folder_lock(folder):
+            assert folder.is_dir()
+
+
+def test_one_process_locks_a_folder_once(tmp_path: Path) -> None:
+    with (
+        folder_lock(tmp_path),
+        pytest.raises(EaseError, match="Another run is at work"),
+        folder_lock(tmp_path),
+    ):
+        pass
+    with folder_lock(tmp_path):
+        pass
+
+
+def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path: Path) -> None:
+    kept = tmp_path / "multilingual.ease"
+    kept.mkdir()
+    with (
+        holding("scratch_folder", tmp_path, "texts") as (killed, left),
+        holding("scratch_folder", tmp_path, "texts") as (_, used),
+    ):
+        for folder in (left, used):
+            (folder / "wikipedia2vec.abc").mkdir()
+            (folder / "wikipedia2vec.abc" / "dump.db").touch()
+        killed.kill()
+        killed.wait()
+        assert left.exists()
+        with scratch_folder(tmp_path, "texts") as own:
+            assert sorted(tmp_path.iterdir()) == sorted([kept, own, used])
+            assert (used / "wikipedia2vec.abc" / "dump.db").exists()
+        assert not own.exists()
