@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -33,6 +34,20 @@ def average(values: Tensor) -> Tensor:
         distributed.all_reduce(values)
         values /= process_count()
     return values
+
+
+def cpu_group(timeout: timedelta) -> distributed.ProcessGroup | None:
+    """Create a group whose messages wait for no GPU; every process takes part. None for a single process."""
+    return distributed.new_group(backend="gloo", timeout=timeout) if process_count() > 1 else None
+
+
+def any_process(condition: bool, group: distributed.ProcessGroup | None) -> bool:
+    """Return whether the condition holds in any process of a group of CPUs: the same answer in all of them."""
+    if group is None:
+        return condition
+    found = torch.tensor(condition, dtype=torch.uint8)
+    distributed.all_reduce(found, distributed.ReduceOp.MAX, group)
+    return bool(found)
 
 
 class _GatherWithGradient(torch.autograd.Function):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from ease.errors import EaseError
-from ease.training import TrainingInterrupted, TrainingResult, run_job
+from ease.training import TrainingInterrupted, TrainingResult, launching, run_job
 from tests.training.processes import PATIENCE, SOURCE, finish, messages, start
 from tests.training.tiny_training import MakeJob, same, weights
 
@@ -74,7 +75,7 @@ def test_launched_processes_stop_and_torchrun_goes_on(
         if step == 1:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(TrainingInterrupted, match=r"stopped after step [1-9]\d*0 of 300") as stopped:
+    with pytest.raises(TrainingInterrupted, match=r"stopped after step [1-9]\d* of 300") as stopped:
         run_job(job, stop)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     environment = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"}
@@ -87,6 +88,47 @@ def test_launched_processes_stop_and_torchrun_goes_on(
     result, expected = run_job(job), run_job(whole)
     assert terms(result) == terms(expected)
     assert same(weights(result), weights(expected))
+
+
+SLOW = """
+import time
+import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+def evaluate_slowly(module, arguments):
+    if type(module).__name__ == "SentenceTransformer" and not module.training:
+        time.sleep(2)
+
+register_optimizer_step_post_hook(lambda *arguments: time.sleep(0.5))
+register_module_forward_pre_hook(evaluate_slowly)
+"""
+"""Imported by every Python that finds it as `sitecustomize`."""
+
+
+def test_slow_processes_that_are_stopped_leave_a_checkpoint(
+    make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
+    training = {"processes": 2, "evaluate_every": 1, "checkpoint_every": 12}
+    job = make_job(training=training)
+
+    def stop(step: int, values: dict[str, float]) -> None:
+        if step == 1 and "loss" in values:  # an evaluation comes next
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        patch.setattr(launching, "GRACE_SECONDS", 0.5)
+        with pytest.raises(TrainingInterrupted) as stopped:
+            run_job(job, stop)
+    assert stopped.value.step <= 3, "at the next occasion, however slow the steps are"
+    assert [path.name for path in (job.folder / "checkpoints").iterdir()] == [
+        f"step-{stopped.value.step:08d}"
+    ]
+    reported: list[int] = []
+    assert run_job(job, lambda step, _: reported.append(step)).steps == 12
+    assert min(reported) == stopped.value.step + 1
 
 
 def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:

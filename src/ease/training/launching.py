@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -19,11 +20,15 @@ from ease.locks import FolderLock
 from ease.training.interruption import LAUNCHER_VARIABLE, StopRequest, TrainingInterrupted, stop_requests
 from ease.training.progress import Report, read_metrics
 
+logger = logging.getLogger(__name__)
+
 POLL_SECONDS = 0.3
 """How often the processes and their values are looked at."""
 
 GRACE_SECONDS = 120.0
-"""Time for the processes to leave a checkpoint when they are asked to stop."""
+"""Time for the other processes to end after one has failed: without it, they may wait for each other for ever."""
+
+WAITING = "The processes finish their step and leave a checkpoint; a second Ctrl-C stops them without one."
 
 INTERRUPTED = 75
 """Exit status of a process that stopped on demand after a checkpoint (EX_TEMPFAIL: try again)."""
@@ -42,13 +47,19 @@ def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
     failure_file(folder).unlink(missing_ok=True)
     with stop_requests() as stop, _started(lock, processes) as workers:
         metrics = _Metrics(folder / "metrics.jsonl", report)
-        deadline = float("inf")
+        asked, deadline = False, float("inf")
         while any(worker.poll() is None for worker in workers):
             time.sleep(POLL_SECONDS)
             metrics.pass_on()
-            if deadline == float("inf") and (stop or any(worker.poll() for worker in workers)):
-                deadline = time.monotonic() + GRACE_SECONDS
+            failed = any(worker.poll() not in (None, 0, INTERRUPTED) for worker in workers)
+            if (stop or failed) and not asked:
+                asked = True
                 _signal(workers, signal.SIGTERM)
+                if not failed:
+                    logger.warning(WAITING)
+            # A slow step, evaluation or checkpoint takes its time; only after a failure there is nothing to wait for.
+            if failed and deadline == float("inf"):
+                deadline = time.monotonic() + GRACE_SECONDS
             if time.monotonic() > deadline:
                 _signal(workers, signal.SIGKILL)
         metrics.pass_on()
@@ -133,7 +144,7 @@ def _raise_for(workers: list[subprocess.Popen[bytes]], stop: StopRequest, folder
     if INTERRUPTED in statuses and message.startswith("{"):
         state = json.loads(message)
         raise TrainingInterrupted(state["step"], state["steps"], folder, stop.signal_number)
-    # Asked to stop before they had begun, or given too little time, processes leave no message.
+    # Processes that are asked to stop before they have begun leave no message.
     ended = "was stopped" if stop else f"ended with status {next(filter(None, statuses))}"
     raise EaseError(
         message

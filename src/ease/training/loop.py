@@ -12,12 +12,13 @@ import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
 
-from ease.distributed import average, process_count, process_rank
+from ease.distributed import any_process, cpu_group, process_count, process_rank
 from ease.errors import EaseError
 from ease.methods import TOTAL
+from ease.training.accelerator import PATIENCE
 from ease.training.batches import Batch, make_batch, move_batch, pair_indices
 from ease.training.checkpoints import Checkpoints
-from ease.training.interruption import StopRequest, TrainingInterrupted, stop_requests
+from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
@@ -25,9 +26,6 @@ from ease.training.progress import Progress, Report
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate, score_encoder
 
 logger = logging.getLogger(__name__)
-
-STOP_CHECKS = 10
-"""Steps between agreements on stopping where several processes train: each costs a synchronisation."""
 
 
 def train(
@@ -67,6 +65,7 @@ def train(
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
     batches = _batches(pairs, model, options, start, accelerator.device)
+    group = cpu_group(PATIENCE)
     with stop_requests() as stop, progress:
         for step, batch in zip(range(start + 1, steps + 1), batches, strict=False):
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup))
@@ -77,7 +76,8 @@ def train(
             last = step == steps
             if last or (evaluate is not None and step % options.evaluate_every == 0):
                 _select(step, model, best, progress, evaluate)
-            stopping = _agree_to_stop(stop, step, last)
+            # After every step, which may be a slow one: all processes stop after the same step.
+            stopping = any_process(bool(stop), group)
             if stopping or (not last and step % options.checkpoint_every == 0):
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
@@ -146,17 +146,6 @@ def _chunks(options: TrainingOptions, device: torch.device) -> int:
     if options.block_rows is None:
         return chunks
     return max(chunks, math.ceil(options.batch_size / process_count() / options.block_rows))
-
-
-def _agree_to_stop(stop: StopRequest, step: int, last: bool) -> bool:
-    """Tell whether any process has been asked to stop; all of them ask at the same steps."""
-    if process_count() == 1:
-        return bool(stop)
-    if step % STOP_CHECKS and not last:
-        return False
-    device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
-    asked = average(torch.tensor(float(bool(stop)), device=device))
-    return bool(asked)
 
 
 def _select(
