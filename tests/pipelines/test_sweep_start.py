@@ -10,6 +10,7 @@ import pandas as pd
 from transformers import AutoConfig
 
 from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import Inputs, start_encoder
@@ -35,7 +36,11 @@ def start(folder: Path, rows: int = 40, seed: int = 1, pooling: str = "mean", **
     table = sentences(rows)
     data = TrainingData(Path(), table, None, None, {}, {}, {}, setting)
     acquire = AcquireOptions.model_construct()
-    return start_encoder(seed, setting, Inputs(table, data, acquire, TextOptions(), {}, folder))
+    return start_encoder(
+        seed,
+        setting,
+        Inputs(table, data, acquire, TextOptions(), {}, EncoderDefaults.model_construct({}), folder),
+    )
 
 
 def layers(encoder: Path) -> int:
