@@ -16,9 +16,16 @@ warnings.filterwarnings("ignore", ".*Add type hints to the `predict` method")
 warnings.filterwarnings("ignore", ".*fetch_arrow_table\\(\\) is deprecated")
 warnings.filterwarnings("ignore", ".*future.infer_string")
 
-from ease.hooks import ConciseErrors, Provenance, Tracking, TrailingColons, WorkFolders  # noqa: E402
+from ease.hooks import (  # noqa: E402
+    ConciseErrors,
+    MlflowStore,
+    Provenance,
+    Tracking,
+    TrailingColons,
+    WorkFolders,
+)
 
-HOOKS = (ConciseErrors(), Provenance(), Tracking(), TrailingColons(), WorkFolders())
+HOOKS = (ConciseErrors(), MlflowStore(), Provenance(), Tracking(), TrailingColons(), WorkFolders())
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",

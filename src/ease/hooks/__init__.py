@@ -2,8 +2,9 @@
 
 from ease.hooks.errors import ConciseErrors
 from ease.hooks.given import TrailingColons
+from ease.hooks.mlflow_store import MlflowStore
 from ease.hooks.provenance import Provenance
 from ease.hooks.tracking import Tracking
 from ease.hooks.work import WorkFolders
 
-__all__ = ["ConciseErrors", "Provenance", "Tracking", "TrailingColons", "WorkFolders"]
+__all__ = ["ConciseErrors", "MlflowStore", "Provenance", "Tracking", "TrailingColons", "WorkFolders"]

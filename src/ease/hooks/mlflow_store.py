@@ -1,0 +1,89 @@
+"""Artifacts of MLflow's local store are found where the project lies now, also after it was moved or copied."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from kedro.config import MissingConfigException
+from kedro.framework.context import KedroContext
+from kedro.framework.hooks import hook_impl
+
+logger = logging.getLogger(__name__)
+
+SQLITE = "sqlite:///"
+LOCATIONS = {
+    "experiments": ("artifact_location",),
+    "runs": ("artifact_uri",),
+    "logged_models": ("artifact_location",),
+    "model_versions": ("source", "storage_location"),
+    "trace_tags": ("value",),
+}
+"""Columns of MLflow's tables that hold addresses of artifacts."""
+
+
+class MlflowStore:
+    """Corrects the addresses in a store that was made where the project no longer lies."""
+
+    @hook_impl(trylast=True)  # after kedro-mlflow has said where its configuration lies
+    def after_context_created(self, context: KedroContext) -> None:
+        """Let the store's addresses follow the project before anything is written there.
+
+        MLflow keeps absolute addresses, so that a copied project would write into the folder of the original.
+        """
+        try:
+            config = context.config_loader["mlflow"]
+        except (KeyError, MissingConfigException):
+            return
+        address = str(config.get("server", {}).get("mlflow_tracking_uri"))
+        options = config.get("tracking", {}).get("experiment", {}).get("create_experiment_kwargs", {})
+        artifacts = str(options.get("artifact_location"))
+        store = Path(context.project_path) / address.removeprefix(SQLITE)
+        if not address.startswith(SQLITE) or "://" in artifacts or Path(artifacts).is_absolute():
+            return
+        if store.is_file():
+            follow_project(store, Path(context.project_path), artifacts)
+
+
+def follow_project(store: Path, project: Path, artifacts: str) -> None:
+    """Replace the former place of a project in a store's addresses by the present one.
+
+    Args:
+        store: MLflow's SQLite file.
+        project: Where the project lies.
+        artifacts: The folder of artifacts, relative to the project.
+    """
+    here = (project.absolute() / artifacts).as_uri()
+    with closing(sqlite3.connect(store, timeout=60)) as database, database:
+        columns = [
+            (table, column)
+            for table, names in LOCATIONS.items()
+            for column in names
+            if (table, column) in _columns(database)
+        ]
+        if ("experiments", "artifact_location") not in columns:
+            return
+        found = database.execute("SELECT artifact_location FROM experiments").fetchall()
+        ending = Path("/", artifacts).as_uri().removeprefix("file://")
+        former = {place for (place,) in found if str(place).endswith(ending) and _same_form(place) != here}
+        for place in former:
+            for table, column in columns:
+                database.execute(
+                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
+                    f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",
+                    (here, len(place) + 1, place, len(place) + 1, f"{place}/"),
+                )
+            logger.warning("The project was moved: MLflow's artifacts of %s are now found in %s", place, here)
+
+
+def _same_form(place: str) -> str:
+    return place if "://" in place else Path(place).as_uri()
+
+
+def _columns(database: sqlite3.Connection) -> set[tuple[str, str]]:
+    found = database.execute(
+        "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns"
+    )
+    return {(table, column) for table, column in found}
