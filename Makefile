@@ -30,7 +30,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train test lint format unit bench viz mlflow clean
+.PHONY: help setup setup-dev train test lint format unit bench viz mlflow prune clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -67,6 +67,9 @@ viz: $(RUN)  ## Show the pipelines in a browser
 
 mlflow: $(RUN)  ## Compare the runs in a browser
 	$(BIN)/kedro mlflow ui $(ARGS)
+
+prune: $(RUN)  ## List old versions and parsed parts; ARGS=--delete removes them
+	@$(BIN)/python -m ease.pruning $(ARGS)
 
 clean:  ## Remove caches and reports; .venv, data and models stay
 	rm -rf .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .grimp_cache build dist

@@ -39,7 +39,11 @@ def encode_with(
     else:
         model = load_encoder(str(encoder)).to(best_device())
     batch_size = options.batch_size or (32 if model.device.type == "cpu" else 256)
-    cache = None if options.cache is None else EmbeddingCache(options.cache / f"{fingerprint(model)}.sqlite")
+    cache = (
+        None
+        if options.cache is None
+        else EmbeddingCache(options.cache / f"{EMBEDDINGS}-{fingerprint(model)}.sqlite")
+    )
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}

@@ -18,6 +18,7 @@ warnings.filterwarnings("ignore", ".*future.infer_string")
 
 from ease.hooks import (  # noqa: E402
     ConciseErrors,
+    InUse,
     MlflowStore,
     Provenance,
     Tracking,
@@ -25,7 +26,15 @@ from ease.hooks import (  # noqa: E402
     WorkFolders,
 )
 
-HOOKS = (ConciseErrors(), MlflowStore(), Provenance(), Tracking(), TrailingColons(), WorkFolders())
+HOOKS = (
+    ConciseErrors(),
+    InUse(),
+    MlflowStore(),
+    Provenance(),
+    Tracking(),
+    TrailingColons(),
+    WorkFolders(),
+)
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",

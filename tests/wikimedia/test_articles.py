@@ -90,6 +90,19 @@ def test_another_version_of_the_parser_or_its_libraries_makes_new_parts(
     assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences != first.sentences
 
 
+def test_parts_of_an_older_data_folder_are_named_and_parsed_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    older = tmp_path / "parts" / "en" / ("0" * 32)
+    older.mkdir(parents=True)
+    with caplog.at_level("INFO"):
+        parts = ingest_wikipedia([made(tmp_path, article(1))], ONE, tmp_path / "parts")
+    assert parts.counts["en"]["articles"] == 1
+    assert "1 parts in" in caplog.text
+    assert "make prune" in caplog.text
+    assert older.is_dir()
+
+
 def test_a_list_at_the_beginning_is_no_redirect(tmp_path: Path) -> None:
     page = make_page(1, "List", "#one [[Foo]] is first\n#two [[Bar]]")
     parts = ingest_wikipedia([made(tmp_path, page)], ONE, tmp_path / "parts")

@@ -18,8 +18,7 @@ from ease.code_digest import code_digest
 from ease.code_version import code_version
 from ease.disk import write_faults_named
 from ease.errors import EaseError
-
-SIDECAR = "provenance.json"
+from ease.pruning.versions import SIDECAR
 
 
 class Provenance:

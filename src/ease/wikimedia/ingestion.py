@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from pydantic import BaseModel, ConfigDict, Field
 from tqdm import tqdm
 
+from ease.addresses import is_remote
 from ease.errors import EaseError
 from ease.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.articles import (
@@ -161,6 +162,7 @@ def _parse_missing(plans: Sequence[FilePlan], map_shards: MapShards) -> None:
     logger.info("%d of %d shards are parsed already", len(tasks) - len(missing), len(tasks))
     if not missing:
         return
+    _report_other_versions({task.part.parent for task in tasks})
     sizes = {task.part: task.shard.end - task.shard.start for task in tasks}
     done = sum(sizes.values()) - sum(sizes[task.part] for task in missing)
     with tqdm(
@@ -170,6 +172,19 @@ def _parse_missing(plans: Sequence[FilePlan], map_shards: MapShards) -> None:
             if fault:
                 raise EaseError(fault)
             bar.update(sizes[part])
+
+
+def _report_other_versions(folders: Iterable[Path]) -> None:
+    """Say why shards that were parsed once are parsed again."""
+    found = [
+        path for folder in folders if not is_remote(folder) and folder.is_dir() for path in folder.iterdir()
+    ]
+    other = [path for path in found if not path.name.startswith((".", f"{WIKIPEDIA_PARTS}-"))]
+    if other:
+        logger.info(
+            "%d parts in %s were parsed by another version of the code and are not used: `make prune` lists them",
+            *(len(other), other[0].parent.parent),
+        )
 
 
 def _gather(

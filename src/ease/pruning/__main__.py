@@ -1,0 +1,100 @@
+"""List what may be removed from the data folder: `python -m ease.pruning [--delete]`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from ease.addresses import is_remote, located
+from ease.errors import EaseError
+from ease.in_use import exclusive
+from ease.pruning.leftovers import UNLINKED, Leftover, find_leftovers
+
+
+@click.command()
+@click.option("--delete", is_flag=True, help="Remove what is listed.")
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Newest versions to keep of each.",
+)
+@click.option("--unfinished", is_flag=True, help="Remove parts that no version uses, too.")
+def main(delete: bool, keep: int, unfinished: bool) -> None:
+    """List old versions, parsed parts and leftovers with their sizes; remove them if told to."""
+    try:
+        prune(Path.cwd(), delete, keep, unfinished)
+    except EaseError as error:
+        click.secho(f"Error: {error}", fg="red", err=True)
+        sys.exit(1)
+
+
+def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
+    """List, or remove, the leftovers of a project.
+
+    Raises:
+        EaseError: If this is no project, or a run is at work in it.
+    """
+    data, tables = data_folders(project)
+    with exclusive(data):
+        leftovers = find_leftovers(data, tables, keep)
+        chosen = [one for one in leftovers if unfinished or one.reason != UNLINKED]
+        for one in leftovers:
+            hint = "" if one in chosen else " (kept; --unfinished removes it)"
+            click.echo(f"{_readable(one.size):>10}  {os.path.relpath(one.path, project)}: {one.reason}{hint}")
+        if delete:
+            for one in chosen:
+                _remove(one)
+    total = _readable(sum(one.size for one in chosen))
+    click.echo(
+        f"Removed {len(chosen)} items of {total}."
+        if delete
+        else f"{len(chosen)} items of {total} may be removed: make prune ARGS=--delete"
+    )
+
+
+def data_folders(project: Path) -> tuple[Path, Path]:
+    """Return the folder of the data and that of the tables, as the environments `base` and `local` name them.
+
+    Raises:
+        EaseError: If there is no configuration, or the tables are not on this machine.
+    """
+    if not (project / "conf" / "base" / "globals.yml").is_file():
+        raise EaseError(f"{project} holds no conf/base/globals.yml: run this in the project's folder.")
+    values: dict[str, Any] = {}
+    for environment in ("base", "local"):
+        file = project / "conf" / environment / "globals.yml"
+        if file.is_file():
+            values |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    data = project / str(values.get("data", "data"))
+    tables = located(str(values.get("tables", data)))
+    if is_remote(tables):
+        click.echo(f"Tables at {tables} are left alone: remove old ones by the means of that store.")
+        tables = data
+    return data, project / tables
+
+
+def _remove(leftover: Leftover) -> None:
+    if leftover.path.is_dir():
+        shutil.rmtree(leftover.path)
+    else:
+        leftover.path.unlink()
+
+
+def _readable(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+if __name__ == "__main__":
+    main()

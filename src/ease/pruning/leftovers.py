@@ -1,0 +1,150 @@
+"""What may be removed from a data folder, and why."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ease import result_versions
+from ease.pruning.versions import Version, find_versions, needed_versions
+
+UNLINKED = "no version uses this part; it may belong to an unfinished ingest"
+_NUMBERED = re.compile(r"(?:sample-|sample-news-)?(\d+)-[0-9a-f]+(?:-[0-9a-f]+)?(?:\.sqlite)?")
+_PARTS = {
+    "wikidata": result_versions.WIKIDATA_PARTS,
+    "no_wikidata": result_versions.WIKIDATA_PARTS,
+    "truthy": result_versions.TRUTHY_PARTS,
+    "page_props": result_versions.PAGE_PROPS_PARTS,
+}
+"""Versions of the code by the folders of parts; all other folders are languages."""
+
+Identity = tuple[int, int]
+"""Size and time of a file: the same for a link and for a copy."""
+
+
+class Leftover(NamedTuple):
+    """A file or folder that may be removed."""
+
+    path: Path
+    reason: str
+    size: int
+    """Bytes that its removal frees: those of files with other links are not freed."""
+
+
+def find_leftovers(data: Path, tables: Path, keep: int) -> list[Leftover]:
+    """List what no kept version uses.
+
+    Args:
+        data: The data folder.
+        tables: Where tables and parts lie; often the same.
+        keep: Newest versions to keep of each dataset, beside the versions that these were made from.
+    """
+    versions = [version for place in dict.fromkeys((data, tables)) for version in find_versions(place)]
+    needed = needed_versions(versions, keep)
+    old = [version for version in versions if version not in needed]
+    found = [
+        *((v.folder, "an older version" if v.complete else "an incomplete version") for v in old),
+        *_old_parts(tables / "02_intermediate" / "parts", _files_of(needed), _files_of(old)),
+        *_old_samples(data / "01_raw" / "sample", needed),
+        *_old_embeddings(data / "07_model_output" / "embeddings"),
+        *_old_work(data / "06_models" / "work"),
+    ]
+    kept = {_inode(file) for version in needed for file in _files(version.folder)}
+    counted: set[tuple[int, int]] = set()
+    return [Leftover(path, reason, _freed(path, kept, counted)) for path, reason in found]
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    for place, _, names in os.walk(path):
+        yield from (Path(place, name) for name in names if not Path(place, name).is_symlink())
+
+
+def _files_of(versions: Sequence[Version] | set[Version]) -> set[Identity]:
+    return {
+        _identity(file)
+        for version in versions
+        for file in _files(version.folder)
+        if file.suffix == ".parquet"
+    }
+
+
+def _identity(file: Path) -> Identity:
+    about = file.stat()
+    return about.st_size, about.st_mtime_ns
+
+
+def _inode(file: Path) -> tuple[int, int]:
+    about = file.stat()
+    return about.st_dev, about.st_ino
+
+
+def _freed(path: Path, kept: set[tuple[int, int]], counted: set[tuple[int, int]]) -> int:
+    """Bytes of files that neither a kept version nor a leftover counted before holds as well."""
+    total = 0
+    for file in _files(path):
+        inode = _inode(file)
+        if inode not in kept and inode not in counted:
+            counted.add(inode)
+            total += file.stat().st_size
+    return total
+
+
+def _old_parts(folder: Path, needed: set[Identity], old: set[Identity]) -> Iterator[tuple[Path, str]]:
+    for part in sorted(
+        path for path in folder.glob("*/*") if path.is_dir() and not path.name.startswith(".")
+    ):
+        files = {_identity(file) for file in _files(part) if file.suffix == ".parquet"}
+        current = _PARTS.get(part.parent.name, result_versions.WIKIPEDIA_PARTS)
+        if files & needed:
+            continue
+        if _number(part.name) != current:
+            yield part, "parsed by another version of the code"
+        elif files & old:
+            yield part, "used by older versions only"
+        else:
+            yield part, UNLINKED
+
+
+def _number(name: str) -> int | None:
+    """The version of the code in a name; None for names that were given before there were such versions."""
+    numbered = _NUMBERED.fullmatch(name)
+    return int(numbered[1]) if numbered else None
+
+
+def _old_samples(folder: Path, needed: set[Version]) -> Iterator[tuple[Path, str]]:
+    listings = (file for version in needed for file in _files(version.folder) if file.suffix == ".json")
+    used = "\n".join(file.read_text(encoding="utf-8") for file in listings if "01_raw" in file.parts)
+    for sample in sorted(folder.glob("sample-*")):
+        if f"/{sample.name}/" not in used:
+            yield sample, "a sample that no kept version uses"
+
+
+def _old_embeddings(folder: Path) -> Iterator[tuple[Path, str]]:
+    for cache in sorted(folder.glob("*.sqlite")):
+        if _number(cache.name) != result_versions.EMBEDDINGS:
+            yield cache, "embeddings by another version of the code"
+
+
+def _old_work(folder: Path) -> Iterator[tuple[Path, str]]:
+    """What finished or abandoned steps left; unfinished trainings and folders that are locked stay."""
+    for entry in sorted(folder.glob("*")):
+        resumable = any(path.is_dir() for name in ("checkpoints", "model") for path in entry.rglob(name))
+        if not resumable and not any(_locked(lock) for lock in entry.rglob("lock")):
+            yield entry, "left by a step that has ended"
+
+
+def _locked(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False

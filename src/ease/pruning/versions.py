@@ -1,0 +1,72 @@
+"""Versions of datasets in a data folder, and which of them are needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SIDECAR = "provenance.json"
+"""Name of the file beside a version that says what the version was made from."""
+
+_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}\.\d{2}\.\d{2}\.\d{3}Z")
+
+
+class Version(NamedTuple):
+    """One version of a dataset: a folder `<dataset>/<time>` that holds a file or folder with the dataset's name."""
+
+    folder: Path
+
+    @property
+    def complete(self) -> bool:
+        """Whether the version was saved to its end."""
+        return (self.folder / self.folder.parent.name).exists()
+
+    def provenance(self) -> dict[str, Any]:
+        """Return what the version was made from, as far as that was recorded."""
+        try:
+            recorded = json.loads((self.folder / SIDECAR).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return recorded if isinstance(recorded, dict) else {}
+
+
+def find_versions(data: Path) -> Iterator[Version]:
+    """Yield the versions of all datasets below a folder; links are not followed."""
+    for place, folders, _ in os.walk(data):
+        for name in sorted(folders):
+            if _VERSION.fullmatch(name):
+                yield Version(Path(place, name))
+        folders[:] = [name for name in folders if not _VERSION.fullmatch(name)]
+
+
+def needed_versions(versions: Sequence[Version], keep: int) -> set[Version]:
+    """Return the newest versions of each dataset, and every version that one of these was made from.
+
+    Args:
+        versions: All of them.
+        keep: Complete versions to keep of each dataset.
+    """
+    by_dataset: dict[Path, list[Version]] = defaultdict(list)
+    for version in versions:
+        if version.complete:
+            by_dataset[version.folder.parent].append(version)
+    needed: set[Version] = set()
+    waiting = [version for own in by_dataset.values() for version in sorted(own)[-keep:]]
+    names = {version: version.provenance().get("dataset") for own in by_dataset.values() for version in own}
+    while waiting:
+        version = waiting.pop()
+        if version not in needed:
+            needed.add(version)
+            inputs = version.provenance().get("inputs", {}).items()
+            # A version without a recorded name is kept for its time alone.
+            waiting += [
+                other
+                for other, name in names.items()
+                if any(other.folder.name == time and name in (None, dataset) for dataset, time in inputs)
+            ]
+    return needed
