@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -75,3 +78,32 @@ def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path:
             assert sorted(tmp_path.iterdir()) == sorted([kept, own, used])
             assert (used / "wikipedia2vec.abc" / "dump.db").exists()
         assert not own.exists()
+
+
+SHARE = """
+import subprocess, sys
+from pathlib import Path
+from ease.locks import folder_lock
+with folder_lock(Path(sys.argv[1])) as lock:
+    heir = subprocess.Popen(["sleep", "600"], pass_fds=[lock.descriptor])
+    print(heir.pid, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_process_that_inherits_a_lock_keeps_it(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SHARE, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        heir = int(process.stdout.readline())
+        process.kill()
+    with pytest.raises(EaseError, match="Another run is at work"), folder_lock(tmp_path):
+        pass
+    os.kill(heir, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while True:
+        with suppress(EaseError), folder_lock(tmp_path):
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -68,12 +68,16 @@ def test_a_second_training_is_refused_and_leaves_the_first_one_alone(copy: Proje
     first.wait_for_step(30)  # beyond what the finished training of the copy has left
     names = ("job.json", "training_pairs.parquet", "entity_vocabulary.parquet")
     before = [((work / name).stat().st_mtime_ns, (work / name).read_bytes()) for name in names]
-    second = copy.run(
-        "train", "--namespaces=multilingual.ease", check=False, multilingual__ease__training__seed=5
-    )
+    try:
+        second = copy.run(
+            "train", "--namespaces=multilingual.ease", check=False, multilingual__ease__training__seed=5
+        )
+        after = [((work / name).stat().st_mtime_ns, (work / name).read_bytes()) for name in names]
+    finally:
+        status, said = first.end(signal.SIGINT)
     assert second.returncode == 1
-    assert f"Error: Another run is at work in {work} (process {first.pid}" in second.stderr
-    assert before == [((work / name).stat().st_mtime_ns, (work / name).read_bytes()) for name in names]
-    status, said = first.end(signal.SIGINT)
+    refusal = f"Error: Another run is at work in {work.relative_to(copy.folder)} (process {first.pid}"
+    assert refusal in second.stderr
+    assert after == before
     assert status == 1, said
     assert "the same command goes on from there" in said
