@@ -9,13 +9,15 @@ from typing import Any
 
 import duckdb
 import ibis
+import pandas as pd
 import pytest
 from kedro.io import Version
 from kedro_viz.models.flowchart.node_metadata import DataNodeMetadata
 from kedro_viz.models.flowchart.nodes import GraphNode
 
 from ease.datasets.tables import TableDataset
-from ease.datasets.whole import RowsDataset
+from ease.datasets.whole import FigureDataset, RowsDataset
+from ease.plots import plot_curves
 from tests.contexts import load_catalog
 from tests.project import Project
 
@@ -127,6 +129,26 @@ def test_chosen_columns_come_in_their_order(tmp_path: Path) -> None:
     dataset = rows_dataset(tmp_path, [{"value": 1, "task": "a", "code": "x"}, {"value": 2, "task": "b"}])
     assert dataset.preview(columns=["task", "value"])["data"] == [["a", 1], ["b", 2]]
     assert dataset.preview()["data"] == [[1, "a", "x"], [2, "b", ""]]
+
+
+def test_a_figures_title_is_above_its_panels_and_its_legend(tmp_path: Path) -> None:
+    figure = plot_curves(
+        pd.DataFrame(
+            {"method": ["ease", "simcse"] * 2, "step": 1, "name": ["loss"] * 2 + ["rate"] * 2, "value": 1.0}
+        )
+    )
+    dataset = FigureDataset(filepath=str(tmp_path / "plot.json"), version=Version(None, None))
+    dataset.save(figure)
+    layout: Any = dict(dataset.preview())["layout"]
+    assert "title" not in layout, "Kedro-Viz would move it onto the plot"
+    *panels, heading = layout["annotations"]
+    assert heading["text"] == "Training curves"
+    assert [panel["text"] for panel in panels] == ["loss", "rate"]
+    assert heading["yshift"] > 30, "above the titles of panels"
+    assert (layout["legend"]["yref"], layout["legend"]["yanchor"]) == ("container", "top")
+    axes = [axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))]
+    assert len({axis["gridcolor"] for axis in axes}) == 1
+    assert dataset.load().layout.title.text == "Training curves", "the saved figure keeps its title"
 
 
 def preview_in_viz(project: Project, name: str) -> Any:

@@ -13,6 +13,8 @@ Row = dict[str, Any]
 
 _EXACT_INTEGERS = 2**53
 """From here on JavaScript rounds integers."""
+_GRID = "rgba(128, 128, 128, 0.3)"
+"""Visible on Kedro-Viz's dark and light backgrounds."""
 
 
 def table_preview(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> TablePreview:
@@ -75,3 +77,23 @@ def pivoted(rows: Iterable[Row], index: str, across: str, value: str) -> list[Ro
     for row in rows:
         wide.setdefault(row[index], {index: row[index]})[row[across]] = row[value]
     return list(wide.values())
+
+
+def figure_preview(figure: dict[str, Any]) -> dict[str, Any]:
+    """Return a Plotly figure whose title, legend and grid survive the theme that Kedro-Viz lays over it.
+
+    The theme moves the title onto the plot area, shrinks the margin above to 64 pixels and styles the first axes alone.
+    So the title becomes an annotation above the titles of panels, and the legend gets the line between them.
+    """
+    layout = dict(figure.get("layout", {}))
+    title = (layout.pop("title", None) or {}).get("text", "")
+    placed = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
+    heading = {"text": title, "showarrow": False, "yshift": 42, "font": {"size": 14}, **placed}
+    notes = layout.get("annotations", ())
+    smaller = [{**note, "font": {**note.get("font", {}), "size": 12}} for note in notes]
+    layout["annotations"] = [*smaller, heading]
+    layout["legend"] = {**layout.get("legend", {}), "y": 0.975, "yref": "container", "yanchor": "top"}
+    for name, axis in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            layout[name] = {**axis, "gridcolor": _GRID, "zerolinecolor": _GRID, "linecolor": _GRID}
+    return {**figure, "layout": layout}

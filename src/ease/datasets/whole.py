@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 from kedro.io.core import AbstractVersionedDataset, DatasetError, Version, VersionNotFoundError
-from kedro_datasets._typing import TablePreview
+from kedro_datasets._typing import PlotlyPreview, TablePreview
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
 from ease.addresses import is_remote, located, upload
-from ease.datasets.previews import pivoted, table_preview
+from ease.datasets.previews import figure_preview, pivoted, table_preview
 from ease.disk import flush, write_faults_named
 from ease.errors import EaseError
 
@@ -153,6 +153,10 @@ class FigureDataset(SavedWhole, KedroPlotlyDataset):
         """Write the figure aside and rename it."""
         with self._saving():
             KedroPlotlyDataset.save.__wrapped__(self, data)
+
+    def preview(self) -> PlotlyPreview:
+        """Return the figure as Kedro-Viz's theme needs it."""
+        return cast(PlotlyPreview, figure_preview(super().preview()))
 
 
 class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
