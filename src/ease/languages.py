@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import icu
 
 from ease.errors import EaseError
+from ease.nearest import nearest
 
 PAPER_LANGUAGES: tuple[str, ...] = (
     *("ar", "ca", "cs", "de", "en", "eo", "es", "fa", "fr"),
@@ -103,5 +103,5 @@ def check_codes(languages: Sequence[str]) -> None:
 
 
 def _hint(language: str) -> str:
-    near = get_close_matches(language.lower(), sorted(WIKIPEDIA_LANGUAGES), n=3, cutoff=0.5)
+    near = nearest(language, WIKIPEDIA_LANGUAGES)
     return f"did you mean {' or '.join(near)}?" if near else "use a code such as en, ja, pt."

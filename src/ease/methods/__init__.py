@@ -100,4 +100,5 @@ def method_options(name: str, values: dict[str, Any]) -> BaseModel:
         return method.Options.model_validate(values)
     except ValidationError as error:
         known = ", ".join(method.Options.model_fields)
-        raise EaseError(f"Parameters of method {name!r}: {told_faults(error)}. It takes {known}.") from error
+        faults = told_faults(error, method.Options)
+        raise EaseError(f"Parameters of method {name!r}: {faults}. It takes {known}.") from error

@@ -103,8 +103,8 @@ class Recipe(BaseModel):
 
 def _check_parameters(method: str, options: dict[str, Any], training: dict[str, Any]) -> None:
     """Refuse unknown parameters and wrong values; null is checked once the encoder's defaults are filled in."""
+    _training(training)  # first, as a method's options import torch
     method_options(method, {name: value for name, value in options.items() if value is not None})
-    _training(training)
 
 
 def _training(values: dict[str, Any]) -> TrainingOptions:
@@ -118,4 +118,4 @@ def _training(values: dict[str, Any]) -> TrainingOptions:
     try:
         return TrainingOptions.model_validate(given)
     except ValidationError as error:
-        raise EaseError(f"Parameters of `training`: {told_faults(error)}.") from error
+        raise EaseError(f"Parameters of `training`: {told_faults(error, TrainingOptions)}") from error

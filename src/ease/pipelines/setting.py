@@ -9,6 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from ease.encoder_options import EncoderOptions
 from ease.languages import check_codes
+from ease.named_modules import check_name
+from ease.scoring import task_name
+from ease.tasks import task_names
 
 
 def _words(value: Any) -> Any:
@@ -38,6 +41,13 @@ class Setting(BaseModel):
         description="tasks, or single splits of them (`stsb:dev`), whose averaged scores choose the best checkpoint"
     )
     test_tasks: Words = Field(description="tasks that score the trained encoder")
+
+    @field_validator("dev_tasks", "test_tasks")
+    @classmethod
+    def _tasks(cls, references: Sequence[str]) -> Sequence[str]:
+        for reference in references:
+            check_name(task_name(reference), task_names(), "evaluation task")
+        return references
 
     @field_validator("languages")
     @classmethod

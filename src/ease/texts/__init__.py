@@ -73,7 +73,7 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
     except ValidationError as error:
         known = ", ".join(options.model_fields)
         raise EaseError(
-            f"`data` of kind {values['kind']!r}: {told_faults(error)}. It takes {known}."
+            f"`data` of kind {values['kind']!r}: {told_faults(error, options)}. It takes {known}."
         ) from error
 
 

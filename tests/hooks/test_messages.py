@@ -1,0 +1,67 @@
+"""Mistakes on the command line and in the configuration: one line, with the nearest names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ease.nearest import nearest
+from tests.project import Project, make_project
+
+MISTAKES = {
+    "--env=papr": ["papr", "did you mean paper?"],
+    "--pipelines=trian": ["trian", "did you mean train"],
+    "--pipelines=train,evalute": ["evalute", "did you mean evaluate"],
+    "--namespaces=multilingual.eas": ["multilingual.eas", "did you mean multilingual.ease"],
+    "--tags=evalute": ["evalute", "did you mean evaluate"],
+    "--nodes=multilingual.ease.score_encodr": ["did you mean multilingual.ease.score_encoder"],
+    "--params=multilingual.ease.training.learning_rat=1": ["learning_rat`", "did you mean learning_rate"],
+    "--params=multilingual.ease.options.temperatur=1": ["temperatur`", "did you mean temperature"],
+    "--params=multilingual.eas.training.steps=1": ["did you mean multilingual.ease.training.steps"],
+    "--params=multilingual.ease.training.steps=many": ["multilingual.ease", "steps", "valid integer"],
+    "--params=multilingual.setting.langages=en": ["langages`", "did you mean languages?"],
+    "--params=multilingual.setting.encoder.random.layer=2": ["layer`", "did you mean layers?"],
+    "--params=multilingual.setting.languages=en JAA": ["'JAA'", "did you mean ja"],
+    "--params=multilingual.setting.test_tasks=stb": ["'stb'", "did you mean sts", "tatoeba"],
+    "--params=acquire.sample.territorie=3": ["territorie`", "did you mean territories?"],
+    "--params=engine=duckbd": ["duckbd", "duckdb"],
+}
+"""Arguments of `kedro run`, and words of the message."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("project"))
+
+
+def told(project: Project, *arguments: str) -> str:
+    """The one line that a failing `kedro run` says about its error."""
+    done = project.kedro("run", *arguments, check=False, start=False)
+    assert done.returncode not in (0, None)
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "pydantic.dev" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    errors = [line for line in lines if "Error" in line or "ERROR" in line]
+    assert errors == lines[-1:], done.stderr
+    return lines[-1]
+
+
+@pytest.mark.parametrize("argument", MISTAKES)
+def test_a_mistake_gives_one_line_with_the_nearest_names(project: Project, argument: str) -> None:
+    line = told(project, argument)
+    assert [words for words in MISTAKES[argument] if words not in line] == [], line
+
+
+def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (tmp_path / "conf" / "local" / "parameters.yml").write_text("multilingual:\n  setting: [a\n", "utf-8")
+    line = told(project)
+    assert "parameters.yml" in line
+    assert "line" in line
+
+
+def test_only_near_names_are_suggested_the_nearest_first() -> None:
+    assert nearest("xx", ["xh", "en", "xal"]) == []
+    assert nearest("learning_rat", ["entity_learning_rate", "learning_rate"])[0] == "learning_rate"
+    assert nearest("EASE", ["ease", "mlm"]) == ["ease"]
