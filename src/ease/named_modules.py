@@ -58,7 +58,7 @@ def told_faults(error: ValidationError, model: type[BaseModel]) -> str:
 def _fault(kind: str, place: tuple[int | str, ...], message: str, model: type[BaseModel]) -> str:
     field = ".".join(map(str, place))
     if kind != "extra_forbidden":
-        about = f"`{field}`: " if field else ""
+        about = f"{field}: " if field else ""
         return f"{about}{message.removeprefix('Value error, ')}"
     known = _fields(model, place[:-1])
     near = nearest(str(place[-1]), known)

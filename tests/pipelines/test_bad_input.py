@@ -27,7 +27,7 @@ BAD = {
     "unknown language": Bad(
         "acquire",
         {"multilingual__setting__languages": "en xx"},
-        r"Unknown language 'xx' in `languages`: did you mean \w+\?",
+        "Unknown language 'xx' in `languages`: use a code such as",
     ),
     "missing source": Bad(
         "acquire",

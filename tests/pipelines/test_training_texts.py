@@ -90,7 +90,10 @@ def test_a_faulty_source_is_refused_before_anything_runs(copy: Project) -> None:
     configure(copy, "simcse", data=[{"kind": "lines", "paths": "sentences.txt"}])
     done = copy.run("train", "--namespaces=multilingual.simcse", check=False)
     assert done.returncode
-    assert "`data` of kind 'lines': path: Field required; paths: Extra inputs" in done.stderr
+    assert (
+        "`data` of kind 'lines': path: Field required; there is no field `paths`: did you mean path"
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
 
 

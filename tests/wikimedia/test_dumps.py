@@ -160,7 +160,7 @@ def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
         ("missing*", ["en"], r"No file fits the glob .*missing\*"),
         ("empty", ["en"], r"empty holds no dump: no file in it is named \*-pages-articles\*.xml"),
         ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
-        ("full", ["en", "xq"], "Unknown language 'xq' .*did you mean"),
+        ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
         ("full", ["en", "en"], "names en more than once"),
         ("full", [], "No language is given"),
     ],

@@ -24,6 +24,7 @@ from ease.hooks.names import check_environment, check_run_names
 from ease.named_modules import told_faults
 from ease.nearest import nearest, suggest
 from ease.nested import dotted
+from ease.pipeline_registry import register_pipelines
 from ease.pipelines.engine import ENGINES, check_engine
 from ease.training import TrainingInterrupted
 
@@ -75,7 +76,7 @@ def refuse_unknown_parameters(given: dict[str, Any]) -> None:
     Raises:
         EaseError: Naming the parameter and the nearest ones.
     """
-    inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
+    inputs = {name for pipeline in register_pipelines().values() for name in pipeline.inputs()}
     read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
     for name in dotted(given):
         if not any(f"{name}.".startswith(f"{known}.") for known in read):
