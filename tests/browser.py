@@ -15,6 +15,7 @@ from typing import Any
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--window-size=1600,1200"),
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # no page may need the network
 )
 PATIENCE = 120
 """Seconds that a page may take to show something on a busy machine."""

@@ -205,6 +205,26 @@ def test_mlflow_compares_ease_with_simcse_side_by_side(
     assert differing["options.entity_weight"] == ["1.0", ""]
 
 
+@pytest.mark.parametrize("plot", ["comparison", "curves"])
+def test_plots_in_mlflow_are_drawn_without_a_network(project: Project, page: Browser, plot: str) -> None:
+    client = MlflowClient(project.store)
+    experiment = client.get_experiment_by_name("ease")
+    assert experiment is not None
+    (parent,) = client.search_runs(
+        [experiment.experiment_id], "tags.kedro_command LIKE '%train_multilingual%'"
+    )
+    page.open(Path(client.download_artifacts(parent.info.run_id, f"{plot}.html")).as_uri())
+    page.wait_for("SimCSE")
+    assert page.evaluate("document.querySelectorAll('svg.main-svg .trace').length") > 0
+
+
+def test_the_comparison_opens_by_its_link_without_a_network(project: Project, page: Browser) -> None:
+    page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
+    page.wait_for("Methods compared", "sample_parallel", "SimCSE")
+    assert len(page.texts("tbody tr")) == 19
+    assert page.evaluate("document.querySelectorAll('svg.main-svg').length") > 1
+
+
 def rows_of(text: str) -> dict[str, list[str]]:
     """The rows of tables with a name and two values, by their names."""
     rows = [row.split("\t") for row in text.splitlines()]

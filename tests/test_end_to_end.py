@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
@@ -12,6 +15,7 @@ from mlflow.tracking import MlflowClient
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
+from ease.disk import hash_contents
 from ease.tables import format_table, score_table
 from tests.project import SMALL, Project
 
@@ -40,9 +44,9 @@ def client(project: Project) -> MlflowClient:
 
 @pytest.fixture(scope="module")
 def runs(client: MlflowClient) -> dict[str, Run]:
-    """The MLflow runs by their names."""
+    """The MLflow runs by their names, without what follows the name of the pipeline."""
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    return {run.info.run_name: run for run in client.search_runs(experiments)}
+    return {run.info.run_name.partition(",")[0]: run for run in client.search_runs(experiments)}
 
 
 def scores_of(project: Project) -> pd.DataFrame:
@@ -63,6 +67,34 @@ def test_the_printed_table_is_the_saved_one_and_that_of_the_scores(project: Proj
     assert len(subsets) == 18
     assert subsets[-1] == "average"
     assert table[["untrained", *METHODS]].notna().all(axis=None)
+
+
+def test_the_log_is_short_and_says_what_comes_and_where_the_results_lie(project: Project) -> None:
+    log = project.log.read_text(encoding="utf-8")
+    # The default sample has 14 languages more than this one, each a row of the table of what was ingested.
+    assert len(log.splitlines()) + 14 < 100
+    assert "Warning" not in log
+    assert "deprecated" not in log
+    lines = log.splitlines()
+    beginning = next(line for line in lines if "train_multilingual: 22 steps" in line)
+    assert "multilingual.ease" in beginning
+    ending = "\n".join(lines[next(n for n, line in enumerate(lines) if "Done: 22 steps" in line) :])
+    paths = [project.folder / word for word in ending.split() if word.startswith("data/")]
+    assert len(paths) == 3
+    assert all(path.is_symlink() and path.exists() for path in paths)
+    assert ending.count("\n  make mlflow") == ending.count("kedro run --pipelines=report") == 1
+    shown = [line.partition(": ")[2] for line in lines if line[:2].isdigit()]
+    assert len(shown) == len(set(shown)), "no line is repeated"
+
+
+def test_a_model_opens_by_its_link(project: Project) -> None:
+    model = SentenceTransformer(str(project.folder / "data/06_models/multilingual/ease/latest"))
+    assert model.encode(["A sentence."]).shape == (1, 32)
+
+
+def test_a_run_says_how_long_its_steps_took_before(copy: Project) -> None:
+    done = copy.run("report", "--namespaces=multilingual")
+    assert re.search(r"report: \d+ steps, \d+ s when they last ran here", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("plot", ["ingest_plot", "pair_funnel_plot", "comparison_plot", "curves_plot"])
@@ -96,7 +128,7 @@ def test_the_model_card_names_languages_data_licences_parameters_and_scores(
     for name, value in parameters_given(method).items():
         assert f"| `{name}` | {value} |" in card.text
     history = pd.DataFrame(project.json(f"06_models/multilingual/{method}/history.json"))
-    best = history[history["name"] == "development"]["value"].max()
+    best = history[(history["name"] == "development") & (history["step"] > 0)]["value"].max()
     assert f"| development | {best:.2f} |" in card.text
 
 
@@ -118,7 +150,30 @@ def test_each_training_is_a_nested_run_with_its_parameters_scores_and_plot(
         assert run.data.params[name] == str(value)
     for score in project.json(f"07_model_output/multilingual/{method}/scores.json"):
         assert run.data.metrics[f"{score['task']}/{score['subset']}"] == pytest.approx(score["value"])
-    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["curves.html"]
+    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["curves.html", "model_card.md"]
+    card = Path(client.download_artifacts(run.info.run_id, "model_card.md")).read_text(encoding="utf-8")
+    saved = project.latest(f"06_models/multilingual/{method}/encoder") / "README.md"
+    assert card == saved.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_model_in_mlflow_is_the_one_saved(
+    project: Project, client: MlflowClient, runs: dict[str, Run], method: str
+) -> None:
+    run = runs[f"multilingual.{method}"]
+    (logged,) = client.search_logged_models([run.info.experiment_id], f"source_run_id = '{run.info.run_id}'")
+    folder = Path(logged.artifact_location.removeprefix("file:")) / "model.sentence_transformer"
+    saved = project.latest(f"06_models/multilingual/{method}/encoder")
+    sentences = ["A sentence.", "文。"]
+    embeddings = [SentenceTransformer(str(model)).encode(sentences) for model in (folder, saved)]
+    np.testing.assert_array_equal(*embeddings)
+
+
+def test_a_model_is_registered_when_asked(copy: Project) -> None:
+    copy.run("train", "--namespaces=multilingual.ease", tracking__register_model=True)
+    client = MlflowClient(copy.store)
+    (version,) = client.search_model_versions("name = 'multilingual.ease'")
+    assert client.get_run(version.run_id).info.run_name == "multilingual.ease"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -136,7 +191,7 @@ def test_the_curves_in_mlflow_are_those_of_the_history(
     }
     for name in ("loss", "self_loss", "learning_rate", "pairs_per_second"):
         assert sorted(logged[name]) == [2, 4, 6]
-    assert sorted(logged["development"]) == [3, 6]
+    assert sorted(logged["development"]) == [0, 3, 6]
     rates = [logged["learning_rate"][step] for step in (2, 4, 6)]
     assert rates == sorted(rates, reverse=True)
     assert ("entity_loss" in logged) is (method == "ease")
@@ -161,6 +216,43 @@ def test_the_parent_run_holds_table_plots_and_parameters(client: MlflowClient, r
     artifacts = {file.path for file in client.list_artifacts(parent.info.run_id)}
     assert {"comparison.json", "comparison.html", "curves.html"} <= artifacts
     assert parent.data.params["ingest.splitter"] == "polyglot"
+
+
+def test_the_parent_run_is_named_by_its_setting_and_holds_the_headline_scores(
+    project: Project, runs: dict[str, Run]
+) -> None:
+    parent = runs["train_multilingual"]
+    assert parent.info.run_name == "train_multilingual, en ja ar de, random"
+    assert parent.data.tags["kedro_command"] == "kedro run --pipelines=train_multilingual"
+    scores = scores_of(project)
+    main = scores[scores["subset"].isin(["average", "en"])]
+    expected = {f"multilingual.{row.method}/{row.task}/{row.subset}": row.value for row in main.itertuples()}
+    assert parent.data.metrics == pytest.approx(expected)
+
+
+def test_the_parent_run_logs_each_parameter_once_and_those_of_its_tasks_alone(runs: dict[str, Run]) -> None:
+    parameters = runs["train_multilingual"].data.params
+    assert parameters["multilingual.ease.training.batch_size"] == "16"
+    assert parameters["tasks.sample_parallel.candidates"] == "30"
+    tasks = {name.split(".")[1] for name in parameters if name.startswith("tasks.")}
+    assert tasks == {"sample_parallel", "sample_graded"}
+    groups = [name for name in parameters if any(other.startswith(f"{name}.") for other in parameters)]
+    assert not groups, "no group of options is logged as text beside its fields"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_training_names_its_data_sets_by_version_and_digest(
+    project: Project, runs: dict[str, Run], method: str
+) -> None:
+    found = runs[f"multilingual.{method}"].inputs
+    assert found is not None
+    inputs = {given.dataset.name: given for given in found.dataset_inputs}
+    assert inputs.keys() == TRAINED_ON[method].keys()
+    for name, given in inputs.items():
+        path = project.latest(TRAINED_ON[method][name])
+        assert given.dataset.digest == hash_contents(path)[:36]
+        tags = {tag.key: tag.value for tag in given.tags}
+        assert tags == {"mlflow.data.context": "training", "version": path.parent.name}
 
 
 def test_the_summaries_count_pages_links_and_negatives(project: Project) -> None:

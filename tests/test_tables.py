@@ -8,6 +8,7 @@ import pytest
 
 from ease.tables import (
     COLUMNS,
+    format_losses,
     format_table,
     language_scores,
     score_table,
@@ -30,6 +31,12 @@ def make_scores() -> pd.DataFrame:
         ("ease", "graded", "en", "spearman", 60.0),
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def test_only_rows_with_losses_are_written_and_the_total() -> None:
+    table = pd.DataFrame({"language": ["de", "en", "ja"], "pairs": [10, 20, 30], "left": [10, 15, 30]})
+    rows = [line.split()[1::2] for line in format_losses(table, "pairs", "left").splitlines()]
+    assert rows[2:] == [["en", "20", "15"], ["total", "60", "55"]]
 
 
 def test_scores_part_into_subsets_and_main_scores() -> None:

@@ -81,7 +81,7 @@ def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> Senten
         return _averaged_words(name, pooling)
     try:
         _check_reachable(name)
-        with _no_progress_bars():
+        with no_progress_bars():
             encoder = SentenceTransformer(name, device="cpu")
     except (OSError, ValueError, HTTPError) as error:
         cause = (str(error).splitlines() or [""])[0]
@@ -144,7 +144,7 @@ def save_encoder(encoder: SentenceTransformer, folder: Path, card: str | None = 
         folder: Made if need be.
         card: The text of its README.md, the model card.
     """
-    with _no_progress_bars():
+    with no_progress_bars():
         encoder.save(str(folder), create_model_card=False, safe_serialization=True)
     if card is not None:
         (folder / "README.md").write_text(card, encoding="utf-8")
@@ -207,7 +207,7 @@ def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int
     with _seeded(seed):
         model = BertModel(config)
     # sentence-transformers builds its transformer from a folder alone.
-    with tempfile.TemporaryDirectory() as folder, _no_progress_bars():
+    with tempfile.TemporaryDirectory() as folder, no_progress_bars():
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         transformer = Transformer(folder)
@@ -224,7 +224,7 @@ def _check_reachable(name: str) -> None:
 
 
 @contextlib.contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def no_progress_bars() -> Iterator[None]:
     """Keep transformers from drawing a bar for each file."""
     enabled = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()

@@ -25,13 +25,14 @@ CHUNK = 256
 
 
 def encode_with(
-    encoder: SentenceTransformer | Path, options: EncodingOptions | None = None
+    encoder: SentenceTransformer | Path, options: EncodingOptions | None = None, name: str = "encoding"
 ) -> Callable[[Sequence[str]], np.ndarray]:
     """Return the encoder as a function from n sentences to their embeddings, (n, dimension) float32.
 
     Args:
         encoder: In memory, or a folder, which is then loaded onto the GPU where there is one.
         options: Batch size and cache; by default nothing is kept.
+        name: Of the encoder, shown on the progress bar.
     """
     options = options or EncodingOptions()
     if isinstance(encoder, SentenceTransformer):
@@ -47,7 +48,7 @@ def encode_with(
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
-        embeddings = _encode_distinct(model, list(distinct), cache, batch_size)
+        embeddings = _encode_distinct(model, list(distinct), cache, batch_size, name)
         if len(distinct) == len(sentences):
             return embeddings
         return embeddings[[distinct[sentence] for sentence in sentences]]
@@ -91,7 +92,7 @@ def best_device() -> str:
 
 
 def _encode_distinct(
-    model: SentenceTransformer, sentences: list[str], cache: EmbeddingCache | None, batch_size: int
+    model: SentenceTransformer, sentences: list[str], cache: EmbeddingCache | None, batch_size: int, name: str
 ) -> np.ndarray:
     """Encode what the cache does not know, longest first, so that memory that does not suffice shows at once."""
     embeddings = np.empty((len(sentences), embedding_dimension(model)), dtype=np.float32)
@@ -99,7 +100,7 @@ def _encode_distinct(
     for position, vector in cache.read(sentences) if cache else ():
         embeddings[position], known[position] = vector, True
     missing = sorted(np.flatnonzero(~known).tolist(), key=lambda row: -len(sentences[row]))
-    with tqdm(total=len(missing), desc="Encoding", unit="sentence", delay=2, leave=False) as bar:
+    with tqdm(total=len(missing), desc=name, unit="sentence", delay=2, leave=False, disable=None) as bar:
         for start in range(0, len(missing), CHUNK * batch_size):
             rows = missing[start : start + CHUNK * batch_size]
             texts = [sentences[row] for row in rows]

@@ -5,28 +5,44 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DO_NOT_TRACK", "true")
 # Spark's workers would otherwise take the first Python on the path, which lacks this project's packages.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
 # Said by libraries to each other's authors; nothing that a user of this project could act on.
 warnings.filterwarnings("ignore", "register_new_resolver\\(\\) is deprecated")
-warnings.filterwarnings("ignore", ".*Add type hints to the `predict` method")
 warnings.filterwarnings("ignore", ".*fetch_arrow_table\\(\\) is deprecated")
 warnings.filterwarnings("ignore", ".*future.infer_string")
+warnings.filterwarnings("ignore", "One or more dataset names contain")
+_show_warning = warnings.showwarning
+
+
+def _show_other_warnings(message: Warning | str, *arguments: Any, **options: Any) -> None:
+    """Show a warning, unless it is one that MLflow shows when it is imported, whatever the filters say."""
+    if "Add type hints to the `predict` method" not in str(message):
+        _show_warning(message, *arguments, **options)
+
+
+warnings.showwarning = _show_other_warnings
 
 from ease.hooks import (  # noqa: E402
     ConciseErrors,
     InUse,
+    MlflowRun,
     MlflowStore,
+    Outline,
     Provenance,
     Tracking,
     TrailingColons,
     WorkFolders,
 )
 
+# Kedro calls the last one first.
 HOOKS = (
+    Outline(),
     ConciseErrors(),
     InUse(),
     MlflowStore(),
@@ -34,7 +50,9 @@ HOOKS = (
     Tracking(),
     TrailingColons(),
     WorkFolders(),
+    MlflowRun(),
 )
+DISABLE_HOOKS_FOR_PLUGINS = ("kedro-mlflow", "kedro_mlflow")  # `MlflowRun` takes its place
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",

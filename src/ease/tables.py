@@ -138,6 +138,18 @@ def _cell(value: object, decimals: int) -> str:
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
+def format_losses(table: pd.DataFrame, before: str, after: str) -> str:
+    """Write the rows of a table of counts in which something was lost, and the total of all rows.
+
+    Args:
+        table: A column of names, then counts.
+        before: The column of what there was.
+        after: The column of what is left.
+    """
+    total = {table.columns[0]: "total", **table.iloc[:, 1:].sum().to_dict()}
+    return format_table(pd.concat([table[table[before] != table[after]], pd.DataFrame([total])]))
+
+
 def format_table(table: pd.DataFrame, decimals: int = 1, right: Collection[str] = ()) -> str:
     """Write a table as Markdown that is also readable as it stands: columns aligned, numbers to the right.
 

@@ -30,6 +30,22 @@ def test_a_table_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert dataset.load().to_pandas().to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
 
 
+def test_a_link_leads_to_the_version_saved_last_and_is_no_version(tmp_path: Path) -> None:
+    def dataset(version: Version) -> PathDataset:
+        return PathDataset(filepath=str(tmp_path / "model"), version=version, link=str(tmp_path / "latest"))
+
+    for number in (1, 2):
+        (tmp_path / "made").mkdir()
+        (tmp_path / "made" / "weights").write_text(str(number))
+        dataset(Version(None, f"2026-01-0{number}T00.00.00.000Z")).save(tmp_path / "made")
+        assert (tmp_path / "latest" / "weights").read_text() == str(number)
+    assert (tmp_path / "latest").is_symlink()
+    assert not Path((tmp_path / "latest").readlink()).is_absolute(), "a moved project keeps its links"
+    newest = dataset(Version(None, None))
+    assert newest.resolve_load_version() == "2026-01-02T00.00.00.000Z"
+    assert (newest.load() / "weights").read_text() == "2"
+
+
 def test_parts_may_be_given_as_a_table(tmp_path: Path) -> None:
     dataset = PartsDataset(filepath=str(tmp_path / "t"), connection=DUCKDB, version=Version(None, None))
     dataset.save(ibis.memtable({"a": [1, 2]}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -22,6 +22,15 @@ from ease.errors import EaseError
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
+
+
+def link_to(target: Path, link: Path) -> None:
+    """Let a symbolic link lead to a path, in one step; on a file system without links there is none."""
+    new = link.with_name(f".{link.name}.new")
+    with suppress(OSError):
+        new.unlink(missing_ok=True)
+        new.symlink_to(os.path.relpath(target, link.parent))
+        os.replace(new, link)
 
 
 class SavedWhole:
@@ -162,7 +171,8 @@ class FigureDataset(SavedWhole, KedroPlotlyDataset):
 class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
     """A versioned file or folder, such as a saved model: takes a path over, gives the path of its version out.
 
-    With `missing_ok`, one that was never made is None.
+    With `missing_ok`, one that was never made is None. With `link`, a symbolic link at that path leads to the version
+    saved last; it lies beside the folder of versions, where Kedro does not look for them.
     """
 
     def __init__(
@@ -172,10 +182,12 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
         version: Version | None = None,
         metadata: dict[str, Any] | None = None,
         missing_ok: bool = False,
+        link: str | None = None,
     ) -> None:
         """Point to `filepath`; each version lies below it."""
         super().__init__(PurePosixPath(filepath), version)
         self.metadata = metadata
+        self.link = None if link is None else Path(link)
         self._missing_ok = missing_ok
 
     def load(self) -> Any:
@@ -190,6 +202,8 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
         with self._saving() as aside:
             flush(data)  # first, so that the move and the renaming are one moment
             shutil.move(data, aside)
+        if self.link is not None:
+            link_to(self._at(self._get_load_path()), self.link)
 
     def _exists(self) -> bool:
         return Path(self._get_load_path()).exists()

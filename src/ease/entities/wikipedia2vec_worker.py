@@ -26,6 +26,9 @@ from ease.wikimedia.titles import normalize_title
 
 _CHUNK_SIZE = 100
 
+QUIET_MILLISECONDS = 30_000
+"""From the start of the process; the package logs every step, of which a small dump has a dozen in two seconds."""
+
 
 class DumpReader:
     """What `DumpDB.build` reads: our pages of any files, where the package's reader takes one .bz2 file."""
@@ -129,9 +132,15 @@ def _write(model: Wikipedia2Vec, dictionary: Dictionary, vectors: Path) -> None:
             file.write(f"ENTITY/{entity.title.replace(' ', '_')} {numbers}\n")
 
 
+def _is_worth_showing(record: logging.LogRecord) -> bool:
+    """Whether a record is a warning, or the sign of life of a training that takes long."""
+    return record.levelno > logging.INFO or record.relativeCreated > QUIET_MILLISECONDS
+
+
 def main() -> None:
     """Do the job that the one argument names."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S")
+    logging.getLogger().handlers[0].addFilter(_is_worth_showing)
     job_file = Path(sys.argv[1])
     try:
         with write_faults_named(job_file.parent):

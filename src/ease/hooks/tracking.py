@@ -1,55 +1,158 @@
-"""Parameters one row a value, and the data versions of each training, in MLflow."""
+"""Parameters, headline scores, and the data of each training, in MLflow."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import mlflow
 from kedro.framework.hooks import hook_impl
-from kedro.io import DataCatalog
+from kedro.io import AbstractVersionedDataset, DataCatalog
+from kedro.io.core import is_parameter
+from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from mlflow.entities import Run
+from mlflow.entities import Dataset, DatasetInput, InputTag, Run
 from mlflow.tracking import MlflowClient
-from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 from pydantic import BaseModel, RootModel
 
 from ease.code_version import code_version
+from ease.disk import hash_contents
+from ease.evaluation_sets import read_located
 from ease.hooks.provenance import input_versions
-from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options
+from ease.names import safe_name
+from ease.nested import dotted
+from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, headline, log_parameters, log_values
+from ease.pipelines.setting import Setting
 
 CODE = "code"
 """The parameter that holds the version of the code."""
 
+COMMAND = "kedro_command"
+"""The tag in which kedro-mlflow keeps the command of a run."""
+
+FEW = 4
+"""Languages that a run's name lists; more are counted."""
+
+DIGEST_LENGTH = 36
+"""Of a data set in MLflow, at most."""
+
 
 class Tracking:
-    """Adds to kedro-mlflow what it leaves out."""
+    """Logs what a run was given and what came out."""
+
+    def __init__(self) -> None:
+        self._logged: set[str] = set()
+
+    @hook_impl
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
+    ) -> None:
+        """Name the run by its pipelines and, where it is of one setting, by the setting's languages and encoder."""
+        self._logged = set()
+        run = mlflow.active_run()
+        names = run_params.get("pipeline_names") or ["__default__"]
+        if run is None or run.info.run_name != "+".join(names):
+            return  # the configuration names it
+        settings = [catalog.load(name) for name in sorted(pipeline.inputs()) if name.endswith(".setting")]
+        chosen = [*names, *(run_params.get("namespaces") or ())]
+        described = [describe_setting(Setting.model_validate(settings[0]))] if len(settings) == 1 else []
+        mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described]))
+        tags = MlflowClient().get_run(run.info.run_id).data.tags
+        mlflow.set_tag(COMMAND, tags.get(COMMAND, "").replace("--pipeline=", "--pipelines="))
 
     @hook_impl
     def before_node_run(self, inputs: dict[str, Any]) -> None:
-        """Log each field of a parameter model by its own name: kedro-mlflow logs a model as one string.
-
-        A mapping of names (`RootModel`), such as that of the published figures, stays that string.
-        """
-        if mlflow.active_run():
-            for name, value in inputs.items():
-                if isinstance(value, BaseModel) and not isinstance(value, RootModel):
-                    mlflow.log_params(flatten_options(value, name.removeprefix("params:")))
+        """Log each parameter once, by its dotted name; of the tasks' those whose data the node is given."""
+        if not mlflow.active_run():
+            return
+        values: dict[str, Any] = {}
+        for name, value in inputs.items():
+            if is_parameter(name):
+                values |= _flat(name.removeprefix("params:"), value, _tasks_given(inputs))
+        new = {name: value for name, value in values.items() if name not in self._logged}
+        log_parameters(new)
+        self._logged |= new.keys()
 
     @hook_impl
-    def after_node_run(self, node: Node, catalog: DataCatalog) -> None:
-        """Log the versions of the data that a node's trainings were given into their own runs."""
+    def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
+        """Log headline scores to the run, and to each training's own run the versions of its data."""
         parent = mlflow.active_run()
-        if TRAINING_TAG not in node.tags or parent is None:
+        if parent is None:
             return
-        given = input_versions(node, catalog).items()
-        versions = {f"data.{name}": version for name, version in given if version is not None}
-        for run in nested_runs(parent):
-            if CODE not in run.data.params:
-                for name, value in {CODE: code_version(), **versions}.items():
-                    MlflowClient().log_param(run.info.run_id, name, value)
+        for name, rows in outputs.items():
+            if name.endswith(".scores"):
+                log_values(parent.info.run_id, [(0, _headlines(name.removesuffix(".scores"), rows))])
+        if TRAINING_TAG in node.tags:
+            data = _data_inputs(node, catalog)
+            for run in nested_runs(parent):
+                if CODE not in run.data.params:
+                    _log_data(run.info.run_id, data)
+
+
+def describe_setting(setting: Setting) -> str:
+    """Write a setting's languages and encoder in a few words."""
+    languages = setting.languages
+    spoken = " ".join(languages) if len(languages) <= FEW else f"{len(languages)} languages"
+    return f"{spoken}, {Path(setting.encoder.name).name.rstrip(':')}"
+
+
+def _flat(name: str, value: Any, tasks: set[str]) -> dict[str, Any]:
+    """A parameter's fields by dotted names; a mapping of names (`RootModel`), such as the papers' figures, as text."""
+    if name == "tasks":
+        value = {task: options for task, options in value.items() if task in tasks}
+    if isinstance(value, BaseModel) and not isinstance(value, RootModel):
+        return flatten_options(value, name)
+    return dotted(value, name) if isinstance(value, Mapping) else {name: value}
+
+
+def _tasks_given(inputs: Mapping[str, Any]) -> set[str]:
+    """The tasks of which a node is given data."""
+    located = [read_located(value) for name, value in inputs.items() if name.endswith("evaluation_data")]
+    return {task for found in located for task, data in found.items() if data.subsets}
+
+
+def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, float]:
+    """The main scores of each encoder: `multilingual.ease/task/subset`, or `baselines.NAME/task/subset`."""
+    methods = dict.fromkeys(row.get("method") for row in rows)
+    return {
+        f"{owner}.{safe_name(method)}/{name}" if method else f"{owner}/{name}": value
+        for method in methods
+        for name, value in headline([row for row in rows if row.get("method") == method]).items()
+    }
 
 
 def nested_runs(parent: Run) -> list[Run]:
     """Return the runs that were opened inside a run."""
     inside = f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.info.run_id}'"
     return list(MlflowClient().search_runs([parent.info.experiment_id], inside))
+
+
+def _data_inputs(node: Node, catalog: DataCatalog) -> list[tuple[str, str, DatasetInput]]:
+    """The name and version of each data set that a node was given, and what MLflow shows of it."""
+    found = []
+    for name, version in input_versions(node, catalog).items():
+        if version is not None:
+            dataset = catalog.get(name)
+            assert isinstance(dataset, AbstractVersionedDataset)
+            path = dataset._get_versioned_path(version)
+            found.append((name, version, _input(name, version, str(path))))
+    return found
+
+
+def _input(name: str, version: str, path: str) -> DatasetInput:
+    digest = hash_contents(Path(path))[:DIGEST_LENGTH] if Path(path).exists() else version
+    source, profile = json.dumps({"uri": path}), json.dumps({"version": version})
+    tags = [InputTag(MLFLOW_DATASET_CONTEXT, "training"), InputTag("version", version)]
+    return DatasetInput(Dataset(name, digest, "local", source, None, profile), tags)
+
+
+def _log_data(run_id: str, data: list[tuple[str, str, DatasetInput]]) -> None:
+    """Log versions as parameters, which MLflow compares, and digests as data sets."""
+    client = MlflowClient()
+    client.log_param(run_id, CODE, code_version())
+    for name, version, _ in data:
+        client.log_param(run_id, f"data.{name}", version)
+    client.log_inputs(run_id, [dataset for _, _, dataset in data])

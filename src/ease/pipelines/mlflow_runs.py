@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import mlflow
+import pandas as pd
+import plotly.graph_objects as go
 from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
-from pydantic import BaseModel
+from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.encoder_options import EncoderOptions
 from ease.names import safe_name
 from ease.nested import dotted
-from ease.tasks import Score, get_task
+from ease.tasks import AVERAGE, Score, get_task
 from ease.training.options import TrainingResult
 
 logger = logging.getLogger(__name__)
@@ -34,16 +39,71 @@ BELOW_START = "below_start"
 RUN_FILE = "training/mlflow_run.json"
 """Where a trained encoder's folder names the run that trained it."""
 
-METRICS_A_REQUEST = 1000
-"""MLflow's own limit."""
+METRICS_A_REQUEST, PARAMETERS_A_REQUEST = 1000, 100
+"""MLflow's own limits."""
 
 
 @contextmanager
 def training_run(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     """Open a nested run for one training, with its parameters and the machine's load; yields the run's id."""
-    with mlflow.start_run(run_name=name, nested=True, log_system_metrics=True) as run:
-        mlflow.log_params(dict(parameters))
+    with nested_run(name, parameters, log_system_metrics=True) as run_id:
+        yield run_id
+
+
+@contextmanager
+def nested_run(
+    name: str, parameters: Mapping[str, Any] | None = None, *, log_system_metrics: bool = False
+) -> Iterator[str]:
+    """Open a nested run with its parameters; yields the run's id."""
+    with mlflow.start_run(run_name=name, nested=True, log_system_metrics=log_system_metrics) as run:
+        mlflow.log_params(dict(parameters or {}))
         yield run.info.run_id
+
+
+class TrackingOptions(BaseModel):
+    """What MLflow keeps of a trained model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    log_model: bool = Field(True, description="log a copy of each trained model with its card")
+    register_model: bool = Field(
+        False, description="register the model as the newest version of SETTING.METHOD; needs `log_model`"
+    )
+
+    @model_validator(mode="after")
+    def _logged_if_registered(self) -> TrackingOptions:
+        if self.register_model and not self.log_model:
+            raise ValueError("`register_model` needs `log_model`: only a logged model can be registered")
+        return self
+
+
+def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
+    """Log a saved encoder and its card to the active run, and register it if asked.
+
+    Args:
+        folder: The encoder, in sentence-transformers form.
+        name: Of the registered model.
+        options: Whether to log and to register.
+    """
+    card = folder / "README.md"
+    if card.is_file():
+        mlflow.log_text(card.read_text(encoding="utf-8"), "model_card.md")
+    if not options.log_model:
+        return
+    import mlflow.sentence_transformers as flavour
+
+    from ease.encoder import load_encoder, no_progress_bars
+
+    requirements = [
+        f"{library}=={metadata.version(library)}" for library in ("sentence-transformers", "torch")
+    ]
+    with no_progress_bars():
+        flavour.log_model(
+            load_encoder(str(folder)),
+            name="model",
+            registered_model_name=name if options.register_model else None,
+            pip_requirements=requirements,
+        )
 
 
 class RunReport:
@@ -139,8 +199,43 @@ def score_name(score: Score) -> str:
     return name if score.metric == get_task(score.task).METRIC else f"{name}/{score.metric}"
 
 
+def log_plot(figure: go.Figure, name: str) -> None:
+    """Log a plot to the active run as `name`.html, which holds plotly.js and needs no network (about 5 MB)."""
+    mlflow.log_figure(figure, f"{name}.html", save_kwargs={"include_plotlyjs": True})
+
+
+def log_table(table: pd.DataFrame, name: str) -> None:
+    """Log a table to the active run as `name`.json, which MLflow shows as a table."""
+    mlflow.log_table(table, f"{name}.json")
+
+
+def log_folder(folder: Path, name: str) -> None:
+    """Log all files of a folder to the active run."""
+    mlflow.log_artifacts(str(folder), name)
+
+
 def _experiments(client: MlflowClient) -> list[str]:
     return [experiment.experiment_id for experiment in client.search_experiments()]
+
+
+def log_parameters(values: Mapping[str, Any]) -> None:
+    """Log parameters to the active run, long values cut at MLflow's limit."""
+    cut = {name: str(value)[:MAX_PARAM_VAL_LENGTH] for name, value in values.items()}
+    names = sorted(cut)
+    for start in range(0, len(names), PARAMETERS_A_REQUEST):
+        mlflow.log_params({name: cut[name] for name in names[start : start + PARAMETERS_A_REQUEST]})
+
+
+def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return each task's main score by `task/subset`: its averages, or the score of its only subset.
+
+    Args:
+        rows: Scores of one encoder, as the evaluations save them; those without a value are skipped.
+    """
+    main = [row for row in rows if row["value"] is not None and row["metric"] == get_task(row["task"]).METRIC]
+    subsets = Counter(row["task"] for row in main)
+    shown = [row for row in main if row["subset"].startswith(AVERAGE) or subsets[row["task"]] == 1]
+    return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in shown}
 
 
 def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:

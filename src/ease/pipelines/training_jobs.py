@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import mlflow
 import pandas as pd
 
 from ease.evaluation_sets import at_paths, read_located, require_sets
@@ -21,7 +20,16 @@ from ease.model_card import (
 )
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.gathering import write_parquet
-from ease.pipelines.mlflow_runs import RunReport, flatten_options, note_gain, remember_run, training_run
+from ease.pipelines.mlflow_runs import (
+    RunReport,
+    TrackingOptions,
+    flatten_options,
+    log_model,
+    log_plot,
+    note_gain,
+    remember_run,
+    training_run,
+)
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
 from ease.plots import plot_curves
@@ -46,7 +54,13 @@ class TrainingData(NamedTuple):
     setting: Setting
 
 
-def train_tracked(name: str, data: TrainingData, recipe: CompleteRecipe, lock: FolderLock) -> TrainingResult:
+def train_tracked(
+    name: str,
+    data: TrainingData,
+    recipe: CompleteRecipe,
+    lock: FolderLock,
+    tracking: TrackingOptions | None = None,
+) -> TrainingResult:
     """Train in a nested MLflow run, going on from a broken run's checkpoint; a finished training is not repeated.
 
     Args:
@@ -54,6 +68,7 @@ def train_tracked(name: str, data: TrainingData, recipe: CompleteRecipe, lock: F
         data: Tables, encoder and evaluation sets.
         recipe: Method, its parameters and the loop's.
         lock: On the folder that the training works in and leaves its model in.
+        tracking: What MLflow keeps of the model; None keeps nothing.
     """
     from ease.training import run_job
 
@@ -65,7 +80,9 @@ def train_tracked(name: str, data: TrainingData, recipe: CompleteRecipe, lock: F
         report.complete(result.history)
         note_gain(run_id, result)
         curves = pd.DataFrame(history_rows(result)).assign(method=recipe.method)
-        mlflow.log_figure(plot_curves(curves), "curves.html")
+        log_plot(plot_curves(curves), "curves")
+        if tracking is not None:
+            log_model(result.model, name, tracking)
     remember_run(result.model, run_id, data.setting.encoder)
     return result
 

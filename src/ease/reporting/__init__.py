@@ -1,6 +1,6 @@
 """The report: scores made here beside the papers' own, as Markdown, as one HTML file and as figures."""
 
-from ease.reporting.html import render_html
+from ease.reporting.html import render_comparison, render_html
 from ease.reporting.markdown import render_markdown
 from ease.reporting.own import OwnModel, gather_models
 from ease.reporting.published import Published
@@ -14,6 +14,7 @@ __all__ = [
     "ReportOptions",
     "build_report",
     "gather_models",
+    "render_comparison",
     "render_html",
     "render_markdown",
 ]

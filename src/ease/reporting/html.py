@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import pandas as pd
 import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,27 +18,51 @@ CONFIG = {"displaylogo": False, "responsive": True}
 
 def render_html(report: Report) -> str:
     """Write the whole report, its figures drawn by the Plotly that the file itself holds."""
-    from plotly.offline import get_plotlyjs  # imports IPython
+    bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
+    scatters = [plot_table_scatter([points]) for points in report.scatters]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            title=TITLE,
+            legend=LEGEND,
+            no_scores=NO_SCORES,
+            spreads=SPREADS,
+            report=report,
+            plotly=_plotly() if bars else "",
+            bars=_embed(bars, "bars"),
+            scatters=_embed(scatters, "scatter"),
+        )
+    )
 
-    environment = Environment(
+
+def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure]) -> str:
+    """Write a table of scores and the figures below it.
+
+    Args:
+        table: As `score_table` makes it; points are rounded to one decimal.
+        figures: By their headings.
+    """
+    shown = _embed(list(figures.values()), "figure")
+    template = _environment().get_template("comparison.html.j2")
+    return template.render(table=table, plotly=_plotly(), figures=dict(zip(figures, shown, strict=True)))
+
+
+def _environment() -> Environment:
+    return Environment(
         loader=PackageLoader("ease.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
-    scatters = [plot_table_scatter([points]) for points in report.scatters]
-    return environment.get_template("report.html.j2").render(
-        title=TITLE,
-        legend=LEGEND,
-        no_scores=NO_SCORES,
-        spreads=SPREADS,
-        report=report,
-        plotly=Markup(get_plotlyjs()) if bars else "",
-        bars=_embed(bars, "bars"),
-        scatters=_embed(scatters, "scatter"),
-    )
+
+
+def _plotly() -> Markup:
+    """The library that draws the figures."""
+    from plotly.offline import get_plotlyjs  # imports IPython
+
+    return Markup(get_plotlyjs())
 
 
 def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:

@@ -28,6 +28,10 @@ Report = Callable[[int, dict[str, float]], None]
 """Takes a step and its values by name; called in the first process alone."""
 
 
+SECONDS_BETWEEN_LINES = 120.0
+"""Between two lines of the log that tell how far a training is, where no terminal shows a bar."""
+
+
 class Progress:
     """Averages the loss terms of some steps, and reports them with the rates of learning and of work."""
 
@@ -42,7 +46,8 @@ class Progress:
         self._window = 0
         self._window_seconds = 0.0
         self.seconds = 0.0
-        self._since = time.perf_counter()
+        self._since = self._shown = time.perf_counter()
+        self._name = folder.name
         self._bar: tqdm[Any] | None = None
 
     def start(self, step: int, state: dict[str, Any] | None) -> None:
@@ -55,10 +60,11 @@ class Progress:
             return
         kept = [line for line in read_metrics(self._file) if line["step"] <= step] if state else []
         write_text_whole(self._file, "".join(json.dumps(line) + "\n" for line in kept))
-        # Redirected output gets a line now and then instead of one a tenth of a second.
-        interval = 0.2 if sys.stderr.isatty() else 10.0
-        self._bar = tqdm(total=self._steps, initial=step, desc="training", unit="step", mininterval=interval)
-        self._since = time.perf_counter()
+        if sys.stderr.isatty():
+            self._bar = tqdm(
+                total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
+            )
+        self._since = self._shown = time.perf_counter()
 
     def __enter__(self) -> Progress:
         """Count time from here."""
@@ -130,10 +136,18 @@ class Progress:
                 f"The loss is {means[TOTAL]} around step {step}: the training has diverged; lower "
                 "`learning_rate` or raise the temperature."
             )
-        if self._bar is not None:
-            self._bar.set_postfix({"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"}, refresh=False)
+        self._show(step, {"loss": f"{means[TOTAL]:.4f}", "pairs/s": f"{rate:.0f}"})
         self.publish(step, {**means, **values, "pairs_per_second": rate})
         self.resume()
+
+    def _show(self, step: int, values: dict[str, str]) -> None:
+        """Show values beside the bar, or in a line of the log every few minutes where there is no terminal."""
+        if self._bar is not None:
+            self._bar.set_postfix(values, refresh=False)
+        elif not process_rank() and time.perf_counter() - self._shown > SECONDS_BETWEEN_LINES:
+            self._shown = time.perf_counter()
+            shown = ", ".join(f"{name} {value}" for name, value in values.items())
+            logger.info("%s: step %d of %d, %s", self._name, step, self._steps, shown)
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

@@ -159,7 +159,7 @@ def _remove_leftovers(plans: Sequence[FilePlan], folder: Path) -> None:
 def _parse_missing(plans: Sequence[FilePlan], map_shards: MapShards) -> None:
     tasks = [task for _, tasks in plans for task in tasks]
     missing = [task for task in tasks if not is_whole(task.part)]
-    logger.info("%d of %d shards are parsed already", len(tasks) - len(missing), len(tasks))
+    logger.info("%d of %d shards to parse", len(missing), len(tasks))
     if not missing:
         return
     _report_other_versions({task.part.parent for task in tasks})
@@ -229,7 +229,7 @@ def _sum_counts(parts: Sequence[Path]) -> dict[str, Any]:
 
 def _log_file(dump: DumpFile, reports: Sequence[dict[str, Any]]) -> None:
     numbers = {name: sum(report["counts"].get(name, 0) for report in reports) for name in _TOTALS}
-    logger.info(
+    logger.debug(
         "%s: %d pages, %d articles, %d sentences, %d links",
         *(dump.path, numbers["pages"], numbers["articles"], numbers["sentences"], numbers["links"]),
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import textwrap
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 from pydantic import BaseModel
@@ -23,6 +23,7 @@ from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
 from ease.encoder_options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation_sets import at_paths, read_located
+from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
 from ease.scoring import chosen_tasks, task_name, task_options
 from ease.tables import format_table
@@ -60,8 +61,8 @@ def measure_alignment_uniformity(
         "Alignment (pairs graded above %g) and uniformity on %s, lower is better:\n%s",
         *(options.above, options.graded, format_table(table, decimals=3)),
     )
-    mlflow.log_table(table, "alignment_uniformity.json")
-    mlflow.log_figure(figure, "alignment_uniformity.html")
+    log_table(table, "alignment_uniformity")
+    log_plot(figure, "alignment_uniformity")
     return table, figure
 
 
@@ -95,7 +96,7 @@ def find_differing_pairs(
         "from 0, the least alike, to 100:\n%s",
         *(options.graded, options.model, options.baseline, format_table(shown)),
     )
-    mlflow.log_table(table, "differing_pairs.json")
+    log_table(table, "differing_pairs")
     return table
 
 
@@ -123,8 +124,8 @@ def project_language_pair(
         "%d sentences of %s in the plane (%s), with their translations",
         *(options.sentences, options.parallel, options.method),
     )
-    mlflow.log_table(table, "language_pair.json")
-    mlflow.log_figure(figure, "language_pair.html")
+    log_table(table, "language_pair")
+    log_plot(figure, "language_pair")
     return table, figure
 
 
@@ -150,7 +151,7 @@ def measure_isotropy(
         "Isotropy (1 is the best) and length of the mean vector (0 is the best) on %s:\n%s",
         *(options.graded, format_table(table, decimals=3)),
     )
-    mlflow.log_table(table, "isotropy.json")
+    log_table(table, "isotropy")
     return table
 
 
@@ -178,8 +179,8 @@ def plot_cosines(
         "Cosines of pairs of %s graded above %g and below %g, and how well they are told apart:\n%s",
         *(options.graded, options.above, options.below, format_table(summary, decimals=3)),
     )
-    mlflow.log_table(summary, "cosine_distributions.json")
-    mlflow.log_figure(figure, "cosine_distributions.html")
+    log_table(summary, "cosine_distributions")
+    log_plot(figure, "cosine_distributions")
     return table, figure
 
 
@@ -207,7 +208,7 @@ def measure_language_identity(
         "Accuracy of a classifier of languages on %s; nearer to chance is more neutral:\n%s",
         *(options.parallel, format_table(table)),
     )
-    mlflow.log_table(table, "language_identity.json")
+    log_table(table, "language_identity")
     return table
 
 
@@ -241,9 +242,15 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
     made = {name: folder for name, folder in encoders.items() if folder is not None}
     if not made:
         raise EaseError("This setting has no encoder to analyse yet: run its training first.")
-    if absent := sorted(encoders.keys() - made.keys()):
-        logger.info("Not trained yet, and left out: %s", ", ".join(absent))
-    return {name: encode_with(folder, encoding) for name, folder in made.items()}
+    _log_absent(", ".join(sorted(encoders.keys() - made.keys())))
+    return {name: encode_with(folder, encoding, name) for name, folder in made.items()}
+
+
+@cache
+def _log_absent(methods: str) -> None:
+    """Log which methods are excluded, once for all analyses of a run."""
+    if methods:
+        logger.info("Not trained yet, and excluded: %s", methods)
 
 
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:

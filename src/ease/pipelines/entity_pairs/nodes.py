@@ -15,7 +15,7 @@ from ease.errors import EaseError
 from ease.lazy import ibis
 from ease.pipelines.setting import Setting
 from ease.plots import plot_pair_funnel
-from ease.tables import format_table
+from ease.tables import format_losses
 
 logger = logging.getLogger(__name__)
 
@@ -55,5 +55,8 @@ def report_filters(
     """
     funnel = count_filters(sentences, links, vocabulary, options).to_pandas()
     check_pairs_left(funnel)
-    logger.info("Pairs left after each filter:\n%s", format_table(funnel))
+    logger.info(
+        "Pairs left after each filter (only languages that lost some, and the total):\n%s",
+        format_losses(funnel, "pairs", "left"),
+    )
     return funnel, plot_pair_funnel(funnel)

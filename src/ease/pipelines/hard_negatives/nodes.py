@@ -10,7 +10,7 @@ from ease.entities.negatives import HardNegativeOptions
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
 from ease.lazy import ibis
-from ease.tables import format_table
+from ease.tables import format_losses
 
 logger = logging.getLogger(__name__)
 
@@ -33,5 +33,8 @@ def mine_hard_negatives(
 def count_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list[dict[str, Any]]:
     """Count for each language the pairs with a hard negative, kept without and dropped."""
     counts = count(pairs, training_pairs).to_pandas()
-    logger.info("Hard negatives:\n%s", format_table(counts))
+    logger.info(
+        "Hard negatives (only languages with pairs that have none, and the total):\n%s",
+        format_losses(counts, "pairs", "with_negative"),
+    )
     return counts.to_dict(orient="records")

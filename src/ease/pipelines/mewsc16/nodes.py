@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -16,6 +15,7 @@ from ease.addresses import address_of, located
 from ease.languages import check_codes
 from ease.model_card import SAMPLE_LICENCE
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Words
 from ease.pipelines.work import scratch_for_run
 from ease.plots.mewsc16 import plot_mewsc16
@@ -109,8 +109,8 @@ def compare_statistics(
     table = statistics(counts, options.published)
     figure = plot_mewsc16(table[table["language"] != TOTAL])
     logger.info("MewsC-16 as made here, beside the paper's Table 13:\n%s", format_table(table))
-    mlflow.log_table(table, "mewsc16.json")
-    mlflow.log_figure(figure, "mewsc16.html")
+    log_table(table, "mewsc16")
+    log_plot(figure, "mewsc16")
     return table, figure
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 
-from ease.disk import folder_written_whole
+from ease.disk import folder_written_whole, write_text_whole
 from ease.lazy import ibis
+from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
@@ -22,6 +22,7 @@ from ease.reporting import (
     ReportOptions,
     build_report,
     gather_models,
+    render_comparison,
     render_html,
     render_markdown,
 )
@@ -46,8 +47,8 @@ def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Fig
     rows = by_method(scores, COLUMNS)
     table, figure = score_table(rows), plot_scores(rows)
     logger.info("Scores, in points of 100:\n%s", format_table(table))
-    mlflow.log_table(table, "comparison.json")
-    mlflow.log_figure(figure, "comparison.html")
+    log_table(table, "comparison")
+    log_plot(figure, "comparison")
     return table, figure
 
 
@@ -58,8 +59,15 @@ def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
         histories: Each training's history by its method's name.
     """
     figure = plot_curves(by_method(histories, HISTORY_COLUMNS))
-    mlflow.log_figure(figure, "curves.html")
+    log_plot(figure, "curves")
     return figure
+
+
+def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str) -> Path:
+    """Write the scores and the curves of a setting's methods as one page that needs no network."""
+    page = scratch_for_run(work, "comparison") / "comparison.html"
+    write_text_whole(page, render_comparison(comparison.to_pandas(), {"Scores": scores, "Curves": curves}))
+    return page
 
 
 def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str]) -> pd.DataFrame:
@@ -130,11 +138,11 @@ def write_report(
     with folder_written_whole(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
-        mlflow.log_artifacts(str(folder), "report")
+        log_folder(folder, "report")
     bars = plot_table_bars([(table.title, bar_rows(table)) for table in report.tables])
     scatter = plot_table_scatter(report.scatters)
-    mlflow.log_figure(bars, "report_bars.html")
-    mlflow.log_figure(scatter, "report_scatter.html")
+    log_plot(bars, "report_bars")
+    log_plot(scatter, "report_scatter")
     return written, bars, scatter
 
 

@@ -9,6 +9,7 @@ from ease.pipelines.report.nodes import (
     compare_scores,
     gather_scores,
     gather_sweeps,
+    write_comparison,
     write_report,
 )
 from ease.pipelines.stages import in_stage
@@ -33,12 +34,19 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
                 "curves_plot",
                 name="compare_curves",
             ),
+            node(
+                write_comparison,
+                ["comparison", "comparison_plot", "curves_plot", "params:work"],
+                "comparison_page",
+                name="write_comparison",
+            ),
         ],
         namespace=setting,
         inputs={
             **{f"{method}_scores": f"{setting}.{method}.scores" for method in compared},
             **{f"{method}_history": f"{setting}.{method}.history" for method in trained},
         },
+        parameters={"params:work"},
         tags="report",
     )
 

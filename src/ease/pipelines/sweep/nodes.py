@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import mlflow
 import pandas as pd
 import plotly.graph_objects as go
 from safetensors.numpy import save_file
@@ -29,7 +28,7 @@ from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.nodes import score, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data
-from ease.pipelines.mlflow_runs import add_scores, log_scores
+from ease.pipelines.mlflow_runs import add_scores, log_plot, log_scores, log_table, nested_run
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
@@ -116,9 +115,9 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
     about["languages"] = " ".join(variant.languages or setting.languages)
     about |= {"base": setting.encoder.name, "pooling": setting.encoder.pooling}
     if variant.method == START:
-        with mlflow.start_run(run_name=name, nested=True) as run:
+        with nested_run(name) as run_id:
             scores = score_model(data.encoder, data)
-            log_scores(run.info.run_id, scores)
+            log_scores(run_id, scores)
         about |= {"development": None, "seconds": 0.0}
     else:
         recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
@@ -212,9 +211,9 @@ def report_variants(rows: pd.DataFrame, sweep: Sweep, setting: Setting) -> tuple
     logger.info("Variants, in points of 100:\n%s", format_table(trainings))
     logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
     figure = plot_variants(shown, title=f"{task}: {sweep.name.replace('_', ' ')}")
-    mlflow.log_table(trainings, "variants.json")
-    mlflow.log_table(summary, "summary.json")
-    mlflow.log_figure(figure, "variants.html")
+    log_table(trainings, "variants")
+    log_table(summary, "summary")
+    log_plot(figure, "variants")
     return rows, figure
 
 

@@ -15,7 +15,13 @@ from ease.model_card import model_card
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions, gather_data
-from ease.pipelines.mlflow_runs import flatten_options, log_values, remember_run, training_run
+from ease.pipelines.mlflow_runs import (
+    TrackingOptions,
+    flatten_options,
+    log_values,
+    remember_run,
+    training_run,
+)
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
@@ -80,6 +86,7 @@ def train_on_entities(
     encoders: EncoderDefaults,
     tasks: dict[str, dict[str, Any]],
     work: str,
+    tracking: TrackingOptions,
     mlm: Path | None = None,
 ) -> Trained:
     """Train by a method that reads the setting's pairs of sentences and entities.
@@ -92,7 +99,7 @@ def train_on_entities(
     data = TrainingData(
         start, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
-    return _train(data, recipe, encoders, Path(work))
+    return _train(data, recipe, encoders, Path(work), tracking)
 
 
 def train_on_texts(
@@ -105,6 +112,7 @@ def train_on_texts(
     encoders: EncoderDefaults,
     tasks: dict[str, dict[str, Any]],
     work: str,
+    tracking: TrackingOptions,
     mlm: Path | None = None,
 ) -> Trained:
     """Train by a method that reads gathered texts.
@@ -114,14 +122,16 @@ def train_on_texts(
     """
     start = chosen_start(setting, recipe.method, untrained, mlm)
     data = TrainingData(start, texts, None, None, evaluation_data, dumps, tasks, setting)
-    return _train(data, recipe, encoders, Path(work))
+    return _train(data, recipe, encoders, Path(work), tracking)
 
 
-def _train(data: TrainingData, recipe: Recipe, encoders: EncoderDefaults, work: Path) -> Trained:
+def _train(
+    data: TrainingData, recipe: Recipe, encoders: EncoderDefaults, work: Path, tracking: TrackingOptions
+) -> Trained:
     """Train in a nested MLflow run, going on from a broken run's checkpoint."""
     name = f"{data.setting.name}.{recipe.method}"
     complete = recipe.complete(data.setting.encoder.name, encoders)
-    result = train_tracked(name, data, complete, lock_for_run(work / name))
+    result = train_tracked(name, data, complete, lock_for_run(work / name), tracking)
     return result.model, history_rows(result)
 
 

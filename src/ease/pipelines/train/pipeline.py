@@ -19,7 +19,7 @@ UNTRAINED = "untrained"
 PAIRS = "training_pairs"
 ENTITIES = ("entity_vocabulary", "entity_embeddings")
 SHARED = ("evaluation_data", "dumps")
-TRAINING = ("recipe", "setting", "encoders", "tasks", "work")
+TRAINING = ("recipe", "setting", "encoders", "tasks", "work", "tracking")
 GATHERING = ("acquire", "texts", "recipe", "setting", "work")
 
 

@@ -103,7 +103,7 @@ def write_sample(
     key = content_key({**content, "languages": sorted(languages)}, SAMPLE_WIKI)
     files = SampleFiles(folder / f"sample-{key}")
     if is_whole(files.folder):
-        logger.info("The sample wiki lies whole in %s", files.folder)
+        logger.debug("The sample wiki lies whole in %s", files.folder)
         return files
     sample = prepare_sample(options)
     write_whole(files.folder, content, lambda aside: _write_files(SampleFiles(aside), sample, languages))
