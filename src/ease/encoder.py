@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from huggingface_hub import model_info, try_to_load_from_cache
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
     Dense,
@@ -83,7 +84,7 @@ def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> Senten
         _check_reachable(name)
         with no_progress_bars():
             encoder = SentenceTransformer(name, device="cpu")
-    except (OSError, ValueError, HTTPError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError, HTTPError) as error:
         cause = (str(error).splitlines() or [""])[0]
         raise EaseError(f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}") from error
     if pooling is not None:

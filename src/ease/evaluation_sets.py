@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ease.disk import hash_contents
 from ease.errors import EaseError
-from ease.scoring import TaskOptions, chosen_tasks, task_options
+from ease.scoring import TaskOptions, chosen_tasks, reading_fault, task_options
 from ease.tasks import get_task, missing_files
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ class LocatedSet(BaseModel):
     """Of each file."""
     missing: Mapping[str, tuple[str, ...]] = {}
     """The files that the other subsets lack."""
+    faults: Mapping[str, str] = {}
+    """What is wrong with those subsets whose files are there but cannot be read."""
 
     def version(self, subset: str) -> str:
         """SHA-256 of a subset's data; of all subsets' for an average."""
@@ -84,6 +86,30 @@ def _tell_missing(located: Located) -> None:
             )
 
 
+def read_sets(located: Located, references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
+    """Read every located subset as its task does, and set those apart that cannot be read.
+
+    Args:
+        located: As `locate_sets` found them.
+        references: The tasks, as `locate_sets` was given them.
+        options: By task.
+    """
+    chosen = chosen_tasks(references, options)
+    return {name: _readable(name, found, task_options(name, chosen)) for name, found in located.items()}
+
+
+def _readable(name: str, found: LocatedSet, options: BaseModel) -> LocatedSet:
+    read = {subset: reading_fault(name, options, subset) for subset in found.subsets}
+    faults = {subset: fault for subset, fault in read.items() if fault}
+    for fault in dict.fromkeys(faults.values()):
+        bad = [subset for subset, own in faults.items() if own == fault]
+        logger.warning("Evaluation set %s: %s cannot be scored. %s", name, shortened(bad), fault)
+    subsets = {subset: files for subset, files in found.subsets.items() if subset not in faults}
+    kept = {file for files in subsets.values() for file in files}
+    sums = {file: sha256 for file, sha256 in found.sha256.items() if file in kept}
+    return found.model_copy(update={"subsets": subsets, "sha256": sums, "faults": faults})
+
+
 def shortened(names: Sequence[str], most: int = 4) -> str:
     """List names, or the first of them and how many more."""
     listed = ", ".join(name or "the file" for name in names[:most])
@@ -104,18 +130,28 @@ def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, A
                     f"{path} of the evaluation set {name!r} is not what was located: its contents have changed. Put "
                     "the old ones back, or run the pipeline `acquire_evaluation` again."
                 )
-    return {name: {**options[name], "path": str(found.path)} for name, found in located.items()}
+    return {name: _at_path(options[name], found) for name, found in located.items()}
+
+
+def _at_path(options: Mapping[str, Any], found: LocatedSet) -> dict[str, Any]:
+    """Put the path into a task's options, and leave only the subsets that can be read."""
+    configured = options.get("subsets")
+    readable = tuple(subset for subset in found.subsets if configured is None or subset in configured)
+    restricted = {"subsets": readable} if found.faults and readable else {}
+    return {**options, "path": str(found.path), **restricted}
 
 
 def require_sets(references: Sequence[str], located: Located, options: TaskOptions) -> None:
     """Refuse to begin without the data that choose the model.
 
     Raises:
-        EaseError: Naming the task, the files and where to fetch them.
+        EaseError: Naming the task, the files and where to fetch them, or what is wrong with them.
     """
     for name, chosen in chosen_tasks(references, options).items():
         wanted = chosen.get("subsets")
-        lacking = _found(name, located).missing
+        lacking, faults = _found(name, located).missing, located[name].faults
+        if fault := next((fault for s, fault in faults.items() if not wanted or s in wanted), None):
+            raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
         files = sorted({f for subset, fs in lacking.items() if not wanted or subset in wanted for f in fs})
         if files:
             raise EaseError(

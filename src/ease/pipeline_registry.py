@@ -105,7 +105,6 @@ def of_all_settings(pieces: dict[str, dict[str, Pipeline]], name: str) -> Pipeli
 
 
 def training_data(pieces: dict[str, Pipeline]) -> Pipeline:
-    """Sum the pieces that make what trainings are given."""
-    return sum(
-        (piece for name, piece in pieces.items() if name not in ("train", "evaluate", "report")), Pipeline([])
-    )
+    """Sum the pieces that make what the trainings of a sweep are given; a sweep locates its own evaluation sets."""
+    others = ("acquire_evaluation", "train", "evaluate", "report")
+    return sum((piece for name, piece in pieces.items() if name not in others), Pipeline([]))

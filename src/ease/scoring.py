@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
@@ -59,6 +60,36 @@ def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, d
 def _check_subsets(name: str) -> None:
     if "subsets" not in get_task(name).Options.model_fields:
         raise EaseError(f"The task {name!r} has no subsets to choose: name it whole.")
+
+
+class _DataRead(Exception):
+    """Ends a task at its first sentence."""
+
+
+def reading_fault(name: str, options: BaseModel, subset: str) -> str | None:
+    """Read one subset of a task as its evaluation does, without encoding anything.
+
+    Args:
+        name: Of the task.
+        options: Of the task.
+        subset: One whose files are there.
+
+    Returns:
+        What is wrong with the data; None if they can be read.
+    """
+    if "subsets" in type(options).model_fields:
+        options = options.model_copy(update={"subsets": (subset,)})
+
+    def stop(sentences: Sequence[str]) -> np.ndarray:
+        raise _DataRead
+
+    try:
+        get_task(name).evaluate(stop, options)
+    except _DataRead:
+        return None
+    except EaseError as error:
+        return str(error)
+    raise AssertionError(f"{name} {subset}: scored without encoding a sentence")
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:

@@ -37,11 +37,13 @@ from ease.hooks import (  # noqa: E402
     Provenance,
     Tracking,
     TrailingColons,
+    UnscoredNamed,
     WorkFolders,
 )
 
 # Kedro calls the last one first.
 HOOKS = (
+    UnscoredNamed(),
     Outline(),
     ConciseErrors(),
     InUse(),

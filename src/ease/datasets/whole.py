@@ -129,11 +129,13 @@ class ScoresDataset(RowsDataset):
     """A versioned list of scores; a new version keeps the older one's rows of what was not scored again.
 
     Rows are of a `method` and its `model`: those of another model of the same method are dropped, those of other
-    methods stay, and a save without rows changes nothing.
+    methods stay, and a save without rows changes nothing. Rows without a value, of what could not be scored, are not
+    saved.
     """
 
     def save(self, data: list[dict[str, Any]]) -> None:
         """Write the scores, and the older ones that they do not replace, aside and rename."""
+        data = [row for row in data if row["value"] is not None]
         older = self._newest()
         replaced = {_scored(row) for row in data}
         models = {row.get("method"): row.get("model") for row in data}

@@ -8,6 +8,7 @@ from ease.hooks.mlflow_store import MlflowStore
 from ease.hooks.outline import Outline
 from ease.hooks.provenance import Provenance
 from ease.hooks.tracking import Tracking
+from ease.hooks.unscored import UnscoredNamed
 from ease.hooks.work import WorkFolders
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "Provenance",
     "Tracking",
     "TrailingColons",
+    "UnscoredNamed",
     "WorkFolders",
 ]

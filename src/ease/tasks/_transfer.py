@@ -51,10 +51,16 @@ class TransferOptions(SubsetOptions):
 
 
 class LabelledFile(NamedTuple):
-    """What a file holds, encoded, and what a reader of its scores must know."""
+    """What a file holds, still to be encoded, and what a reader of its scores must know."""
 
-    data: LabelledEmbeddings
+    embed: Callable[[], np.ndarray]
+    labels: list[str]
+    name: str
     note: str
+
+    def encoded(self) -> LabelledEmbeddings:
+        """Encode the file."""
+        return LabelledEmbeddings(self.embed(), self.labels, self.name)
 
 
 def score_transfer(
@@ -63,7 +69,7 @@ def score_transfer(
     """Accuracy on the English development data and in each language, and the languages' average.
 
     Args:
-        read: Reads and encodes a file.
+        read: Reads a file; all are read before the first is encoded.
         files: The training, development and test file of each language; the first two are the same for all.
         options: Seeds and grid.
         task: Its name.
@@ -75,16 +81,18 @@ def score_transfer(
     """
     training, development, _ = next(iter(files.values()))
     try:
-        english = read(training).data, read(development).data
-        tests = {language: read(test) for language, (_, _, test) in files.items()}  # bad files show early
+        english = read(training), read(development)
+        tests = {language: read(test) for language, (_, _, test) in files.items()}
         _require_known(english[0], tests)
-        selection = select_classifiers(*english, options.grid, options.seeds)
+        learnt, chosen_by = (file.encoded() for file in english)
+        embedded = {language: test.encoded() for language, test in tests.items()}  # before the long training
+        selection = select_classifiers(learnt, chosen_by, options.grid, options.seeds)
     except EaseError as error:
         raise EaseError(f"{task}: {error}") from error
     scores = []
-    for language, (data, note) in tests.items():
+    for language, data in embedded.items():
         accuracies = [classifier.accuracy(data) for classifier in selection.classifiers]
-        scores.append(repeated_score(task, language, METRIC, accuracies, note))
+        scores.append(repeated_score(task, language, METRIC, accuracies, tests[language].note))
     mean = average(scores, wanted)
     chosen = _english_score(selection, task)
     logger.info(
@@ -94,10 +102,10 @@ def score_transfer(
     return [chosen, *scores, mean]
 
 
-def _require_known(training: LabelledEmbeddings, tests: Mapping[str, LabelledFile]) -> None:
+def _require_known(training: LabelledFile, tests: Mapping[str, LabelledFile]) -> None:
     known = np.unique(training.labels)
     for language, test in tests.items():
-        unknown = np.setdiff1d(test.data.labels, known)
+        unknown = np.setdiff1d(test.labels, known)
         if unknown.size and known.size > 1:  # of one class alone the classifier complains
             raise EaseError(
                 f"No training row is of class {', '.join(unknown)}, which the test data in {language} hold."

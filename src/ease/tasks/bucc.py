@@ -140,15 +140,16 @@ def mine(encode: Encode, split: Split, neighbours: int, progress: str) -> dict[s
 
 def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], neighbours: int) -> list[Score]:
     """F1, in points, on the training set by the threshold that is best on the sample set, for both ways of scoring."""
+    splits = {SAMPLE: read_split(*paths[:3]), TRAINING: read_split(*paths[3:])}
     mined = []
-    for name, split in ((SAMPLE, paths[:3]), (TRAINING, paths[3:])):
+    for name, split in splits.items():
         try:
-            mined.append(mine(encode, read_split(*split), neighbours, f"{TASK} {subset} {name}"))
+            mined.append(mine(encode, split, neighbours, f"{TASK} {subset} {name}"))
         except EaseError as error:
             raise EaseError(f"{TASK} {subset} {name}: {error}") from error
     scores = []
     for metric in (METRIC, MARGIN_METRIC):
-        sample, training = (splits[metric] for splits in mined)
+        sample, training = (by_metric[metric] for by_metric in mined)
         threshold = best_threshold(sample.scores, sample.right, sample.gold)
         score = mining_score(training.scores, training.right, training.gold, threshold)
         logger.info(

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 from pathlib import Path
 
-from ease.classifier import LabelledEmbeddings
 from ease.tasks import Encode, Files, Score, at_hand
 from ease.tasks._labelled import LabelledTexts, read_tab_separated
 from ease.tasks._transfer import METRIC, LabelledFile, TransferOptions, score_transfer
@@ -83,7 +83,6 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     def read(path: Path) -> LabelledFile:
         documents = read_documents(path)
         name = f"embeddings of {path.name}"
-        data = LabelledEmbeddings(encode(documents.texts), documents.labels, name)
-        return LabelledFile(data, documents.note)
+        return LabelledFile(partial(encode, documents.texts), documents.labels, name, documents.note)
 
     return score_transfer(read, at_hand(files(options)), options, TASK, len(LANGUAGES))

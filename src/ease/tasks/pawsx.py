@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from ease.classifier import LabelledEmbeddings
 from ease.errors import EaseError
 from ease.metrics import finite_rows
 from ease.tasks import Encode, Files, Score, at_hand
@@ -110,8 +109,11 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     def read(path: Path) -> LabelledFile:
         pairs = read_paraphrases(path)
         name = f"embeddings of {path.parent.name}/{path.name}"
-        embeddings = finite_rows(encode([*pairs.left, *pairs.right]), name)
-        features = pair_features(*np.split(embeddings, 2))
-        return LabelledFile(LabelledEmbeddings(features, pairs.labels, name), pairs.note)
+
+        def embed() -> NDArray[np.float32]:
+            embeddings = finite_rows(encode([*pairs.left, *pairs.right]), name)
+            return pair_features(*np.split(embeddings, 2))
+
+        return LabelledFile(embed, pairs.labels, name, pairs.note)
 
     return score_transfer(read, at_hand(files(options)), options, TASK, len(LANGUAGES))

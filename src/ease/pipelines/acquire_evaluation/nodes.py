@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ease.errors import EaseError
-from ease.evaluation_sets import locate_sets
+from ease.evaluation_sets import locate_sets, read_sets
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import read_sources
@@ -39,7 +39,7 @@ def locate_evaluation_sets(
     evaluate: EvaluateOptions,
     setting: Setting,
 ) -> dict[str, Any]:
-    """Find the files of each task that the setting uses, take their checksums, and say what is missing.
+    """Find and read the files of each task that the setting uses, take their checksums, and say what is wrong.
 
     Args:
         acquire: Where the sample wiki lies, whose kept-out sentences are the sets at `sample:`.
@@ -54,7 +54,7 @@ def locate_evaluation_sets(
     """
     # The setting's own tasks stay located whatever else is scored: trainings and analyses go on reading them.
     references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
-    return _locate(references, acquire, sets, tasks)
+    return locate(references, acquire, sets, tasks)
 
 
 def locate_baseline_sets(
@@ -66,15 +66,23 @@ def locate_baseline_sets(
 ) -> dict[str, Any]:
     """Find the files of each task that baselines are scored on; see `locate_evaluation_sets`."""
     references = evaluate.references(all_test_tasks(*settings.values())) if evaluate.baselines else ()
-    return _locate(references, acquire, sets, tasks)
+    return locate(references, acquire, sets, tasks)
 
 
-def _locate(
+def locate(
     references: Sequence[str],
     acquire: AcquireOptions,
     sets: EvaluationSetOptions,
     tasks: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
+    """Find and read the files of the tasks named, fetched first where that is asked for, as JSON keeps them.
+
+    Args:
+        references: Tasks, or single subsets of them.
+        acquire: Where the sample wiki lies.
+        sets: Where the other sets lie.
+        tasks: Each task's options.
+    """
     if sets.fetch:
         names = list(dict.fromkeys(map(task_name, references)))
         fetch_evaluation_sets(names, read_sources(), sets.folder, acquire.download)
@@ -83,7 +91,7 @@ def _locate(
         if "path" not in tasks.get(name, {}):
             raise EaseError(f"The task {name!r} is to be scored, but `tasks.{name}.path` is not configured.")
         options[name] = {**tasks[name], "path": str(_path(str(tasks[name]["path"]), acquire, sets))}
-    located = locate_sets(references, options)
+    located = read_sets(locate_sets(references, options), references, options)
     return {name: found.model_dump(mode="json") for name, found in located.items()}
 
 

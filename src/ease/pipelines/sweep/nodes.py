@@ -25,8 +25,9 @@ from ease.lazy import ibis
 from ease.locks import folder_lock
 from ease.names import safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.evaluate.nodes import score, score_rows
+from ease.pipelines.evaluate.each import score_all, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import add_scores, log_plot, log_scores, log_table, nested_run
 from ease.pipelines.recipe import CompleteRecipe
@@ -51,6 +52,18 @@ class Inputs(NamedTuple):
     recipes: dict[str, Any]
     encoders: EncoderDefaults
     folder: Path
+
+
+def locate_sweep_sets(
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: dict[str, dict[str, Any]],
+    setting: Setting,
+    sweep: Sweep,
+) -> dict[str, Any]:
+    """Find and read the files of the tasks that choose the checkpoints of a sweep and score its variants."""
+    references = (*setting.dev_tasks, *(sweep.tasks or setting.test_tasks))
+    return locate(references, acquire, sets, tasks)
 
 
 def run_sweep(
@@ -195,7 +208,7 @@ def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
 def score_model(encoder: Path, data: TrainingData) -> list[Score]:
     """Score an encoder on those test tasks whose data are there."""
     located = read_located(data.evaluation_data)
-    return score(encoder, data.setting.test_tasks, located, data.tasks, EncodingOptions())
+    return score_all(encoder, data.setting.test_tasks, located, data.tasks, EncodingOptions())
 
 
 def report_variants(rows: pd.DataFrame, sweep: Sweep, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:

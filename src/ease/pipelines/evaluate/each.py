@@ -1,0 +1,166 @@
+"""Scoring one encoder task by task: what can be scored is kept as it comes, the rest is named."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ease.code_version import code_version
+from ease.encoder_options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation_sets import Located, LocatedSet, at_paths, scorable
+from ease.score_cache import ScoreCache
+from ease.scoring import TaskOptions, chosen_tasks, task_options
+from ease.tasks import Encode, Score, get_task
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+logger = logging.getLogger(__name__)
+
+
+class Unscored(NamedTuple):
+    """What was to be scored and could not be."""
+
+    task: str | None
+    """None: the encoder itself failed"""
+    subset: str | None
+    """None: all that the task has"""
+    reason: str
+
+
+class Scored(NamedTuple):
+    """What scoring an encoder gave."""
+
+    scores: list[Score]
+    unscored: list[Unscored]
+
+
+def score_each(
+    load: Callable[[], SentenceTransformer],
+    references: Sequence[str],
+    located: Located,
+    tasks: TaskOptions,
+    encoding: EncodingOptions,
+    report: Callable[[Sequence[Score]], None] = lambda scores: None,
+) -> Scored:
+    """Score an encoder on those of the named tasks whose data can be read.
+
+    A task that fails costs its own scores alone, and so does an encoder that does not load.
+
+    Args:
+        load: Loads the encoder.
+        references: Tasks, or single subsets of them.
+        located: Where each task's set lies.
+        tasks: Each task's options by its name.
+        encoding: Batch size and cache; scores that a stopped run left in the cache are not computed again.
+        report: Is given the scores of each task as soon as they are there.
+    """
+    from ease.encoding import best_device, encode_with, fingerprint
+
+    there = scorable(references, located)
+    scored = Scored([], _unreadable(references, located))
+    if not there:
+        logger.warning("Nothing to score: of %s no data are there", ", ".join(references) or "no task")
+        return scored
+    try:
+        model = load().to(best_device())
+    except EaseError as error:
+        logger.warning("Not scored: %s", error)
+        return Scored([], [Unscored(None, None, str(error))])
+    cache = ScoreCache(encoding.cache and encoding.cache / f"{fingerprint(model)}.scores")
+    encode = encode_with(model, encoding)
+    for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
+        try:
+            scores = _score_task(name, options, encode, located[name], cache)
+        except EaseError as error:
+            logger.warning("The task %s could not be scored: %s", name, error)
+            scored.unscored.append(Unscored(name, None, str(error)))
+            continue
+        report(scores)
+        _log_main(scores)
+        scored.scores.extend(scores)
+    return scored
+
+
+def score_all(
+    encoder: Path,
+    references: Sequence[str],
+    located: Located,
+    tasks: TaskOptions,
+    encoding: EncodingOptions,
+) -> list[Score]:
+    """Score a saved encoder on those of the named tasks whose data can be read.
+
+    Raises:
+        EaseError: If the encoder does not load or one of these tasks fails.
+    """
+    from ease.encoder import load_encoder
+
+    scored = score_each(partial(load_encoder, str(encoder)), references, located, tasks, encoding)
+    unreadable = _unreadable(references, located)
+    if failed := [line for line in scored.unscored if line not in unreadable]:
+        raise EaseError(failed[0].reason)
+    return scored.scores
+
+
+def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
+    """List the subsets, of those that are named, whose files are there but cannot be read."""
+    named = {(name, subset) for name, _, subset in (reference.partition(":") for reference in references)}
+    return [
+        Unscored(name, subset, fault)
+        for name, found in located.items()
+        for subset, fault in found.faults.items()
+        if {(name, ""), (name, subset)} & named
+    ]
+
+
+def _score_task(
+    name: str, options: Mapping[str, Any], encode: Encode, found: LocatedSet, cache: ScoreCache
+) -> list[Score]:
+    validated = task_options(name, {name: options})
+    data = {subset: found.version(subset) for subset in found.subsets}
+    depends_on = {
+        "options": validated.model_dump(mode="json", exclude={"path"}),
+        "data": data,
+        "code": code_version(),
+    }
+    scores = cache.scores(name, depends_on, lambda: get_task(name).evaluate(encode, validated))
+    if not found.faults:
+        return scores
+    note = f"without {', '.join(found.faults)}"
+    return [replace(score, note=score.note or note) if score.averaged else score for score in scores]
+
+
+def _log_main(scores: Sequence[Score]) -> None:
+    """Log the averages of a task, or its only score."""
+    main = [score for score in scores if score.metric == get_task(score.task).METRIC]
+    for score in main:
+        if score.averaged or len(main) == 1:
+            logger.info("%s %s: %.2f %s", score.task, score.subset, score.value, score.note)
+
+
+def score_rows(scores: Sequence[Score], located: Located, **about: Any) -> list[dict[str, Any]]:
+    """Lay scores out as rows that say what they were made from: model, data and code."""
+    return [
+        {
+            **about,
+            **asdict(score),
+            "data": located[score.task].version(score.subset),
+            "code": code_version(),
+        }
+        for score in scores
+    ]
+
+
+def rows_of(scored: Scored, located: Located, **about: Any) -> list[dict[str, Any]]:
+    """Lay out scores, and what could not be scored as rows without a value, whose note is the reason."""
+    unscored = [
+        {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.reason}
+        for line in scored.unscored
+    ]
+    return [*score_rows(scored.scores, located, **about), *unscored]
