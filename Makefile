@@ -30,7 +30,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train test lint format unit bench viz mlflow prune clean
+.PHONY: help setup setup-dev train test lint format unit rehearse bench viz mlflow prune clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -58,6 +58,9 @@ unit: $(DEV)  ## The tests alone, with coverage
 	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' cannot run."
 	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' cannot run."
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
+
+rehearse: $(DEV)  ## Every pipeline and method at the paper's scale, on small inputs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/rehearsal/rehearse_all.py --durations=0 $(ARGS)
 
 bench: $(DEV)  ## Time what needs no GPU beside its peers
 	@for script in $(BENCHMARKS); do echo "\n## $$script\n"; $(BIN)/python -m benchmarks.$$script || exit 1; done

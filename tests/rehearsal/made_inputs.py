@@ -1,0 +1,159 @@
+"""What a run at the paper's scale reads, in small: dumps, training texts, word vectors and evaluation sets."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ease.languages import PAPER_LANGUAGES
+from ease.tasks import mldoc, pawsx, senteval
+from ease.wikimedia.sample import SampleOptions, write_sample
+from ease.wikimedia.sample.news import write_sample_news
+from ease.wikimedia.sample.options import SampleNewsOptions
+from tests.tasks import (
+    test_bel,
+    test_bucc,
+    test_mldoc,
+    test_multisimlex,
+    test_pawsx,
+    test_senteval,
+)
+
+LINES = 40
+"""Lines kept of a file of a real evaluation set."""
+TREC_LINES = 600
+"""So many that its smallest class can be divided into folds."""
+TRANSLATED = ("en", "bg", "de", "el", "es", "fr", "hi", "ru", "th", "tr", "ur", "vi", "zh")
+"""DuEAM's languages."""
+TATOEBA = ("deu", "hin", "tur", "ara", "bul", "cat", "epo")
+TATOEBA_MADE = ("fra", "kab", "pam", "cor", "bre", "mhr")
+SAMPLE = {
+    "territories": 60,
+    "sentences_per_language": 300,
+    "parallel_facts": 20,
+    "graded_pairs": 12,
+    "graded_territories": 12,
+    "nli_premises": 40,
+    "parallel_train_facts": 40,
+}
+
+
+def read_sentences(data: Path) -> list[str]:
+    """Sentences of all languages, to train tokenizers on and to make texts of.
+
+    Args:
+        data: The folder of real evaluation sets.
+    """
+    files = [data / "nli" / "snli" / "s1.dev", *sorted((data / "mewsc16").glob("*_sentences.txt"))]
+    read = (file.read_text(encoding="utf-8").splitlines()[:150] for file in files)
+    return list(dict.fromkeys(line.strip() for lines in read for line in lines if line.strip()))
+
+
+def write_dumps(raw: Path) -> None:
+    """Write dumps of the 18 Wikipedias, of Wikidata and of Wikinews where `conf/paper` looks for them.
+
+    Args:
+        raw: The project's `data/01_raw`.
+    """
+    sample = write_sample(raw / "made", PAPER_LANGUAGES, SampleOptions.model_validate(SAMPLE))
+    shutil.copytree(sample.wikipedia, raw / "wikipedia")
+    (raw / "wikidata").mkdir()
+    shutil.copy(sample.wikidata, raw / "wikidata")
+    news = write_sample_news(raw / "made_news", options=SampleNewsOptions(news_per_language=60))
+    shutil.copytree(news.wikinews, raw / "wikinews")
+
+
+def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
+    """Write the training texts that methods name in `conf/paper`.
+
+    Args:
+        folder: `data/01_raw/texts`.
+        train: The folder of real lists that Mirror-BERT is trained on.
+        sentences: At least 200.
+    """
+    folder.mkdir(parents=True)
+    for file in ("stsbenchmark_train_10k_sents_random_sampled.txt", "en_words_top_10k.txt"):
+        _write_lines(folder / file, (train / file).read_text(encoding="utf-8").splitlines()[:200])
+    for name in ("wiki1m_for_simcse.txt", "umls_names.txt"):
+        _write_lines(folder / name, sentences[:200])
+    for language in ("sw", "fr"):
+        for side, first in ((language, 0), ("en", 100)):
+            _write_lines(folder / f"ParaCrawl.en-{language}.{side}", sentences[first : first + 60])
+    triplets = zip(sentences[:60], sentences[1:61], sentences[100:160], strict=True)
+    with (folder / "nli_for_simcse.csv").open("w", encoding="utf-8", newline="") as table:
+        csv.writer(table).writerows([("sent0", "sent1", "hard_neg"), *triplets])
+    translated = folder / "XNLI-MT-1.0" / "multinli"
+    translated.mkdir(parents=True)
+    labels = ("entailment", "neutral", "contradictory")
+    for shift, language in enumerate(TRANSLATED):
+        rows = [
+            f"{sentences[shift + row // 3]}\t{sentences[60 + shift + row]}\t{labels[row % 3]}"
+            for row in range(60)
+        ]
+        _write_lines(translated / f"multinli.train.{language}.tsv", ["premise\thypo\tlabel", *rows])
+
+
+def write_vectors(file: Path, sentences: Sequence[str], dimension: int = 300) -> None:
+    """Write word vectors in GloVe's form."""
+    words = sorted({word.lower() for sentence in sentences for word in sentence.split() if word.isalpha()})
+    file.parent.mkdir(parents=True)
+    lines = (
+        " ".join([word, *(f"{(hash_ % 19) / 19 - 0.5:.3f}" for hash_ in range(row, row + dimension))])
+        for row, word in enumerate(words[:500])
+    )
+    _write_lines(file, lines)
+
+
+def write_evaluation_sets(folder: Path, real: Path) -> None:
+    """Write all evaluation sets: the first of the real ones' lines, and made ones where no real one is there.
+
+    Args:
+        folder: `data/01_raw/evaluation`.
+        real: The folder of real sets.
+    """
+    for name in ("sts", "stsb", "sick", "sts2017", "stc", "mewsc16", "bli", "qnli", "senteval", "tnews"):
+        for file in (path for path in (real / name).rglob("*") if path.is_file()):
+            _thin(file, folder / file.relative_to(real), TREC_LINES if "TREC" in file.parts else LINES)
+    for code in (*TATOEBA, *TATOEBA_MADE):
+        source = code if code in TATOEBA else TATOEBA[0]
+        for side, source_side in ((code, source), ("eng", "eng")):
+            file = real / "tatoeba" / f"tatoeba.{source}-eng.{source_side}"
+            _thin(file, folder / "tatoeba" / f"tatoeba.{code}-eng.{side}")
+    # The test splits, which the real sets here lack, in the form of the development splits.
+    shutil.copy(folder / "stsb" / "sts-dev.csv", folder / "stsb" / "sts-test.csv")
+    shutil.copy(folder / "sick" / "SICK_trial.txt", folder / "sick" / "SICK_test_annotated.txt")
+    _write_made_sets(folder)
+
+
+def _write_made_sets(folder: Path) -> None:
+    for path in ("mldoc", "pawsx/x-final", "bucc2018", "multisimlex"):
+        (folder / path).mkdir(parents=True)
+    test_mldoc.write_mldoc(folder / "mldoc", list(mldoc.LANGUAGES))
+    test_pawsx.write_pawsx(folder / "pawsx" / "x-final", pawsx.LANGUAGES)
+    test_multisimlex.write(folder / "multisimlex", test_multisimlex.WORDS, test_multisimlex.GRADES)
+    test_bel.write_documents(folder / "bel", test_bel.document_line("breast cancer", "D1"))
+    for split, seed in (("sample", 1), ("training", 2)):
+        test_bucc.write_split(folder / "bucc2018", "de", split, *test_bucc.corpora(seed, 10, 5))
+    made = {
+        "subj": (test_senteval.reviews("bad", 30, 5), test_senteval.reviews("good", 30, 5)),
+        "sst2": tuple(test_senteval.sentiments(20, seed) for seed in (1, 2, 3)),
+    }
+    for subset, texts in made.items():
+        for name, text in zip(senteval.FILES[subset], texts, strict=True):
+            file = folder / "senteval" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+
+def _thin(source: Path, target: Path, kept: int = LINES) -> None:
+    """Copy the first line, which may be a header, and others at even distances: files in step stay so."""
+    lines = source.read_bytes().splitlines(keepends=True)
+    distance = max(1, len(lines) // kept)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(b"".join([*lines[:1], *lines[1::distance]]))
+
+
+def _write_lines(file: Path, lines: Iterable[str]) -> None:
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

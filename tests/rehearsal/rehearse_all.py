@@ -1,0 +1,77 @@
+"""Every registered pipeline and every method, run at the paper's scale on small inputs: `make rehearse`.
+
+`make test` does not collect a file of this name; it has `test_short.py`. Each command reads the data of those before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ease.pipeline_registry import register_pipelines
+from tests.project import Project
+from tests.rehearsal.rehearsed import make_rehearsed, rehearse
+
+FIRST = ("train_multilingual", "train_monolingual", "train", "evaluate")
+"""What the others read from goes first."""
+
+DEFAULT = "__default__"
+"""Another name of `train_multilingual`."""
+
+VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Wikipedia2Vec": (
+        "entity_embeddings",
+        {"entity_embeddings__source": "train", "entity_embeddings__wikipedia2vec__pool_size": 1},
+    ),
+    "XLM-R": ("train_multilingual", {"multilingual__setting__encoder__name": "xlm-roberta-base"}),
+    "RoBERTa": (
+        "train_monolingual",
+        {
+            "monolingual__setting__encoder__name": "roberta-base",
+            "monolingual__setting__encoder__pooling": "cls",
+        },
+    ),
+    "the sample as dumps": (
+        "train_monolingual",
+        {"acquire__wikipedia": "sample:", "acquire__wikidata": "sample:"},
+    ),
+    **{
+        f"msimcse {strategy}": ("train", {"multilingual__msimcse__options__strategy": strategy})
+        for strategy in ("unsupervised", "cross_lingual_nli", "parallel", "mixture")
+    },
+}
+"""What the comments of `conf/paper` and the documents offer beyond the defaults."""
+NAMESPACES = {name: "multilingual.msimcse" for name in VARIATIONS if name.startswith("msimcse")}
+
+
+def pipelines() -> list[str]:
+    """The registered pipelines in an order in which each finds what it reads."""
+    return [*FIRST, *(name for name in register_pipelines() if name not in (*FIRST, DEFAULT))]
+
+
+@pytest.fixture(scope="module")
+def project(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    folder = tmp_path_factory.mktemp("rehearsal")
+    os.environ["HF_HUB_CACHE"] = str(
+        folder / "hub"
+    )  # before the process that commands are forked from starts
+    yield make_rehearsed(folder, test_data)
+    del os.environ["HF_HUB_CACHE"]
+
+
+@pytest.mark.parametrize("name", pipelines())
+def test_the_pipeline_runs_to_its_end(project: Project, name: str) -> None:
+    done = rehearse(project, name, start=False)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", VARIATIONS)
+def test_the_variation_runs_to_its_end(project: Project, name: str) -> None:
+    pipeline, given = VARIATIONS[name]
+    chosen = [f"--namespaces={NAMESPACES[name]}"] if name in NAMESPACES else []
+    done = rehearse(project, pipeline, *chosen, start=False, **given)
+    assert "Traceback" not in done.stderr

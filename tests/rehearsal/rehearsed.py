@@ -1,0 +1,76 @@
+"""A project whose runs at the paper's scale read small inputs, by the documented commands and `--params` alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.contexts import load_parameters
+from tests.project import METHODS, Done, Project, make_project
+from tests.rehearsal.made_hub import add_encoder
+from tests.rehearsal.made_inputs import (
+    read_sentences,
+    write_dumps,
+    write_evaluation_sets,
+    write_texts,
+    write_vectors,
+)
+
+FURTHER_ENCODERS = ("roberta-base", "xlm-roberta-base")
+"""What the comments of `conf/paper` name beside the settings' encoders and the baselines."""
+
+FEW_STEPS = {"steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_every": 2, "report_every": 1}
+SETTINGS = ("multilingual", "monolingual", "low_resource")
+SMALL: dict[str, Any] = {
+    "multilingual.setting.languages": "en ja ar de",
+    "low_resource.setting.languages": "en ca eo",
+    "low_resource.setting.test_tasks": "tatoeba:cat-eng tatoeba:epo-eng",
+    "entity_embeddings.source": "random",
+    "mewsc16.wikinews": "data/01_raw/wikinews",
+    "mewsc16.min_class_size": 2,
+    "tasks.senteval.folds": 3,
+    **{f"{setting}.vocabulary.min_link_count": 2 for setting in SETTINGS},
+    **{
+        f"{setting}.{method}.training.{name}": value
+        for setting in SETTINGS
+        for method in (METHODS if setting != "low_resource" else ("ease", "mlm"))
+        for name, value in FEW_STEPS.items()
+    },
+}
+"""Few languages, steps and rows; everything else is as `conf/paper` has it."""
+
+
+def make_rehearsed(folder: Path, test_data: Path) -> Project:
+    """Make a project with all inputs, and a hub cache beside it, to be named by HF_HUB_CACHE.
+
+    Args:
+        folder: For both.
+        test_data: The folder of real dumps and evaluation sets.
+    """
+    project = make_project(folder / "project")
+    raw, sentences = project.folder / "data" / "01_raw", read_sentences(test_data / "eval")
+    write_dumps(raw)
+    write_evaluation_sets(raw / "evaluation", test_data / "eval")
+    write_texts(raw / "texts", test_data / "train", sentences)
+    write_vectors(raw / "vectors" / "glove.6B.300d.txt", sentences)
+    for name in configured_encoders(project):
+        add_encoder(folder / "hub", name, sentences)
+    return project
+
+
+def configured_encoders(project: Project) -> list[str]:
+    """Names of the hub's encoders that `conf/paper` starts from or compares with."""
+    parameters = load_parameters(project, "paper")
+    starts = [parameters[setting]["setting"]["encoder"]["name"] for setting in SETTINGS]
+    baselines = [baseline["name"] for baseline in parameters["evaluate"]["baselines"].values()]
+    return sorted({*starts, *FURTHER_ENCODERS, *(name for name in baselines if not name.endswith(".txt"))})
+
+
+def rehearse(
+    project: Project, pipelines: str, *arguments: str, check: bool = True, start: bool = True, **given: Any
+) -> Done:
+    """Run pipelines in the environment `paper` with the small parameters and others, `__` standing for a dot."""
+    values = {**SMALL, **{name.replace("__", "."): value for name, value in given.items()}}
+    params = ",".join(f"{name}={value}" for name, value in values.items())
+    flags = ("run", "--env=paper", f"--pipelines={pipelines}", "--params", params, *arguments)
+    return project.kedro(*flags, check=check, start=start)

@@ -1,0 +1,45 @@
+"""The paper's configuration from dumps to scores, in small: what `make rehearse` does for all pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.project import Project
+from tests.rehearsal.rehearsed import make_rehearsed, rehearse
+
+pytestmark = pytest.mark.slow
+
+TASKS = ("sts", "stc", "tatoeba", "bucc")
+"""Quick ones, one of each kind."""
+
+
+@pytest.fixture(scope="module")
+def rehearsed(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which one command has trained, scored the baselines and run a sweep, all with `--env=paper`."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    project = make_rehearsed(folder, test_data)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HF_HUB_CACHE", str(folder / "hub"))
+        rehearse(project, "train_monolingual,evaluate,mirror_controlled", evaluate__tasks=" ".join(TASKS))
+    return project
+
+
+def test_the_baselines_are_scored_under_the_names_that_the_paper_gives_them(rehearsed: Project) -> None:
+    rows = rehearsed.json("07_model_output/baselines/scores.json")
+    methods = {row["method"] for row in rows}
+    assert {"BERT (avg.)", "RoBERTa (first-last avg.)", "LaBSE", "GloVe (avg.)"} <= methods
+    assert {row["task"] for row in rows} == set(TASKS)
+
+
+def test_the_trained_models_are_scored(rehearsed: Project) -> None:
+    for method in ("untrained", "ease", "simcse"):
+        rows = rehearsed.json(f"07_model_output/monolingual/{method}/scores.json")
+        assert {row["base"] for row in rows} == {"bert-base-uncased"}
+
+
+def test_a_sweep_is_scored_on_its_own_tasks(rehearsed: Project) -> None:
+    located = rehearsed.json("01_raw/multilingual/sweeps/mirror_controlled_evaluation_data.json")
+    assert "sts" in located, "which is no task of the setting"
+    assert rehearsed.versions("08_reporting/multilingual/sweeps/mirror_controlled.parquet")
