@@ -214,15 +214,23 @@ def test_plots_in_mlflow_are_drawn_without_a_network(project: Project, page: Bro
         [experiment.experiment_id], "tags.kedro_command LIKE '%train_multilingual%'"
     )
     page.open(Path(client.download_artifacts(parent.info.run_id, f"{plot}.html")).as_uri())
-    page.wait_for("SimCSE")
-    assert page.evaluate("document.querySelectorAll('svg.main-svg .trace').length") > 0
+    wait_for_plot(page)
+    assert "SimCSE" in page.text()
 
 
 def test_the_comparison_opens_by_its_link_without_a_network(project: Project, page: Browser) -> None:
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
+    wait_for_plot(page)
     page.wait_for("Methods compared", "sample_parallel", "SimCSE")
     assert len(page.texts("tbody tr")) == 19
-    assert page.evaluate("document.querySelectorAll('svg.main-svg').length") > 1
+
+
+def wait_for_plot(page: Browser) -> None:
+    """Wait until Plotly has drawn lines or bars."""
+    deadline = time.monotonic() + PATIENCE
+    while not page.evaluate("document.querySelectorAll('svg.main-svg .trace').length"):
+        assert time.monotonic() < deadline, f"no plot in the page: {page.text()[:500]}"
+        time.sleep(0.5)
 
 
 def rows_of(text: str) -> dict[str, list[str]]:

@@ -7,13 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import mlflow
-
 from ease.encoder_options import EncodingOptions
 from ease.evaluation_sets import read_located
 from ease.pipelines.evaluate.each import rows_of, score_each
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
-from ease.pipelines.mlflow_runs import add_scores, log_scores, start_of
+from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run, start_of
 from ease.pipelines.setting import Setting
 
 logger = logging.getLogger(__name__)
@@ -87,9 +85,8 @@ def score_baselines(
     for name, baseline in evaluate.baselines.items():
         logger.info("Scoring the baseline %s, %s", name, baseline.name)
         load = partial(load_encoder, baseline.name, baseline.pooling)
-        with mlflow.start_run(run_name=f"{BASELINES}.{name}", nested=True) as run:
-            mlflow.log_params(baseline.model_dump())
-            report = partial(log_scores, run.info.run_id)
+        with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
+            report = partial(log_scores, run_id)
             scored = score_each(load, references, located, tasks, encoding, report)
         about = {
             "setting": BASELINES,
