@@ -13,9 +13,9 @@ MISTAKES = {
     "--env=papr": ["papr", "did you mean paper?"],
     "--pipelines=trian": ["trian", "did you mean train"],
     "--pipelines=train,evalute": ["evalute", "did you mean evaluate"],
-    "--namespaces=multilingual.eas": ["multilingual.eas", "did you mean multilingual.ease"],
+    "--namespaces=eas": ["eas", "did you mean ease"],
     "--tags=evalute": ["evalute", "did you mean evaluate"],
-    "--nodes=multilingual.ease.score_encodr": ["did you mean multilingual.ease.score_encoder"],
+    "--nodes=ease.score_encodr": ["did you mean ease.score_encoder"],
     "--params=multilingual.ease.training.learning_rat=1": ["learning_rat`", "did you mean learning_rate"],
     "--params=multilingual.ease.options.temperatur=1": ["temperatur`", "did you mean temperature"],
     "--params=multilingual.eas.training.steps=1": ["did you mean multilingual.ease.training.steps"],
@@ -24,7 +24,7 @@ MISTAKES = {
     "--params=multilingual.setting.encoder.random.layer=2": ["layer`", "did you mean layers?"],
     "--params=multilingual.setting.languages=en JAA": ["'JAA'", "did you mean ja"],
     "--params=multilingual.setting.test_tasks=stb": ["'stb'", "did you mean sts", "tatoeba"],
-    "--params=acquire.sample.territorie=3": ["territorie`", "did you mean territories?"],
+    "--params=acquire.sample.territorie=3": ["territorie`", "did you mean territories"],
     "--params=engine=duckbd": ["duckbd", "duckdb"],
 }
 """Arguments of `kedro run`, and words of the message."""

@@ -49,7 +49,11 @@ class ConciseErrors:
 
 def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print one line for an error that a user can fix or a requested stop; leave others to Python."""
-    fixable = next((cause for cause in _causes(error) if isinstance(cause, _FIXABLE)), None)
+    found = [cause for cause in _causes(error) if isinstance(cause, _FIXABLE)]
+    # Of YAML's errors the outermost names the file.
+    fixable = next(
+        (cause for cause in found if not isinstance(cause, YAMLError)), found[-1] if found else None
+    )
     if isinstance(fixable, TrainingInterrupted):
         click.secho(str(fixable), fg="yellow", err=True)
     elif issubclass(kind, KeyboardInterrupt):
