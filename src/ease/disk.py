@@ -114,3 +114,42 @@ def write_faults_named(place: Path) -> Iterator[None]:
             f"Cannot write to {place} ({fault}): make room there, or choose a folder that you may write to. "
             "What was finished is kept: the same command then goes on from it."
         ) from error
+
+
+def check_writable(place: Path) -> None:
+    """Check that a folder may be made or written to, without making it.
+
+    Raises:
+        EaseError: Naming what is in the way.
+    """
+    there = _nearest(place)
+    number = (
+        errno.ENOTDIR if not there.is_dir() else 0 if os.access(there, os.W_OK | os.X_OK) else errno.EACCES
+    )
+    if number:
+        raise EaseError(
+            f"Cannot write to {there} ({os.strerror(number)}): choose a folder that you may write to."
+        )
+
+
+def check_free_space(folder: Path, needed: int) -> None:
+    """Check that a disk has room.
+
+    Args:
+        folder: On that disk; need not exist yet.
+        needed: Bytes.
+
+    Raises:
+        EaseError: Naming both sizes.
+    """
+    free = shutil.disk_usage(_nearest(folder)).free
+    if free < needed:
+        raise EaseError(
+            f"The disk of {folder} has {free / 1e9:.1f} GB free, and this run needs about {needed / 1e9:.1f} GB: make "
+            "room there, or set `data` in conf/local/globals.yml to a folder on another disk."
+        )
+
+
+def _nearest(place: Path) -> Path:
+    """Return the path itself, or the innermost folder around it that exists."""
+    return next(path for path in (place, *place.absolute().parents) if path.exists())

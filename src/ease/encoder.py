@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import torch
-from huggingface_hub import model_info, try_to_load_from_cache
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
@@ -23,20 +22,11 @@ from torch import nn
 from transformers import BertConfig, BertModel
 from transformers.utils import logging as transformers_logging
 
+from ease.encoder_check import cannot_load, check_reachable
 from ease.encoder_options import POOLINGS, RANDOM, EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.tokenizer import train_tokenizer
 from ease.word_vectors import is_vector_file, load_word_vectors
-
-HUB_TIMEOUT = 20.0
-"""Seconds to wait for the hub's answer."""
-
-WHERE_FROM = (
-    f"give a folder that holds one, a name on the Hugging Face hub, a file of word vectors or `{RANDOM}`. "
-    "The hub needs the network once. Without it, run `hf download NAME --local-dir FOLDER` on a machine that has it "
-    "and give that folder; what is in the hub's cache already loads with HF_HUB_OFFLINE=1."
-)
-"""How an encoder is to be had."""
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
@@ -81,12 +71,11 @@ def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> Senten
     if is_vector_file(name):
         return _averaged_words(name, pooling)
     try:
-        _check_reachable(name)
+        check_reachable(name)
         with no_progress_bars():
             encoder = SentenceTransformer(name, device="cpu")
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError, HTTPError) as error:
-        cause = (str(error).splitlines() or [""])[0]
-        raise EaseError(f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}") from error
+        raise EaseError(cannot_load(name, error)) from error
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
     return encoder
@@ -214,14 +203,6 @@ def _random_bert(options: RandomBertOptions, sentences: Iterable[str], seed: int
         transformer = Transformer(folder)
     transformer.model.config.name_or_path = transformer.model.name_or_path = RANDOM
     return SentenceTransformer(modules=[transformer, Pooling(options.hidden_size, "mean")], device="cpu")
-
-
-def _check_reachable(name: str) -> None:
-    """Ask once whether the hub has a model that is not here: loading would retry for more than a minute."""
-    # A model of word vectors has no config.json, one of transformers no modules.json.
-    cached = (try_to_load_from_cache(name, file) for file in ("config.json", "modules.json"))
-    if not Path(name).exists() and not any(isinstance(path, str) for path in cached):
-        model_info(name, timeout=HUB_TIMEOUT)
 
 
 @contextlib.contextmanager

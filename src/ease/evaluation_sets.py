@@ -154,10 +154,40 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
             raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
         files = sorted({f for subset, fs in lacking.items() if not wanted or subset in wanted for f in fs})
         if files:
-            raise EaseError(
-                f"The development task {name!r} lacks {shortened(files)} in {located[name].path}: fetch them from "
-                f"{get_task(name).SOURCE}, or name other `dev_tasks`."
-            )
+            raise EaseError(development_fault(name, files, located[name].path))
+
+
+def development_fault(name: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
+    """Return the message about a development task that lacks files.
+
+    Args:
+        name: The task.
+        files: What it lacks, below the folder.
+        folder: Where the files belong.
+        offer: Another way to get them.
+    """
+    ways = [
+        f"get them from {get_task(name).SOURCE}",
+        *([offer] if offer else []),
+        "or name other `dev_tasks`",
+    ]
+    return f"The development task {name!r} lacks {shortened(files)} in {folder}: {', '.join(ways)}."
+
+
+def check_scorable(references: Sequence[str], located: Located) -> None:
+    """Refuse to train what nothing would tell apart.
+
+    Raises:
+        EaseError: If no data are there of any of the tasks.
+    """
+    if not scorable(references, located):
+        raise EaseError(unscorable_fault(references))
+
+
+def unscorable_fault(references: Sequence[str], offer: str = "") -> str:
+    """Return the message about tasks of which no data are there."""
+    ways = ", or ".join(["get them", *([offer] if offer else []), "name others in `tasks`"])
+    return f"No data are there of {', '.join(references)}, which score the variants: {ways}."
 
 
 def read_located(data: Mapping[str, Any]) -> dict[str, LocatedSet]:

@@ -60,7 +60,7 @@ BAD = {
     "unknown task": Bad(
         "acquire_evaluation",
         {"multilingual__setting__test_tasks": "stsx"},
-        r"task 'stsx' is to be scored, but `tasks\.stsx\.path` is not configured",
+        "Unknown evaluation task 'stsx': did you mean sts",
     ),
     "unknown splitter": Bad(
         "ingest", {"ingest__splitter": "punkt"}, "splitter.*Input should be 'polyglot' or 'icu'"

@@ -9,10 +9,10 @@ import ibis
 import pandas as pd
 import pytest
 
-from ease.evaluation_sets import LocatedSet
+from ease.evaluation_sets import LocatedSet, check_scorable
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import check_scorable, drawn_pairs
+from ease.pipelines.sweep.nodes import drawn_pairs
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 
 LANGUAGES = ("en", "br", "kab")

@@ -6,6 +6,7 @@ from ease.hooks.in_use import InUse
 from ease.hooks.mlflow_plugin import MlflowRun
 from ease.hooks.mlflow_store import MlflowStore
 from ease.hooks.outline import Outline
+from ease.hooks.preflight import Preflight
 from ease.hooks.provenance import Provenance
 from ease.hooks.tracking import Tracking
 from ease.hooks.unscored import UnscoredNamed
@@ -17,6 +18,7 @@ __all__ = [
     "MlflowRun",
     "MlflowStore",
     "Outline",
+    "Preflight",
     "Provenance",
     "Tracking",
     "TrailingColons",

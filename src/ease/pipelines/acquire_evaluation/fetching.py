@@ -71,7 +71,7 @@ def fetch_evaluation_sets(
     Raises:
         EaseError: If the folder cannot be written to, or is full.
     """
-    wanted = {task: _list_files(sources[task]) for task in dict.fromkeys(tasks) if task in sources}
+    wanted = {task: list_files(sources[task]) for task in dict.fromkeys(tasks) if task in sources}
     every = {file.path: file for files in wanted.values() for file in files}
     sums = _read_sums(folder)
     expected = {path: file.sha256 or sums.get(path) for path, file in every.items()}
@@ -92,7 +92,8 @@ def fetch_evaluation_sets(
     return report
 
 
-def _list_files(source: Source) -> list[_Wanted]:
+def list_files(source: Source) -> list[_Wanted]:
+    """Return the files that a source has."""
     single = [
         _Wanted(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
         for group in source.files

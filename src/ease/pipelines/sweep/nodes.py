@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +17,7 @@ from ease.encoder_options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities
-from ease.errors import EaseError
-from ease.evaluation_sets import Located, read_located, scorable
+from ease.evaluation_sets import check_scorable, read_located
 from ease.languages import three_letter_code
 from ease.lazy import ibis
 from ease.locks import folder_lock
@@ -106,18 +104,6 @@ def run_sweep(
         table, figure = report_variants(pd.DataFrame(rows), sweep, setting)
         shutil.rmtree(folder)
     return table, figure
-
-
-def check_scorable(tasks: Sequence[str], located: Located) -> None:
-    """Refuse to train what nothing would tell apart.
-
-    Raises:
-        EaseError: If no data are there of any of the tasks.
-    """
-    if not scorable(tasks, located):
-        raise EaseError(
-            f"No data are there of {', '.join(tasks)}, which score the variants: fetch them, or name others in `tasks`."
-        )
 
 
 def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.encoder_options import PoolingName
 from ease.errors import EaseError
+from ease.methods import method_names
+from ease.named_modules import check_name
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import Setting, Words
@@ -63,6 +65,19 @@ class Variant(BaseModel):
         self, recipes: dict[str, Any], seed: int, encoder: str, defaults: EncoderDefaults
     ) -> CompleteRecipe:
         """Return the method's recipe with what differs, the seed, and the defaults for the encoder."""
+        return self.varied(recipes, seed).complete(encoder, defaults)
+
+    def varied(self, recipes: dict[str, Any], seed: int) -> Recipe:
+        """Return the method's recipe with what differs, and the seed.
+
+        Raises:
+            EaseError: If the method is unknown, or the setting has no recipe for it.
+        """
+        check_name(self.method, method_names(), "training method")
+        if self.method not in recipes:
+            raise EaseError(
+                f"A sweep varies {self.method!r}: this setting's recipes are {', '.join(recipes)}."
+            )
         own = Recipe.model_validate(recipes[self.method]).model_dump()
         changed: dict[str, Any] = {
             "options": {**own["options"], **self.options},
@@ -72,7 +87,7 @@ class Variant(BaseModel):
             changed["data"] = self.data
         if own["data"] is not None and self.rows is not None:
             changed["rows"] = self.rows
-        return Recipe.model_validate({**own, **changed}).complete(encoder, defaults)
+        return Recipe.model_validate({**own, **changed})
 
 
 class Grid(BaseModel):

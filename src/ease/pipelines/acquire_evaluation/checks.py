@@ -1,0 +1,88 @@
+"""Evaluation sets looked for before a run: unknown tasks, and files that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ease.errors import EaseError
+from ease.evaluation_sets import development_fault, unscorable_fault
+from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.acquire_evaluation.fetching import list_files
+from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
+from ease.pipelines.acquire_evaluation.sources import read_sources
+from ease.scoring import TaskOptions, chosen_tasks, task_name, task_options
+from ease.tasks import get_task, missing_files
+
+FETCH = "`--params acquire_evaluation.fetch=true` fetches them"
+
+
+def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
+    """Refuse unknown or wrongly configured tasks.
+
+    Raises:
+        EaseError: Naming the task, with the nearest ones, or its option.
+    """
+    for name in map(task_name, references):
+        get_task(name)
+    for name, options in chosen_tasks(references, tasks).items():
+        task_options(name, {name: options})
+
+
+def check_development_sets(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
+    """Refuse a run that lacks the sets which choose its checkpoints, and cannot fetch them.
+
+    Raises:
+        EaseError: Naming the task, the files and how to get them.
+    """
+    check_tasks(references, tasks)
+    for name, files in _files(references, sets, tasks):
+        missing = _missing(name, files, sets)
+        if missing:
+            offer = "" if sets.fetch or not set(missing) <= fetchable(name) else FETCH
+            raise EaseError(development_fault(name, missing, sets.folder, offer))
+
+
+def check_some_set(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
+    """Refuse to train what nothing would score.
+
+    Raises:
+        EaseError: If no data of any of the tasks are there, or can be fetched.
+    """
+    check_tasks(references, tasks)
+    whole = (
+        name
+        for name, files in _files(references, sets, tasks)
+        if any(not _missing(name, {subset: paths}, sets) for subset, paths in files.items())
+    )
+    if next(whole, None) is None:
+        can_fetch = any(map(fetchable, map(task_name, references)))
+        raise EaseError(unscorable_fault(references, FETCH if can_fetch and not sets.fetch else ""))
+
+
+def fetchable(task: str) -> set[str]:
+    """Return the files of a task, below the evaluation folder, that are fetched on demand."""
+    sources = read_sources()
+    return {file.path for file in list_files(sources[task])} if task in sources else set()
+
+
+def _files(
+    references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions
+) -> Iterator[tuple[str, Mapping[str, tuple[Path, ...]]]]:
+    """Yield each task with the files of its subsets; none of the sample's, which the run itself makes."""
+    for name, options in chosen_tasks(references, tasks).items():
+        made = str(options["path"]).startswith(SAMPLE)
+        placed: dict[str, Any] = {**options, "path": str(sets.folder / options["path"])}
+        yield name, {"": ()} if made else get_task(name).files(task_options(name, {name: placed}))
+
+
+def _missing(name: str, files: Mapping[str, tuple[Path, ...]], sets: EvaluationSetOptions) -> list[str]:
+    """Return the files, below the evaluation folder, that are neither there nor fetched by this run."""
+    paths = sorted({path for lacking in missing_files(files).values() for path in lacking})
+    below = [
+        path.relative_to(sets.folder).as_posix() if path.is_relative_to(sets.folder) else str(path)
+        for path in paths
+    ]
+    fetched = fetchable(name) if sets.fetch else set()
+    return [path for path in below if path not in fetched]

@@ -1,0 +1,228 @@
+"""What would stop a run late, found before its first node: by the nodes that will run and their parameters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from kedro.io import AbstractVersionedDataset, CatalogProtocol
+from kedro.io.core import is_parameter
+from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+from pydantic import ValidationError
+
+from ease.addresses import is_remote
+from ease.disk import check_free_space, check_writable
+from ease.encoder_check import check_encoder
+from ease.entities.embeddings import EmbeddingOptions
+from ease.errors import EaseError
+from ease.evaluation_sets import check_scorable, read_located, require_sets
+from ease.methods import method_names
+from ease.named_modules import told_faults
+from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_some_set, check_tasks
+from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
+from ease.pipelines.evaluate.options import EvaluateOptions
+from ease.pipelines.recipe import Recipe
+from ease.pipelines.setting import Setting
+from ease.pipelines.sweep.variants import START, Sweep
+from ease.scoring import task_name
+from ease.texts import source_options
+from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.mirrors import is_mirror
+
+logger = logging.getLogger(__name__)
+
+Catalog = CatalogProtocol[Any, Any]
+Check = Callable[[], object]
+"""Raises an EaseError, or a ValidationError, for a fault."""
+
+SPACE = 2.0
+"""Bytes of disk for each byte of a packed dump: 1.4 were measured for parsed parts and tables, without what follows."""
+
+T = TypeVar("T")
+
+
+class Step(NamedTuple):
+    """A node that will run, with its parameters by their names."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    evaluation_data: str | None
+    """The dataset of located evaluation sets that it reads or makes"""
+
+    def get(self, kind: type[T]) -> T:
+        """Return the parameter that is of a class of options."""
+        return next(value for value in self.parameters.values() if isinstance(value, kind))
+
+    def has(self, kind: type[object]) -> bool:
+        """Tell whether there is one."""
+        return any(isinstance(value, kind) for value in self.parameters.values())
+
+    @property
+    def tasks(self) -> Mapping[str, Mapping[str, Any]]:
+        """Each evaluation task's options."""
+        tasks: Mapping[str, Mapping[str, Any]] = self.parameters["tasks"]
+        return tasks
+
+
+def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
+    """Return everything that would stop this run later on, each in a sentence; warn of what would not.
+
+    Args:
+        pipeline: The nodes that will run.
+        catalog: Their datasets and parameters.
+        data: The root of all data.
+        free: Bytes of its disk that a run needs at least.
+    """
+    steps = [_step(node, catalog) for node in pipeline.nodes]
+    locating = {step.evaluation_data: step for step in steps if step.name == "locate_evaluation_sets"}
+    checks = [check for step in steps for check in _folder_checks(step)]
+    for step in steps:
+        checks += [*_checks(step, locating, catalog), *_sweep_checks(step, locating, catalog)]
+    written = (catalog.get(name) for name in sorted(pipeline.all_outputs()))
+    checks += [partial(check_writable, place) for place in map(_place, written) if place is not None]
+    checks.append(partial(_check_disk, steps, catalog, data, free))
+    faults = (_fault(check) for check in checks)
+    return list(dict.fromkeys(fault for fault in faults if fault is not None))
+
+
+def _check_disk(steps: list[Step], catalog: Catalog, data: Path, free: int) -> None:
+    """Refuse too small a disk: for the least that a run needs and for what its dumps are parsed to."""
+    parses = any(step.name == "parse_wikipedia" for step in steps)
+    dumps = sum(_dump_bytes(step, catalog) for step in steps if parses and step.name == "locate_dumps")
+    check_free_space(data, free + round(dumps * SPACE))
+
+
+def _dump_bytes(step: Step, catalog: Catalog) -> int:
+    """Return the size of the Wikipedia dumps on this machine that no run has parsed yet."""
+    setting, source = step.get(Setting), step.get(AcquireOptions).wikipedia
+    if source == SAMPLE or is_mirror(source) or catalog.exists(f"{setting.name}.sentences"):
+        return 0
+    dumps = find_dumps(source, setting.languages)
+    return sum(dump.path.stat().st_size for dump in dumps if not is_remote(dump.path))
+
+
+def _fault(check: Check) -> str | None:
+    try:
+        check()
+    except ValidationError as error:
+        return told_faults(error)
+    except EaseError as error:
+        return str(error)
+    return None
+
+
+def _step(node: Node, catalog: Catalog) -> Step:
+    given = {name: catalog.load(name) for name in node.inputs if is_parameter(name)}
+    parameters = {name.removeprefix("params:"): value for name, value in given.items()}
+    data = (name for name in (*node.inputs, *node.outputs) if name.endswith(".evaluation_data"))
+    return Step(node.name.rpartition(".")[2], parameters, next(data, None))
+
+
+def _place(dataset: object) -> Path | None:
+    """Return where a dataset lies on this machine."""
+    versioned = isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", "")
+    return Path(dataset._filepath) if versioned else None  # type: ignore[attr-defined]
+
+
+def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
+    """Yield the checks that a node calls for."""
+    match step.name:
+        case "build_encoder":
+            yield partial(check_encoder, step.get(Setting).encoder.name)
+        case "locate_evaluation_sets":
+            setting, evaluate = step.get(Setting), step.get(EvaluateOptions)
+            references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
+            yield partial(check_tasks, references, step.tasks)
+        case "locate_baseline_sets":
+            yield partial(check_tasks, step.get(EvaluateOptions).references(()), step.tasks)
+        case "embed_entities":
+            yield partial(_check_vectors, step.get(EmbeddingOptions))
+        case "gather_texts":
+            yield from _text_checks(step.get(Recipe))
+        case "train_encoder":
+            if anchor := step.get(Recipe).options.get("anchor"):
+                yield partial(check_encoder, anchor)
+            yield from _development_checks(step, locating, catalog)
+        case "score_baselines":
+            _warn_of_baselines(step.get(EvaluateOptions))
+
+
+def _folder_checks(step: Step) -> Iterator[Check]:
+    """Yield checks of the folders that a node writes to beside its datasets."""
+    if "work" in step.parameters:
+        yield partial(check_writable, Path(step.parameters["work"]))
+    if not step.has(AcquireOptions):
+        return
+    options = step.get(AcquireOptions)
+    sources = (options.wikipedia, options.wikidata or "")
+    if SAMPLE in sources:
+        yield partial(check_writable, options.sample_folder)
+    if any(map(is_mirror, sources)):
+        yield partial(check_writable, options.download_folder)
+
+
+def _text_checks(recipe: Recipe) -> Iterator[Check]:
+    for source in recipe.data or ():
+        if not str(source.get("path", "")).startswith(SAMPLE):
+            yield from (partial(_check_place, place, recipe) for place in source_options(source).places)
+
+
+def _check_place(place: Path, recipe: Recipe) -> None:
+    if not place.exists():
+        raise EaseError(
+            f"{place}, which `data` of the method {recipe.method!r} names, does not exist: put the texts there, or "
+            "name other sources (docs/training_texts.md)."
+        )
+
+
+def _check_vectors(options: EmbeddingOptions) -> None:
+    if options.file is not None and not options.file.is_file():
+        raise EaseError(
+            f"{options.file} does not exist: set `entity_embeddings.file` to the file of vectors."
+        )
+
+
+def _warn_of_baselines(options: EvaluateOptions) -> None:
+    """One baseline that does not load must not keep the others from their scores."""
+    for name, baseline in options.baselines.items():
+        if fault := _fault(partial(check_encoder, baseline.name)):
+            logger.warning("The baseline %s cannot be scored. %s", name, fault)
+
+
+def _development_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
+    """Check the sets that choose the checkpoint: on disk if this run locates them, else those located before."""
+    wanted, data = step.get(Setting).dev_tasks, step.evaluation_data
+    for name in dict.fromkeys(map(task_name, wanted)):
+        references = [reference for reference in wanted if task_name(reference) == name]
+        if data in locating:
+            sets = locating[data].get(EvaluationSetOptions)
+            yield partial(check_development_sets, references, sets, step.tasks)
+        elif data is not None and catalog.exists(data):
+            yield partial(require_sets, references, read_located(catalog.load(data)), step.tasks)
+
+
+def _sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
+    """Yield the checks of a sweep: variants, their start, development sets and the tasks that score them."""
+    if not step.has(Sweep):
+        return
+    sweep, setting = step.get(Sweep), step.get(Setting)
+    named = {name.rpartition(".")[2]: value for name, value in step.parameters.items()}
+    recipes = {name: named[name] for name in method_names() if name in named}
+    trained = [variant for variant in sweep.all_variants(setting.languages) if variant.method != START]
+    for variant in {variant.method: variant for variant in trained}.values():
+        yield partial(variant.varied, recipes, variant.seeds[0])
+    yield partial(check_encoder, setting.encoder.name)
+    if trained:
+        yield from _development_checks(step, locating, catalog)
+    tasks = sweep.tasks or setting.test_tasks
+    yield partial(check_tasks, tasks, step.tasks)
+    if step.evaluation_data in locating:
+        sets = locating[step.evaluation_data].get(EvaluationSetOptions)
+        yield partial(check_some_set, tasks, sets, step.tasks)
+    elif step.evaluation_data is not None and catalog.exists(step.evaluation_data):
+        yield partial(check_scorable, tasks, read_located(catalog.load(step.evaluation_data)))

@@ -1,0 +1,143 @@
+"""Faults that are known before the first node: by the real command line, in a project in which nothing has run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mlflow.tracking import MlflowClient
+
+from tests.project import Project, make_project
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which nothing has run; what is refused leaves nothing in it."""
+    return make_project(tmp_path_factory.mktemp("preflight"))
+
+
+@pytest.fixture
+def empty(shared: Project) -> Iterator[Project]:
+    """That project, without what a test adds to its configuration."""
+    yield shared
+    for file in (shared.folder / "conf" / "local").iterdir():
+        file.unlink()
+
+
+def refused(project: Project, pipelines: str, **given: Any) -> list[str]:
+    """Run what is to be refused before its first node, and return the lines of the message."""
+    done = project.run(pipelines, check=False, **given)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert made_by(project) == []
+    client = MlflowClient(project.store)
+    assert client.search_runs([found.experiment_id for found in client.search_experiments()]) == []
+    return done.stderr.partition("Error: ")[2].splitlines()
+
+
+def made_by(project: Project) -> list[Path]:
+    """What nodes have made: versions, the sample, work folders."""
+    data = project.folder / "data"
+    return [path for pattern in ("**/????-??-??T*", "01_raw/*", "06_models/*") for path in data.glob(pattern)]
+
+
+def local(project: Project, name: str, values: dict[str, Any]) -> None:
+    (project.folder / "conf" / "local" / name).write_text(yaml.safe_dump(values), encoding="utf-8")
+
+
+def assert_lines(lines: list[str], *expected: str) -> None:
+    """Check that there is a line for each fault, and no other."""
+    assert len(lines) == (1 if len(expected) == 1 else len(expected) + 1), lines
+    for fault in expected:
+        assert any(re.search(fault, line) for line in lines), (fault, lines)
+
+
+def test_every_fault_is_listed_at_once(empty: Project) -> None:
+    recipe = {"data": [{"kind": "lines", "path": "words.txt"}]}
+    local(empty, "parameters.yml", {"multilingual": {"simcse": recipe}})
+    local(empty, "globals.yml", {"free_disk_gb": 10**9})
+    blocked = [empty.folder / "data" / "05_model_input", empty.folder / "blocked"]
+    for file in blocked:
+        file.write_text("a file in a folder's place")
+    lines = refused(
+        empty,
+        "train_multilingual",
+        multilingual__setting__encoder__name="nowhere",
+        multilingual__setting__dev_tasks="stsb:dev mldoc",
+        entity_embeddings__source="file",
+        entity_embeddings__file="vectors.txt",
+        work="blocked/work",
+    )
+    for file in blocked:
+        file.unlink()
+    assert_lines(
+        lines,
+        "Encoder 'nowhere' does not load: ",
+        "development task 'stsb' lacks .*sts-dev.csv in .*acquire_evaluation.fetch=true",
+        r"development task 'mldoc' lacks (?!.*fetch=true)",
+        "words.txt, which `data` of the method 'simcse' names, does not exist",
+        "vectors.txt does not exist: set `entity_embeddings.file`",
+        r"Cannot write to .*05_model_input \(Not a directory\): choose a folder that you may write to",
+        r"Cannot write to .*blocked \(Not a directory\)",
+        r"disk of .*data has [\d.]+ GB free, and this run needs about 1000000000\.0 GB",
+    )
+
+
+def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
+    variants: list[dict[str, Any]] = [{"method": "eaze"}, {"method": "ease", "options": {"tau": 1}}]
+    local(empty, "parameters.yml", {"grid": {"variants": [{"seeds": [1], **one} for one in variants]}})
+    assert_lines(
+        refused(
+            empty,
+            "grid",
+            grid__tasks="stsb:test",
+            multilingual__setting__encoder__name="conf",
+            multilingual__setting__dev_tasks="sickr:trial",
+        ),
+        "Unknown training method 'eaze': did you mean ease",
+        "method 'ease': tau",
+        "Encoder 'conf' does not load: .*no config.json",
+        "development task 'sickr' lacks .*SICK_trial.txt in .*acquire_evaluation.fetch=true",
+        "No data are there of stsb:test, .*acquire_evaluation.fetch=true",
+    )
+
+
+def test_what_is_fetched_is_not_missing_but_what_cannot_be_is(empty: Project) -> None:
+    given = {"multilingual__setting__dev_tasks": "stsb:dev mldoc", "acquire_evaluation__fetch": "true"}
+    assert_lines(refused(empty, "train_multilingual", **given), "development task 'mldoc' lacks")
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "given", "expected"),
+    [
+        ("grid", {"grid__tasks": "stsx"}, "Unknown evaluation task 'stsx'"),
+        ("train_multilingual", {"multilingual__setting__dev_tasks": "stx"}, "Unknown evaluation task 'stx'"),
+        ("evaluate", {"evaluate__tasks": "stsb:devel"}, "'stsb'.*devel"),
+    ],
+)
+def test_a_wrong_name_of_a_task_is_refused(
+    pipeline: str, given: dict[str, str], expected: str, empty: Project
+) -> None:
+    assert_lines(refused(empty, pipeline, **given), expected)
+
+
+def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    dev = {"multilingual__setting__dev_tasks": "stsb:dev", "multilingual__setting__test_tasks": "stsb:test"}
+    project.run("acquire_evaluation", "--namespaces=multilingual", **dev)
+    before = made_by(project)
+    done = project.run("train", "--namespaces=multilingual.simcse", check=False, **dev)
+    assert "development task 'stsb' lacks" in done.stderr
+    assert made_by(project) == before
+
+
+def test_a_baseline_that_does_not_load_stops_no_other_score(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    given = {"evaluate__baselines__bert__name": "no/such-encoder", "evaluate__tasks": "stsb:dev"}
+    done = project.run("evaluate", "--namespaces=baselines", check=False, **given)
+    assert "baseline bert cannot be scored. Encoder 'no/such-encoder' does not load" in done.stderr
+    assert made_by(project) != [], "nodes ran"
