@@ -39,6 +39,13 @@ def load_parameters(project: Project, env: str) -> dict[str, Any]:
 def _context(project: Project, env: str | None, parameters: dict[str, Any]) -> Iterator[KedroContext]:
     dotted = [f"{name.replace('__', '.')}={value}" for name, value in parameters.items()]
     nested: Any = OmegaConf.to_container(OmegaConf.from_dotlist(dotted))
+    with open_context(project, env, nested) as context:
+        yield context
+
+
+@contextmanager
+def open_context(project: Project, env: str | None, nested: dict[str, Any]) -> Iterator[KedroContext]:
+    """Open a Kedro context with parameters that are given as `--params` gives them, nested."""
     with undisturbed():
         os.chdir(project.folder)
         bootstrap_project(project.folder)

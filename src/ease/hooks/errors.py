@@ -20,6 +20,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
+from ease.hooks.given import SHARED, check_shared_values, configured_parameters
 from ease.hooks.names import check_environment, check_run_names
 from ease.named_modules import told_faults
 from ease.nearest import nearest, suggest
@@ -42,6 +43,8 @@ class ConciseErrors:
         check_environment(context)
         check_run_names()
         given = context.config_loader.runtime_params or {}
+        if any(name.startswith(SHARED) for name in given):
+            check_shared_values(given, configured_parameters(context.config_loader))
         refuse_unknown_parameters(given)
         check_engine(given.get("engine", ENGINES[0]))
         check_parameters(context.config_loader["parameters"], given)
@@ -83,7 +86,7 @@ def refuse_unknown_parameters(given: dict[str, Any]) -> None:
     inputs = {name for pipeline in register_pipelines().values() for name in pipeline.inputs()}
     read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
     for name in dotted(given):
-        if not any(f"{name}.".startswith(f"{known}.") for known in read):
+        if not name.startswith(SHARED) and not any(f"{name}.".startswith(f"{known}.") for known in read):
             raise EaseError(
                 f"No pipeline reads the parameter `{name}` given by --params: {_hint(name, read)}"
             )

@@ -1,14 +1,16 @@
-"""Parameters of the command line that YAML reads as something other than what was written."""
+"""Parameters of the command line beside the configured ones: values that YAML misreads, and shared values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from kedro.config import AbstractConfigLoader
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 
+from ease.errors import EaseError
 from ease.nested import dotted
 
 
@@ -20,10 +22,10 @@ class TrailingColons:
         """Correct the parameters given before Kedro merges them with the configured ones."""
         given = context.config_loader.runtime_params or {}
         if None in dotted(given).values():
-            restore_trailing_colons(given, _configured(context.config_loader))
+            restore_trailing_colons(given, configured_parameters(context.config_loader))
 
 
-def _configured(loader: AbstractConfigLoader) -> dict[str, Any]:
+def configured_parameters(loader: AbstractConfigLoader) -> dict[str, Any]:
     """Return the parameters of the configuration files alone."""
     given, loader.runtime_params = loader.runtime_params, {}
     try:
@@ -41,3 +43,35 @@ def restore_trailing_colons(given: dict[str, Any], configured: Mapping[str, Any]
             restore_trailing_colons(value, configured[name])
         elif list(value.values()) == [None]:
             given[name] = f"{next(iter(value))}:"
+
+
+SHARED = "_"
+"""Begins the names of values that other parameters refer to, such as `${_dueam_data.${_dueam}}`; no node reads them."""
+
+
+def check_shared_values(given: Mapping[str, Any], configured: Mapping[str, Any]) -> None:
+    """Check the shared values among the parameters given.
+
+    Raises:
+        EaseError: If the configuration has no such shared value, or the value is not among its choices.
+    """
+    known = sorted(name for name in configured if name.startswith(SHARED))
+    for name, value in given.items():
+        if not name.startswith(SHARED):
+            continue
+        if name not in known:
+            near = get_close_matches(name, known, n=3, cutoff=0.4) or known
+            raise EaseError(
+                f"No parameter refers to `{name}`, given by --params: did you mean {' or '.join(near)}?"
+            )
+        choices = _choices(name, configured)
+        if choices and value not in choices:
+            raise EaseError(f"`{name}` is {value!r}: choose {' or '.join(choices)}.")
+
+
+def _choices(name: str, configured: Mapping[str, Any]) -> list[str]:
+    """Return the values that a shared value chooses from: the keys of `_dueam_data` for `_dueam`; none for a path."""
+    default = configured[name]
+    tables = (value for key, value in configured.items() if key.startswith(f"{name}_"))
+    found = (table for table in tables if isinstance(table, Mapping) and default in table)
+    return [str(choice) for choice in next(found, ())] if isinstance(default, str) else []
