@@ -64,7 +64,11 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
     elif fixable is None:
         sys.__excepthook__(kind, error, trace)
     else:
-        click.secho(f"Error: {' '.join(str(fixable).split())}", fg="red", err=True)
+        text = str(fixable)
+        # One line; our own messages may list several faults, one a line.
+        click.secho(
+            f"Error: {text if isinstance(fixable, EaseError) else ' '.join(text.split())}", fg="red", err=True
+        )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

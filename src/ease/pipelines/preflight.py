@@ -109,8 +109,8 @@ def _dump_bytes(step: Step, catalog: Catalog) -> int:
 def _fault(check: Check) -> str | None:
     try:
         check()
-    except ValidationError as error:
-        return told_faults(error)
+    except ValidationError as error:  # of a recipe that a sweep varies
+        return told_faults(error, Recipe)
     except EaseError as error:
         return str(error)
     return None
