@@ -79,7 +79,7 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
         free: Bytes of its disk that a run needs at least.
     """
     steps = [_step(node, catalog) for node in pipeline.nodes]
-    locating = {step.evaluation_data: step for step in steps if step.name == "locate_evaluation_sets"}
+    locating = {step.evaluation_data: step for step in steps if step.has(EvaluationSetOptions)}
     checks = [check for step in steps for check in _folder_checks(step)]
     for step in steps:
         checks += [*_checks(step, locating, catalog), *_sweep_checks(step, locating, catalog)]
@@ -119,7 +119,7 @@ def _fault(check: Check) -> str | None:
 def _step(node: Node, catalog: Catalog) -> Step:
     given = {name: catalog.load(name) for name in node.inputs if is_parameter(name)}
     parameters = {name.removeprefix("params:"): value for name, value in given.items()}
-    data = (name for name in (*node.inputs, *node.outputs) if name.endswith(".evaluation_data"))
+    data = (name for name in (*node.inputs, *node.outputs) if name.endswith("evaluation_data"))
     return Step(node.name.rpartition(".")[2], parameters, next(data, None))
 
 
@@ -208,7 +208,7 @@ def _development_checks(step: Step, locating: Mapping[str | None, Step], catalog
 
 def _sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
     """Yield the checks of a sweep: variants, their start, development sets and the tasks that score them."""
-    if not step.has(Sweep):
+    if not step.has(Sweep) or not step.name.startswith("run_"):  # its sets are located by a node of their own
         return
     sweep, setting = step.get(Sweep), step.get(Setting)
     named = {name.rpartition(".")[2]: value for name, value in step.parameters.items()}
