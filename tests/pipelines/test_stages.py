@@ -34,8 +34,8 @@ def test_the_stages_of_a_setting_are_below_it(setting: str) -> None:
 def test_a_sweep_is_a_stage_after_those_that_make_its_data(name: str) -> None:
     setting = LOW_RESOURCE if name == f"train_{LOW_RESOURCE}" else "multilingual"
     assert namespaces(name) == {f"{setting}.{stage}" for stage in (*STAGES, "untrained", "sweep")}
-    (swept,) = PIPELINES[name].only_nodes_with_namespaces([f"{setting}.sweep"]).nodes
-    assert f"{setting}.{name if name in SWEEPS else LANGUAGES_SWEEP}_sweep" in swept.outputs
+    sweep = PIPELINES[name].only_nodes_with_namespaces([f"{setting}.sweep"])
+    assert f"{setting}.{name if name in SWEEPS else LANGUAGES_SWEEP}_sweep" in sweep.outputs()
 
 
 @pytest.mark.parametrize(
