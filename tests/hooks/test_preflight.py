@@ -99,7 +99,7 @@ def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
             multilingual__setting__dev_tasks="sickr:trial",
         ),
         "Unknown training method 'eaze': did you mean ease",
-        "method 'ease': tau",
+        "'ease'.*`?tau`?",
         "Encoder 'conf' does not load: .*no config.json",
         "development task 'sickr' lacks .*SICK_trial.txt in .*acquire_evaluation.fetch=true",
         "No data are there of stsb:test, .*acquire_evaluation.fetch=true",
