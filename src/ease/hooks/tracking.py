@@ -61,7 +61,7 @@ class Tracking:
         described = [describe_setting(Setting.model_validate(settings[0]))] if len(settings) == 1 else []
         mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described]))
         tags = MlflowClient().get_run(run.info.run_id).data.tags
-        mlflow.set_tag(COMMAND, tags.get(COMMAND, "").replace("--pipeline=", "--pipelines="))
+        mlflow.set_tag(COMMAND, tags.get(COMMAND, "").replace("pipeline=", "pipelines="))
 
     @hook_impl
     def before_node_run(self, inputs: dict[str, Any]) -> None:
