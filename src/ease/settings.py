@@ -37,7 +37,6 @@ from ease.hooks import (  # noqa: E402
     Preflight,
     Provenance,
     Tracking,
-    TrailingColons,
     UnscoredNamed,
     WorkFolders,
 )
@@ -52,7 +51,6 @@ HOOKS = (
     Preflight(),
     Provenance(),
     Tracking(),
-    TrailingColons(),
     WorkFolders(),
     MlflowRun(),
 )

@@ -22,6 +22,15 @@ def test_a_value_that_ends_in_a_colon_is_that_text(bare: Project, env: str) -> N
     assert catalog.load("params:multilingual.setting").encoder.name == "random:"
 
 
+@pytest.mark.parametrize("env", ["base", "paper"])
+def test_a_random_encoder_keeps_its_configured_architecture(bare: Project, env: str) -> None:
+    configured = load_catalog(bare, env).load("params:multilingual.setting").encoder
+    named = load_catalog(bare, env, multilingual__setting__encoder="random:")
+    encoder = named.load("params:multilingual.setting").encoder
+    assert (encoder.name, encoder.pooling) == ("random:", "mean")
+    assert encoder.random == configured.random
+
+
 def test_a_null_is_a_null(bare: Project) -> None:
     catalog = load_catalog(bare, acquire__wikidata="null", evaluate__tasks="null")
     assert catalog.load("params:acquire").wikidata is None

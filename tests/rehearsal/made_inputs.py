@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ease.languages import PAPER_LANGUAGES
-from ease.tasks import mldoc, pawsx, senteval
+from ease.tasks import mldoc, multisimlex, pawsx, senteval
 from ease.wikimedia.sample import SampleOptions, write_sample
 from ease.wikimedia.sample.news import write_sample_news
 from ease.wikimedia.sample.options import SampleNewsOptions
@@ -132,7 +132,9 @@ def _write_made_sets(folder: Path) -> None:
         (folder / path).mkdir(parents=True)
     test_mldoc.write_mldoc(folder / "mldoc", list(mldoc.LANGUAGES))
     test_pawsx.write_pawsx(folder / "pawsx" / "x-final", pawsx.LANGUAGES)
-    test_multisimlex.write(folder / "multisimlex", test_multisimlex.WORDS, test_multisimlex.GRADES)
+    words, grades = test_multisimlex.WORDS["ENG"], test_multisimlex.GRADES["ENG"]
+    codes = multisimlex.LANGUAGES.values()
+    test_multisimlex.write(folder / "multisimlex", dict.fromkeys(codes, words), dict.fromkeys(codes, grades))
     test_bel.write_documents(folder / "bel", test_bel.document_line("breast cancer", "D1"))
     for split, seed in (("sample", 1), ("training", 2)):
         test_bucc.write_split(folder / "bucc2018", "de", split, *test_bucc.corpora(seed, 10, 5))

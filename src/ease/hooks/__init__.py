@@ -1,7 +1,6 @@
 """Around every run: an outline of its steps, errors in one line, provenance, parameters and data in MLflow."""
 
 from ease.hooks.errors import ConciseErrors
-from ease.hooks.given import TrailingColons
 from ease.hooks.in_use import InUse
 from ease.hooks.mlflow_plugin import MlflowRun
 from ease.hooks.mlflow_store import MlflowStore
@@ -21,7 +20,6 @@ __all__ = [
     "Preflight",
     "Provenance",
     "Tracking",
-    "TrailingColons",
     "UnscoredNamed",
     "WorkFolders",
 ]

@@ -20,7 +20,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
-from ease.hooks.given import SHARED, check_shared_values, configured_parameters
+from ease.hooks.given import (
+    SHARED,
+    check_shared_values,
+    configured_parameters,
+    correct_given_parameters,
+)
 from ease.hooks.names import check_environment, check_run_names
 from ease.named_modules import told_faults
 from ease.nearest import nearest, suggest
@@ -42,6 +47,7 @@ class ConciseErrors:
         sys.excepthook = show_exception
         check_environment(context)
         check_run_names()
+        correct_given_parameters(context.config_loader)
         given = context.config_loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in given):
             check_shared_values(given, configured_parameters(context.config_loader))

@@ -7,22 +7,20 @@ from difflib import get_close_matches
 from typing import Any
 
 from kedro.config import AbstractConfigLoader
-from kedro.framework.context import KedroContext
-from kedro.framework.hooks import hook_impl
 
+from ease.encoder_options import RANDOM
 from ease.errors import EaseError
 from ease.nested import dotted
 
 
-class TrailingColons:
-    """Makes `--params acquire.wikipedia=sample:` mean the text `sample:`, which YAML reads as a mapping."""
+def correct_given_parameters(loader: AbstractConfigLoader) -> None:
+    """Make `--params acquire.wikipedia=sample:` mean the text `sample:`, which YAML reads as a mapping.
 
-    @hook_impl
-    def after_context_created(self, context: KedroContext) -> None:
-        """Correct the parameters given before Kedro merges them with the configured ones."""
-        given = context.config_loader.runtime_params or {}
-        if None in dotted(given).values():
-            restore_trailing_colons(given, configured_parameters(context.config_loader))
+    To be called before Kedro merges the given parameters with the configured ones.
+    """
+    given = loader.runtime_params or {}
+    if None in dotted(given).values():
+        restore_trailing_colons(given, configured_parameters(loader))
 
 
 def configured_parameters(loader: AbstractConfigLoader) -> dict[str, Any]:
@@ -39,10 +37,14 @@ def restore_trailing_colons(given: dict[str, Any], configured: Mapping[str, Any]
     for name, value in given.items():
         if not isinstance(value, dict) or name not in configured:
             continue
-        if isinstance(configured[name], Mapping):
+        text = f"{next(iter(value))}:" if list(value.values()) == [None] else None
+        if not isinstance(configured[name], Mapping):
+            given[name] = text or value
+        elif name == "encoder" and text == RANDOM:
+            # `random` also names the group with its architecture, which is never null and stays as configured.
+            given[name] = {"name": RANDOM, "pooling": None}
+        else:
             restore_trailing_colons(value, configured[name])
-        elif list(value.values()) == [None]:
-            given[name] = f"{next(iter(value))}:"
 
 
 SHARED = "_"
