@@ -27,6 +27,8 @@ TREC_LINES = 600
 """So many that its smallest class can be divided into folds."""
 TRANSLATED = ("en", "bg", "de", "el", "es", "fr", "hi", "ru", "th", "tr", "ur", "vi", "zh")
 """DuEAM's languages."""
+CLUSTERED = ("en", "ja", "ar")
+"""Languages of MewsC-16, whose clustering takes seconds for each."""
 TATOEBA = ("deu", "hin", "tur", "ara", "bul", "cat", "epo")
 TATOEBA_MADE = ("fra", "kab", "pam", "cor", "bre", "mhr")
 SAMPLE = {
@@ -113,8 +115,10 @@ def write_evaluation_sets(folder: Path, real: Path) -> None:
         folder: `data/01_raw/evaluation`.
         real: The folder of real sets.
     """
-    for name in ("sts", "stsb", "sick", "sts2017", "stc", "mewsc16", "bli", "qnli", "senteval", "tnews"):
-        for file in (path for path in (real / name).rglob("*") if path.is_file()):
+    names = ("sts", "stsb", "sick", "sts2017", "stc", "bli", "qnli", "senteval", "tnews")
+    mewsc16 = [file for code in CLUSTERED for file in (real / "mewsc16").glob(f"{code}_*.txt")]
+    for files in (mewsc16, *((real / name).rglob("*") for name in names)):
+        for file in (path for path in files if path.is_file()):
             _thin(file, folder / file.relative_to(real), TREC_LINES if "TREC" in file.parts else LINES)
     for code in (*TATOEBA, *TATOEBA_MADE):
         source = code if code in TATOEBA else TATOEBA[0]

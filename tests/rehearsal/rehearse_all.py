@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ease.pipeline_registry import register_pipelines
+from ease.pipeline_registry import SETTINGS, register_pipelines
 from tests.project import Project
 from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 
@@ -43,9 +43,18 @@ VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
         f"msimcse {strategy}": ("train", {"multilingual__msimcse__options__strategy": strategy})
         for strategy in ("unsupervised", "cross_lingual_nli", "parallel", "mixture")
     },
+    "dueam weakly supervised": ("train", {"_dueam": "weakly_supervised"}),
+    **{f"mirror_bert {level}": ("train", {"_mirror_bert": level}) for level in ("phrase", "word")},
 }
-"""What the comments of `conf/paper` and the documents offer beyond the defaults."""
-NAMESPACES = {name: "multilingual.msimcse" for name in VARIATIONS if name.startswith("msimcse")}
+"""What the comments of `conf/paper` and the documents offer beyond the defaults; `train` for one method."""
+
+
+def namespaces(name: str) -> list[str]:
+    """The argument that chooses the method which a variation of `train` begins with."""
+    method = name.split()[0]
+    settings = ["multilingual"] if method == "msimcse" else SETTINGS
+    chosen = ",".join(f"{setting}.{method}" for setting in settings)
+    return [f"--namespaces={chosen}"] if VARIATIONS[name][0] == "train" else []
 
 
 def pipelines() -> list[str]:
@@ -72,6 +81,5 @@ def test_the_pipeline_runs_to_its_end(project: Project, name: str) -> None:
 @pytest.mark.parametrize("name", VARIATIONS)
 def test_the_variation_runs_to_its_end(project: Project, name: str) -> None:
     pipeline, given = VARIATIONS[name]
-    chosen = [f"--namespaces={NAMESPACES[name]}"] if name in NAMESPACES else []
-    done = rehearse(project, pipeline, *chosen, start=False, **given)
+    done = rehearse(project, pipeline, *namespaces(name), start=False, **given)
     assert "Traceback" not in done.stderr

@@ -29,6 +29,9 @@ SMALL: dict[str, Any] = {
     "mewsc16.wikinews": "data/01_raw/wikinews",
     "mewsc16.min_class_size": 2,
     "tasks.senteval.folds": 3,
+    # Their many variants are scored on two tasks; the sweeps `seeds`, `grid` and `control` on all of the setting.
+    "ablation.tasks": "sts17 tatoeba",
+    "pooling.tasks": "sts17 tatoeba",
     **{f"{setting}.vocabulary.min_link_count": 2 for setting in SETTINGS},
     **{
         f"{setting}.{method}.training.{name}": value
