@@ -9,6 +9,7 @@ from tests.contexts import load_parameters
 from tests.project import METHODS, Done, Project, make_project
 from tests.rehearsal.made_hub import add_encoder
 from tests.rehearsal.made_inputs import (
+    SAMPLE,
     read_sentences,
     write_dumps,
     write_evaluation_sets,
@@ -29,6 +30,9 @@ SMALL: dict[str, Any] = {
     "mewsc16.wikinews": "data/01_raw/wikinews",
     "mewsc16.min_class_size": 2,
     "tasks.senteval.folds": 3,
+    # `companions` is scored on the sample.
+    **{f"acquire.sample.{name}": value for name, value in SAMPLE.items()},
+    "tasks.sample_parallel.candidates": 15,
     # Their many variants are scored on two tasks; the sweeps `seeds`, `grid` and `control` on all of the setting.
     "ablation.tasks": "sts17 tatoeba",
     "pooling.tasks": "sts17 tatoeba",
