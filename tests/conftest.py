@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -45,6 +46,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project in which nothing has run: the one that this process takes its configuration from."""
     return make_project(tmp_path_factory.mktemp("bare"))
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_imported() -> None:
+    """Undo the levels that a Kedro session of an earlier test has set in this process."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "ease":
+            logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session", autouse=True)

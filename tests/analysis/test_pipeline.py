@@ -187,7 +187,7 @@ def test_encoders_that_are_not_there_are_left_out_unless_named(
     shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")
     part = "multilingual.measure_alignment_uniformity"
     ran = project.run("analysis", "--nodes", part)
-    (told,) = (line for line in ran.stderr.splitlines() if "Not trained yet, and left out: " in line)
+    (told,) = (line for line in ran.stderr.splitlines() if "Not trained yet, and excluded: " in line)
     assert "simcse" in told
     assert "ease" not in told.split(": ")[-1].split(", ")
     assert set(analysed(project, "alignment_uniformity")["model"]) == {"ease", "untrained"}

@@ -60,7 +60,7 @@ def test_an_unknown_method_names_the_choices(name: str, hint: str) -> None:
 def test_faulty_options_are_named() -> None:
     with pytest.raises(EaseError, match="'ease'.*temperature: Input should be greater than 0"):
         method_options("ease", {"temperature": -1})
-    with pytest.raises(EaseError, match="no field `tau`.*It takes entity_weight"):
+    with pytest.raises(EaseError, match="no field `tau`.*it has entity_weight"):
         method_options("ease", {"tau": 1})
     with pytest.raises(EaseError, match="Nothing is left to train"):
         method_options("ease", {"entity_weight": 0, "self_supervised": False})

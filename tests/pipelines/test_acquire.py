@@ -111,7 +111,7 @@ def test_a_fault_is_told_and_leaves_no_half_dump(
         given["acquire__dump_date"] = "yesterday"
     done = acquire(bare, server, check=False, **given)
     assert done.returncode == 1
-    message = done.stderr.partition("\nError: ")[2]
+    message = f"\n{done.stderr}".partition("\nError: ")[2]
     assert re.search(words, message, re.DOTALL), done.stderr
     there = {path.name for path in (bare.folder / "data").rglob("*.bz2")}
     assert there == ({f"enwiki-{DATE}-pages-articles-multistream.xml.bz2"} if fault == "checksum" else set())

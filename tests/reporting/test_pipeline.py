@@ -20,7 +20,9 @@ from tests.project import Done, Project, make_project
 from tests.reporting.made import EASE_ROW, MODEL, baseline, row, sts17
 
 VERSION = "2026-01-01T00.00.00.000Z"
-ENCODER = "multilingual.setting.encoder.name=bert-base-multilingual-cased"
+ENCODER = (
+    "multilingual.setting.encoder.name=bert-base-multilingual-cased,multilingual.setting.encoder.pooling=mean"
+)
 KNOWN_LATER = ("base", "pooling", "method", "sweep")
 """What an evaluation of a setting does not say of its scores."""
 

@@ -136,7 +136,7 @@ def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:
     training = {"processes": 2, "learning_rate": 1e30, "max_gradient_norm": None}
     with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
         run_job(make_job(training=training, development={}), lambda step, _: reported.append(step))
-    assert reported[0] == 0
+    assert reported[0] == 1
     with pytest.raises(ValueError, match="cannot be shared by 3 `processes`"):
         make_job(training={"processes": 3})
 

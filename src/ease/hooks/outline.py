@@ -17,7 +17,6 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from ease.datasets.whole import PathDataset
 from ease.disk import write_text_whole
 
 logger = logging.getLogger(__name__)
@@ -146,8 +145,8 @@ def _first_tag(node: Node) -> str:
 
 def _results(pipeline: Pipeline, catalog: DataCatalog) -> list[tuple[str, Path]]:
     """The outputs that a link leads to, by their datasets' names; of a folder of pages the pages."""
-    datasets = {name: catalog.get(name) for name in sorted(pipeline.all_outputs())}
-    links = {name: dataset.link for name, dataset in datasets.items() if isinstance(dataset, PathDataset)}
+    # Only some of the project's datasets have a link; importing their classes here would slow down every command.
+    links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
     made = {name: link for name, link in links.items() if link is not None and link.exists()}
     return [(name, path) for name, link in made.items() for path in sorted(link.glob("*.html")) or [link]]
 

@@ -99,6 +99,4 @@ def method_options(name: str, values: dict[str, Any]) -> BaseModel:
     try:
         return method.Options.model_validate(values)
     except ValidationError as error:
-        known = ", ".join(method.Options.model_fields)
-        faults = told_faults(error, method.Options)
-        raise EaseError(f"Parameters of method {name!r}: {faults}. It takes {known}.") from error
+        raise EaseError(f"Parameters of method {name!r}: {told_faults(error, method.Options)}.") from error
