@@ -12,7 +12,7 @@ import pyarrow.dataset as pads
 import pytest
 from huggingface_hub import ModelCard
 
-from ease.tables import format_table
+from ease.tables import format_losses
 from tests.project import ROOT, SMALL, Project, make_project
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def test_the_docs_show_what_the_run_prints(done: Project) -> None:
     assert f"The {summary['pairs'].sum()} pairs equal a list made by hand" in told
     assert f"{summary['with_negative'].sum()} of them have a hard negative" in told
     assert f"{coverage['found']} of the {coverage['total']} entities have a vector" in told
-    assert format_table(summary) in said
+    assert format_losses(summary, "pairs", "with_negative") in said
 
 
 def test_the_cut_file_is_named(done: Project) -> None:
