@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class Outline:
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Log where the results lie and what to do next."""
-        lines = [f"Done: {len(self._seconds)} steps in {spoken_time(sum(self._seconds.values()))}."]
+        lines = [f"Done: {_count(self._seconds)} in {spoken_time(sum(self._seconds.values()))}."]
         lines += [f"  {name}: {path}" for name, path in _results(pipeline, catalog)]
         tags = {tag for node in pipeline.nodes for tag in node.tags}
         commands: Mapping[str, str] = next((NEXT_STEPS[tag] for tag in NEXT_STEPS if tag in tags), {})
@@ -115,7 +115,7 @@ def outline(steps: list[str], stages: Mapping[str, list[str]], known: Mapping[st
         stages: The steps of each stage, in their order.
         known: Seconds of the steps that have run here before.
     """
-    text = f"{len(steps)} steps, "
+    text = f"{_count(steps)}, "
     missing = [step for step in steps if step not in known]
     if len(missing) == len(steps):
         text += "none of which has been timed on this machine yet. Stages: "
@@ -123,6 +123,10 @@ def outline(steps: list[str], stages: Mapping[str, list[str]], known: Mapping[st
         text += f"{spoken_time(sum(known[step] for step in steps if step in known))} when they last ran here"
         text += f" ({len(missing)} not timed yet). Stages: " if missing else ". Stages: "
     return text + ", ".join(_stage(name, own, known) for name, own in stages.items()) + "."
+
+
+def _count(steps: Sized) -> str:
+    return "1 step" if len(steps) == 1 else f"{len(steps)} steps"
 
 
 def _stage(name: str, steps: Iterable[str], known: Mapping[str, float]) -> str:
