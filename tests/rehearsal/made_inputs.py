@@ -82,7 +82,9 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
         _write_lines(folder / name, sentences[:200])
     for language in ("sw", "fr"):
         for side, first in ((language, 0), ("en", 100)):
-            _write_lines(folder / f"ParaCrawl.en-{language}.{side}", sentences[first : first + 60])
+            # As many as `conf/paper` takes of them.
+            lines = (f"{sentences[first + row % 60]} {row}" for row in range(100_000))
+            _write_lines(folder / f"ParaCrawl.en-{language}.{side}", lines)
     triplets = zip(sentences[:60], sentences[1:61], sentences[100:160], strict=True)
     with (folder / "nli_for_simcse.csv").open("w", encoding="utf-8", newline="") as table:
         csv.writer(table).writerows([("sent0", "sent1", "hard_neg"), *triplets])
