@@ -25,7 +25,13 @@ DEFAULT = "__default__"
 VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "Wikipedia2Vec": (
         "entity_embeddings",
-        {"entity_embeddings__source": "train", "entity_embeddings__wikipedia2vec__pool_size": 1},
+        {
+            "entity_embeddings__source": "train",
+            **{
+                f"entity_embeddings__wikipedia2vec__{name}": 1
+                for name in ("pool_size", "min_word_count", "min_entity_count", "min_paragraph_len")
+            },
+        },
     ),
     "XLM-R": ("train_multilingual", {"multilingual__setting__encoder__name": "xlm-roberta-base"}),
     "RoBERTa": (
