@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from kedro.config import AbstractConfigLoader
 
 from ease.encoder_options import RANDOM
 from ease.errors import EaseError
+from ease.nearest import suggest
 from ease.nested import dotted
 
 
@@ -62,10 +62,7 @@ def check_shared_values(given: Mapping[str, Any], configured: Mapping[str, Any])
         if not name.startswith(SHARED):
             continue
         if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.4) or known
-            raise EaseError(
-                f"No parameter refers to `{name}`, given by --params: did you mean {' or '.join(near)}?"
-            )
+            raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
         choices = _choices(name, configured)
         if choices and value not in choices:
             raise EaseError(f"`{name}` is {value!r}: choose {' or '.join(choices)}.")

@@ -23,6 +23,11 @@ class UnscoredNamed:
         self._reasons: dict[str, list[str]] = {}
 
     @hook_impl
+    def before_pipeline_run(self) -> None:
+        """Forget what an earlier run of this process, such as a notebook, could not score."""
+        self._reasons = {}
+
+    @hook_impl
     def after_node_run(self, node: Node, outputs: dict[str, Any]) -> None:
         """Note what the node could not score, by the reason."""
         if EVALUATE_TAG not in node.tags:
