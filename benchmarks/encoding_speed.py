@@ -22,10 +22,10 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.inputs import evaluation_tasks
-from ease.encoder import build_encoder
-from ease.encoder_options import EncoderOptions, EncodingOptions
-from ease.encoding import best_device, encode_with
-from ease.scoring import TaskOptions, score_tasks
+from ease.encoders.encoder import build_encoder
+from ease.encoders.encoding import best_device, encode_with
+from ease.encoders.options import EncoderOptions, EncodingOptions
+from ease.evaluation.scoring import TaskOptions, score_tasks
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:

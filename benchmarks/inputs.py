@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
-from ease.evaluation_sets import at_paths, locate_sets, scorable
-from ease.languages import PAPER_LANGUAGES
-from ease.scoring import TaskOptions
-from ease.wikimedia.sample import SampleOptions, write_sample
+from ease.evaluation.scoring import TaskOptions
+from ease.evaluation.sets import at_paths, locate_sets, scorable
+from ease.sample import SampleOptions, write_sample
+from ease.wikimedia.languages import PAPER_LANGUAGES
 
 SLICES = ("enwiki-shortened", "itwiki-2013-slice")
 TASKS = ("sts", "stsb", "sickr", "sts17", "tatoeba", "qnli")

@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 import torch
 
 from benchmarks.memory import peak_megabytes
-from ease.encoder import build_encoder, save_encoder
-from ease.encoder_options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training import TrainingJob, TrainingOptions, run_job
 
 ENCODERS = {

@@ -26,12 +26,12 @@ from mwparserfromhell.nodes import Tag, Template, Wikilink
 from wikipedia2vec.dump_db import DumpDB
 from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
-from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
-from ease.wikimedia.namespaces import CATEGORY, FILE, MEDIA
-from ease.wikimedia.pages import Page, iterate_pages
-from ease.wikimedia.streams import DecompressedStream, compression_of
-from ease.wikimedia.titles import SiteInfo, normalize_title
-from ease.wikimedia.wikitext import parse_wikitext
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.dumps.pages import Page, iterate_pages
+from ease.wikimedia.dumps.streams import DecompressedStream, compression_of
+from ease.wikimedia.wikitext.namespaces import CATEGORY, FILE, MEDIA
+from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 _XML_LANGUAGE = re.compile(rb'xml:lang="[^"]*"')
 _PAGE_END = b"</page>"

@@ -17,8 +17,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.wikimedia.articles import PAGES
-from ease.wikimedia.sample.page_props_dump import page_props_name
+from ease.sample.page_props_dump import page_props_name
+from ease.wikimedia.wikipedia.articles import PAGES
 
 LANGUAGES = ("en", "de", "fr", "ja")
 LABELLED = (

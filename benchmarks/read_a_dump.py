@@ -12,8 +12,8 @@ import bz2
 from pathlib import Path
 
 from benchmarks.memory import peak_megabytes
-from ease.wikimedia.dumps import find_dumps
-from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 
 BLOCK = 1 << 20
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ease.wikimedia.streams import DecompressedStream
+from ease.wikimedia.dumps.streams import DecompressedStream
 
 PAGES_PER_STREAM = 100
 """As dumps in several streams have them."""

@@ -21,7 +21,7 @@ import torch
 from sentence_transformers.util import semantic_search
 
 from benchmarks.memory import peak_megabytes
-from ease.search import mutual_neighbours
+from ease.evaluation.search import mutual_neighbours
 
 NEIGHBOURS = 4
 

@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.optim import AdamW, SparseAdam
 
 from benchmarks.training_data import MAX_TOKENS
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.training import TrainingJob, TrainingOptions, run_job
 from ease.training.batches import pair_indices
 

@@ -15,10 +15,10 @@ from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.large_batches import made_sentences
-from ease.encoder import build_encoder, embedding_dimension, save_encoder
-from ease.encoder_options import EncoderOptions, RandomBertOptions
-from ease.wikimedia.dumps import find_dumps
-from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.encoders.encoder import build_encoder, embedding_dimension, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 
 MAX_TOKENS = 32
 CHARACTERS = (10, 1000)

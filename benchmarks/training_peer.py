@@ -23,7 +23,7 @@ from torch.optim import AdamW, SparseAdam
 from transformers import PrinterCallback, TrainerCallback
 
 from benchmarks.training_data import MAX_TOKENS
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 
 SCALE = 20.0
 """Their name for 1 over the temperature."""

@@ -29,11 +29,11 @@ import pyarrow.parquet as pq
 from benchmarks.made_wikidata import LANGUAGES, MadeWikidata, make_wikidata
 from benchmarks.memory import peak_megabytes
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
-from ease.wikimedia.ingestion import IngestOptions
-from ease.wikimedia.page_props import find_page_props, ingest_page_props
-from ease.wikimedia.truthy import ingest_truthy
-from ease.wikimedia.wikidata import ingest_wikidata
-from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
+from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
+from ease.wikimedia.wikidata.json_dump import ingest_wikidata
+from ease.wikimedia.wikidata.page_props import find_page_props, ingest_page_props
+from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.wikimedia.wikipedia.ingestion import IngestOptions
 
 FEW = 50
 ONE_CORE = IngestOptions(workers=1)

@@ -13,9 +13,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from ease.wikimedia.redirects import redirect_target
-from ease.wikimedia.titles import SiteInfo
-from ease.wikimedia.wikitext import parse_wikitext
+from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.redirects import redirect_target
+from ease.wikimedia.wikitext.titles import SiteInfo
 
 UNITS = (
     *("{{", "{{a|", "{{a}} ,", "({{a}}", ", {{a}})", "{{{a}}", "{{{{{", "{{|}"),

@@ -15,8 +15,8 @@ from pathlib import Path
 import mwparserfromhell
 
 from benchmarks.links_against_wikipedia2vec import articles_of, dump_of
-from ease.wikimedia.dumps import read_siteinfo
-from ease.wikimedia.wikitext import parse_wikitext
+from ease.wikimedia.dumps.files import read_siteinfo
+from ease.wikimedia.wikitext.parser import parse_wikitext
 
 
 def megabytes_per_second(read: Callable[[str], object], sources: Sequence[str], repeats: int) -> float:

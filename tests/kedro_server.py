@@ -19,7 +19,13 @@ from kedro.framework.cli.cli import main as kedro_command
 LIBRARIES = (
     *("alembic.command", "ibis.backends.sql.compilers", "kedro.framework.cli.project", "kedro.runner"),
     *("kedro_datasets.ibis", "mlflow.store.tracking.sqlalchemy_store", "plotly.express", "plotly.offline"),
-    *("ease.training.job", "ease.whitening", "ease.logistic_regression", "scipy.stats", "sklearn.manifold"),
+    *(
+        "ease.training.job",
+        "ease.encoders.whitening",
+        "ease.evaluation.logistic_regression",
+        "scipy.stats",
+        "sklearn.manifold",
+    ),
 )
 """What commands import late. Not DuckDB: it starts threads when imported, and waits in vain for them in a fork."""
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ease import result_versions
-from ease.code_digest import code_digest
-from ease.encoding import encode_with
+from ease.encoders.encoding import encode_with
+from ease.io import result_versions
+from ease.io.code_digest import code_digest
+from ease.sample import write_sample, write_sample_news
 from ease.training.job import run_job
-from ease.wikimedia.dumps import split_into_shards
-from ease.wikimedia.ingestion import ingest_wikipedia
-from ease.wikimedia.page_props import ingest_page_props
-from ease.wikimedia.sample import write_sample, write_sample_news
-from ease.wikimedia.truthy import ingest_truthy
-from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.dumps.files import split_into_shards
+from ease.wikimedia.wikidata.json_dump import ingest_wikidata
+from ease.wikimedia.wikidata.page_props import ingest_page_props
+from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 RECORD = Path(__file__).with_suffix(".json")
 COMMAND = "python -m tests.result_versions"

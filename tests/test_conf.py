@@ -20,11 +20,11 @@ from pydantic import BaseModel
 
 from ease.datasets.tables import TableDataset
 from ease.datasets.whole import JSONDataset
-from ease.languages import PAPER_LANGUAGES
+from ease.evaluation.tasks import task_names
 from ease.methods import method_names, method_options
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS
 from ease.pipelines.recipe import CompleteRecipe, Recipe
-from ease.tasks import task_names
+from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog, load_parameters, undisturbed
 from tests.project import ROOT, Project
 

@@ -15,8 +15,8 @@ from mlflow.tracking import MlflowClient
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
-from ease.disk import hash_contents
-from ease.tables import format_table, score_table
+from ease.io.files import hash_contents
+from ease.reporting.score_tables import format_table, score_table
 from tests.project import SMALL, Project
 
 METHODS = ("ease", "simcse")

@@ -19,8 +19,8 @@ from benchmarks import training_speed
 from benchmarks.training_curve import our_curve, our_job, plain_curve
 from benchmarks.training_data import MAX_TOKENS, Work, prepare, read_sentences
 from benchmarks.training_peer import SCALE, EntityLoss, sparse_and_dense
-from ease.encoder import build_encoder, load_encoder, save_encoder
-from ease.encoder_options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training import TrainingOptions, run_job
 
 SENTENCES = [f"sentence number {number} of a river" + " and more" * (number % 5) for number in range(32)]

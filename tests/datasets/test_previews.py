@@ -17,7 +17,7 @@ from kedro_viz.models.flowchart.nodes import GraphNode
 
 from ease.datasets.tables import TableDataset
 from ease.datasets.whole import FigureDataset, RowsDataset
-from ease.plots import plot_curves
+from ease.reporting.plots import plot_curves
 from tests.contexts import load_catalog
 from tests.project import Project
 

@@ -16,9 +16,9 @@ from ibis.backends.sql import SQLBackend
 from ease.entities.links import resolve_links, summarize_links
 from ease.entities.pairs import PairOptions, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
-from ease.wikimedia.dumps import find_dumps
-from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
-from ease.wikimedia.wikidata import ingest_wikidata
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikidata.json_dump import ingest_wikidata
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 
 HAND_MADE = Path(__file__).parent / "data" / "mini_links.tsv"
 MINI_LANGUAGES = ("en", "es", "ko", "pl", "pt", "tr")

@@ -15,7 +15,7 @@ from wikipedia2vec.cli import cli
 from ease.entities.embeddings import EmbeddingOptions, embed_entities
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
 from ease.errors import EaseError
-from ease.wikimedia.dumps import find_dumps
+from ease.wikimedia.dumps.files import find_dumps
 
 OPTIONS = Wikipedia2VecOptions(min_word_count=1, min_entity_count=1, iteration=2, word_neg_power=0, seed=5)
 HEADER = (

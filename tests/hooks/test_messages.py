@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ease.nearest import nearest
+from ease.io.suggestions import nearest
 from tests.project import Project, make_project
 
 MISTAKES = {

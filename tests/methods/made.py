@@ -12,8 +12,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.encoder import build_encoder
-from ease.encoder_options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import build_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.methods import Entities, Inputs, Texts, TrainingMethod, get_method, method_options
 
 ENTITIES = Entities(torch.tensor([2, 0, 2, 4]), torch.tensor([1, -1, 3, 2]))

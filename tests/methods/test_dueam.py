@@ -14,13 +14,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
 from torch import Tensor
 
-from ease.encoder import build_encoder, load_encoder, save_encoder
-from ease.encoder_options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.methods import TOTAL, Inputs, Texts, TrainingMethod, get_method, method_options
 from ease.methods.dueam import Dueam, euclidean_distances, semantic_loss, translation_mining
 from ease.training.model import TrainingModel
-from tests.test_word_movers_distance import linear_programme
+from tests.methods.components.test_word_movers_distance import linear_programme
 
 WORDS = "the a of Berlin Paris is lies on river large city people like bread and small".split()
 LAMBDA = 0.003

@@ -15,10 +15,10 @@ import pytest
 import torch
 from torch import nn
 
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.losses import mirrored_loss
 from ease.methods import SENTENCE, TOTAL, get_method, method_options
+from ease.methods.components.losses import mirrored_loss
 from ease.training import TrainingJob, run_job
 from ease.training.batches import make_batch, open_pairs, prepare_pairs
 from ease.training.model import TrainingModel
@@ -231,7 +231,7 @@ def test_short_and_empty_strings_train_unmasked_and_are_counted(
     texts = ["", "of", "seldom", "東", "Berlin", *(f"Berlin is city number {n}" for n in range(11))]
     pq.write_table(pa.table({"sentence": texts}), tmp_path / "pairs.parquet")
     short = job(files, tmp_path / "job", pairs=tmp_path / "pairs.parquet", development={})
-    with caplog.at_level(logging.INFO, "ease.span_masking"):
+    with caplog.at_level(logging.INFO, "ease.methods.components.span_masking"):
         result = run_job(short)
     assert "5 of 16 texts have fewer than 10 characters and keep them all" in caplog.text
     assert all(math.isfinite(loss) for loss in losses(result).values())

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel
 
-from ease.encoder import load_encoder, save_encoder
+from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.methods import TOTAL, get_method, method_options
 from ease.training import TrainingResult, run_job

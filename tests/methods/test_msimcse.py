@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import TOTAL, get_method, method_options
 from ease.training import run_job

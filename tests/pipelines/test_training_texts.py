@@ -17,7 +17,7 @@ from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.train.nodes import chosen_start
-from ease.wikimedia.sample import SampleOptions
+from ease.sample import SampleOptions
 from tests.project import Project
 
 SMALL_SAMPLE = SampleOptions(

@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ease.languages import PAPER_LANGUAGES
-from ease.tasks import mldoc, multisimlex, pawsx, senteval
-from ease.wikimedia.sample import SampleOptions, write_sample
-from ease.wikimedia.sample.news import write_sample_news
-from ease.wikimedia.sample.options import SampleNewsOptions
-from tests.tasks import (
+from ease.evaluation.tasks import mldoc, multisimlex, pawsx, senteval
+from ease.sample import SampleOptions, write_sample
+from ease.sample.news import write_sample_news
+from ease.sample.options import SampleNewsOptions
+from ease.wikimedia.languages import PAPER_LANGUAGES
+from tests.evaluation.tasks import (
     test_bel,
     test_bucc,
     test_mldoc,

@@ -7,8 +7,9 @@ from typing import Any
 
 import yaml
 
-from ease.reporting import OwnModel, Published, ReportOptions, gather_models
-from ease.reporting.published import Paper
+from ease.reporting.own import OwnModel, gather_models
+from ease.reporting.published import Paper, Published
+from ease.reporting.scatters import ReportOptions
 from tests.project import ROOT
 
 PARAMETERS = ROOT / "conf" / "base" / "parameters"

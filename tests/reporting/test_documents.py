@@ -12,8 +12,12 @@ from lxml import html
 from markdown_it import MarkdownIt
 
 from ease.errors import EaseError
-from ease.reporting import Published, Report, ReportOptions, build_report, render_html, render_markdown
-from ease.reporting.tables import ReportTable
+from ease.reporting.html import render_html
+from ease.reporting.markdown import render_markdown
+from ease.reporting.paper_tables import ReportTable
+from ease.reporting.published import Published
+from ease.reporting.report import Report, build_report
+from ease.reporting.scatters import ReportOptions
 from tests.reporting.made import all_rows, baseline, options, own, published, row
 
 

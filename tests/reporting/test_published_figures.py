@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from kedro.framework.project import pipelines
 
+from ease.evaluation.tasks import AVERAGE, get_task, task_names
 from ease.pipeline_registry import SWEEPS
 from ease.reporting.published import Source
-from ease.tasks import AVERAGE, get_task, task_names
 from tests.contexts import load_catalog
 from tests.project import Project
 from tests.reporting.made import PARAMETERS, parameters, published
@@ -205,7 +205,7 @@ def known_scores() -> set[Source]:
 
 def extra_subsets(task: str) -> list[str]:
     """Subsets that are no entry of `files`: groups of languages, and the language that a classifier learns in."""
-    groups = getattr(import_module(f"ease.tasks.{task}"), "GROUPS", {})
+    groups = getattr(import_module(f"ease.evaluation.tasks.{task}"), "GROUPS", {})
     return [*(f"{AVERAGE}_{group}" for group in groups), *(["en"] if task == "mldoc" else [])]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ease.model_card import DataSource, ModelCardData
+from ease.encoders.model_card import DataSource, ModelCardData
 from ease.training import TrainingJob, run_job
 from tests.training.tiny_training import MakeJob, Trained, tiny_job, write_files
 

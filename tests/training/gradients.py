@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from ease.distributed import process_count, process_rank
-from ease.encoder import load_encoder, training_head
+from ease.encoders.encoder import load_encoder, training_head
 from ease.methods import TOTAL, get_method, method_options
+from ease.methods.components.distributed import process_count, process_rank
 from ease.training import TrainingOptions, read_table
 from ease.training.accelerator import accelerated
 from ease.training.batches import make_batch, open_pairs, prepare_pairs

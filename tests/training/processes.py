@@ -28,7 +28,7 @@ context = multiprocessing.get_context("forkserver")
 
 def start_server() -> None:
     """Start the server; it does not inherit this process's search path, and would pass over what it misses."""
-    context.set_forkserver_preload(["ease.training.__main__", "ease.tasks.sample_graded"])
+    context.set_forkserver_preload(["ease.training.__main__", "ease.evaluation.tasks.sample_graded"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", SOURCE)
         # As torchrun starts its processes; with another number of threads sums are rounded otherwise.

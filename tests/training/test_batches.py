@@ -14,12 +14,12 @@ import pytest
 import torch
 from torch import nn
 
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import Derive, get_method, method_options
 from ease.training.batches import Layout, make_batch, open_pairs, pair_indices, prepare_pairs
+from ease.training.inputs import read_vocabulary
 from ease.training.model import TrainingModel
-from ease.training.tables import read_vocabulary
 
 LAYOUT = Layout(max_tokens=12)
 

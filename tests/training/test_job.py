@@ -16,8 +16,8 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
+from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
-from ease.model_card import ModelCardData
 from ease.training import TrainingResult, run_job
 from ease.training.__main__ import read_job
 from tests.training.processes import finish, train_in_process

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import SGD
 from transformers import get_linear_schedule_with_warmup
 
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.methods import get_method, method_options
 from ease.training import TrainingOptions
 from ease.training.loop import step_count

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig, RobertaModel
 
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import method_names
 from ease.training import run_job

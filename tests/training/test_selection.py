@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.methods import get_method, method_options
 from ease.training.model import TrainingModel
 from ease.training.selection import BestModel

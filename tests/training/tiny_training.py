@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors.numpy import load_file, save_file
 
-from ease.encoder import build_encoder, save_encoder
-from ease.encoder_options import EncoderOptions, RandomBertOptions
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training import TrainingJob, TrainingOptions, TrainingResult
 
 PLACES = ["Berlin", "Париж", "東京", "Roma", "Lisboa", "Москва", "大阪", "Ankara", "Kraków", "Oslo"]

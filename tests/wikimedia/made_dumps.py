@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from ease.wikimedia.dumps import DumpFile, Shard, split_into_shards
-from ease.wikimedia.ingestion import IngestOptions
-from ease.wikimedia.pages import Page, PageTally, iterate_pages
-from ease.wikimedia.streams import compression_of
+from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
+from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
+from ease.wikimedia.dumps.streams import compression_of
+from ease.wikimedia.wikipedia.ingestion import IngestOptions
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/"
     version="{version}" xml:lang="{language}">

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from ease.wikimedia.dumps import DumpFile, find_dumps
-from ease.wikimedia.news_files import WIKINEWS
-from ease.wikimedia.wikinews import NewsOptions, build_mewsc16
+from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.wikimedia.wikinews.mewsc16 import NewsOptions, build_mewsc16
 from tests.wikimedia.made_dumps import as_streams, make_export, make_page
 
 TOPICS = {

@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 import pytest
 
-from ease.wikimedia.dumps import DumpFile
-from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
-from ease.wikimedia.mapping import spark_map
+from ease.wikimedia.dumps.files import DumpFile
+from ease.wikimedia.dumps.mapping import spark_map
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 from tests.wikimedia.killing import PATIENCE, stop_in_the_middle
 from tests.wikimedia.made_dumps import as_dump, as_streams, cut
 
@@ -27,8 +27,8 @@ OPTIONS = IngestOptions(workers=2, bytes_per_shard=300_000)
 RUN = """
 import sys
 from pathlib import Path
-from ease.wikimedia.dumps import find_dumps
-from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 dumps, options = find_dumps(sys.argv[1], ["en"]), IngestOptions.model_validate_json(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -16,7 +16,10 @@ from kedro.io.core import Version
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
-from ease.addresses import (
+from ease.datasets.previews import first_rows, table_preview, with_labels
+from ease.datasets.whole import SavedWhole
+from ease.errors import EaseError
+from ease.io.addresses import (
     address_of,
     as_remote,
     files_matching,
@@ -26,10 +29,7 @@ from ease.addresses import (
     store_faults_named,
     upload,
 )
-from ease.datasets.previews import first_rows, table_preview, with_labels
-from ease.datasets.whole import SavedWhole
-from ease.errors import EaseError
-from ease.table_files import read_parquet
+from ease.io.parquet import read_parquet
 
 _SUCCESS = "_SUCCESS"
 """What Spark writes last into a folder."""

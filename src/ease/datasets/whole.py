@@ -15,10 +15,10 @@ from kedro_datasets._typing import PlotlyPreview, TablePreview
 from kedro_datasets.json import JSONDataset as KedroJSONDataset
 from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
-from ease.addresses import is_remote, located, upload
 from ease.datasets.previews import figure_preview, pivoted, table_preview
-from ease.disk import flush, write_faults_named
 from ease.errors import EaseError
+from ease.io.addresses import is_remote, located, upload
+from ease.io.files import flush, write_faults_named
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""

@@ -18,8 +18,8 @@ from safetensors.numpy import load_file
 from ease.entities.vectors import iterate_entity_vectors, parse_numbers
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
 from ease.errors import EaseError
-from ease.lazy import ibis
-from ease.wikimedia.dumps import DumpFile
+from ease.io.lazy import ibis
+from ease.wikimedia.dumps.files import DumpFile
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from ease.lazy import ibis
+from ease.io.lazy import ibis
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

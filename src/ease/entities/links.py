@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ease.entities.hashing import hash_title
 from ease.entities.integers import as_int64
 from ease.errors import EaseError
-from ease.lazy import ibis
+from ease.io.lazy import ibis
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

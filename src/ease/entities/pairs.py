@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.errors import EaseError
-from ease.lazy import ibis
+from ease.io.lazy import ibis
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

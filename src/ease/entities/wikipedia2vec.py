@@ -15,9 +15,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ease.addresses import address_of, located
 from ease.errors import EaseError
-from ease.wikimedia.dumps import DumpFile
+from ease.io.addresses import address_of, located
+from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)
 

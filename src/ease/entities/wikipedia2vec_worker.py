@@ -16,13 +16,13 @@ from wikipedia2vec.mention_db import MentionDB
 from wikipedia2vec.utils.tokenizer import get_tokenizer
 from wikipedia2vec.utils.wiki_page import WikiPage
 
-from ease.disk import write_faults_named
 from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_job
 from ease.errors import EaseError
-from ease.wikimedia.dumps import DumpFile, Shard, read_siteinfo
-from ease.wikimedia.pages import iterate_pages
-from ease.wikimedia.redirects import redirect_target
-from ease.wikimedia.titles import normalize_title
+from ease.io.files import write_faults_named
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.dumps.pages import iterate_pages
+from ease.wikimedia.wikitext.redirects import redirect_target
+from ease.wikimedia.wikitext.titles import normalize_title
 
 _CHUNK_SIZE = 100
 

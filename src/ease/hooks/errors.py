@@ -27,9 +27,9 @@ from ease.hooks.given import (
     correct_given_parameters,
 )
 from ease.hooks.names import check_environment, check_run_names
-from ease.named_modules import told_faults
-from ease.nearest import nearest, suggest
-from ease.nested import dotted
+from ease.io.nested import dotted
+from ease.io.registry import told_faults
+from ease.io.suggestions import nearest, suggest
 from ease.pipeline_registry import register_pipelines
 from ease.pipelines.engine import ENGINES, check_engine
 from ease.training import TrainingInterrupted

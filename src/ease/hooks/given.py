@@ -7,10 +7,10 @@ from typing import Any
 
 from kedro.config import AbstractConfigLoader
 
-from ease.encoder_options import RANDOM
+from ease.encoders.options import RANDOM
 from ease.errors import EaseError
-from ease.nearest import suggest
-from ease.nested import dotted
+from ease.io.nested import dotted
+from ease.io.suggestions import suggest
 
 
 def correct_given_parameters(loader: AbstractConfigLoader) -> None:

@@ -8,7 +8,7 @@ from typing import IO, Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 
-from ease.in_use import shared
+from ease.io.in_use import shared
 
 
 class InUse:

@@ -12,7 +12,7 @@ from kedro.framework.project import pipelines
 from kedro.pipeline import Pipeline
 
 from ease.errors import EaseError
-from ease.nearest import suggest
+from ease.io.suggestions import suggest
 
 
 def check_environment(context: KedroContext) -> None:

@@ -17,7 +17,7 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from ease.disk import write_text_whole
+from ease.io.files import write_text_whole
 
 logger = logging.getLogger(__name__)
 

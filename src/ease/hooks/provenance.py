@@ -13,11 +13,11 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
-from ease.addresses import is_remote, upload_text
-from ease.code_digest import code_digest
-from ease.code_version import code_version
-from ease.disk import write_faults_named
 from ease.errors import EaseError
+from ease.io.addresses import is_remote, upload_text
+from ease.io.code_digest import code_digest
+from ease.io.code_version import code_version
+from ease.io.files import write_faults_named
 from ease.pruning.versions import SIDECAR
 
 

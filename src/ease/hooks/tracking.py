@@ -18,12 +18,12 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 from pydantic import BaseModel, RootModel
 
-from ease.code_version import code_version
-from ease.disk import hash_contents
-from ease.evaluation_sets import read_located
+from ease.evaluation.sets import read_located
 from ease.hooks.provenance import input_versions
-from ease.names import safe_name
-from ease.nested import dotted
+from ease.io.code_version import code_version
+from ease.io.files import hash_contents
+from ease.io.names import safe_name
+from ease.io.nested import dotted
 from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, headline, log_parameters, log_values
 from ease.pipelines.setting import Setting
 

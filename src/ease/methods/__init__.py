@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
-from ease.named_modules import check_name, module_names, named_module, told_faults
+from ease.io.registry import check_name, module_names, named_module, told_faults
 
 if TYPE_CHECKING:
     from ease.methods.base import SENTENCE, TOTAL, Derive, Entities, Inputs, Texts, TrainingMethod

@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from ease.distributed import gather_with_gradient, process_rank
-from ease.entity_table import EntityTable
-from ease.losses import self_supervised_loss
+from ease.methods.components.distributed import gather_with_gradient, process_rank
+from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.losses import self_supervised_loss
 
 TOTAL = "loss"
 """The key of the term that is minimised."""

@@ -12,10 +12,10 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 from torch.nn import functional
 
-from ease.encoder import load_encoder
+from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, Texts, TrainingMethod
-from ease.word_movers_distance import word_movers_distances
+from ease.methods.components.word_movers_distance import word_movers_distances
 
 POSITIVE = "positive"
 

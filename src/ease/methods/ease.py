@@ -9,11 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from ease.distributed import gather
-from ease.encoder import embedding_dimension
-from ease.entity_table import EntityTable
+from ease.encoders.encoder import embedding_dimension
 from ease.errors import EaseError
-from ease.losses import entity_loss, excluded_candidates
 from ease.methods.base import (
     SENTENCE,
     TOTAL,
@@ -23,6 +20,9 @@ from ease.methods.base import (
     own_rows,
     self_supervised_term,
 )
+from ease.methods.components.distributed import gather
+from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.losses import entity_loss, excluded_candidates
 
 
 class EaseOptions(BaseModel):

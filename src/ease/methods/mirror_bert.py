@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.distributed import gather_with_gradient
-from ease.drophead import set_drophead, set_dropout
 from ease.errors import EaseError
-from ease.losses import mirrored_loss
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
-from ease.span_masking import SpanMasking, mask_token
+from ease.methods.components.distributed import gather_with_gradient
+from ease.methods.components.drophead import set_drophead, set_dropout
+from ease.methods.components.losses import mirrored_loss
+from ease.methods.components.span_masking import SpanMasking, mask_token
 
 MASKED = "masked_sentence"
 """The column of the second views where spans are masked."""

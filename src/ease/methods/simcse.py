@@ -7,8 +7,8 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.masking import MaskedLanguageModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
+from ease.methods.components.masking import MaskedLanguageModel
 
 
 class SimcseOptions(BaseModel):

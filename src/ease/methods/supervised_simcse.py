@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.distributed import gather, gather_with_gradient
 from ease.errors import EaseError
-from ease.losses import supervised_loss
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
+from ease.methods.components.distributed import gather, gather_with_gradient
+from ease.methods.components.losses import supervised_loss
 
 POSITIVE, NEGATIVE = "positive", "negative"
 

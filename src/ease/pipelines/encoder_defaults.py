@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
-from ease.encoder_options import RANDOM
+from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 
 KINDS = ("random", "pretrained")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ease.errors import EaseError
-from ease.wikimedia.mapping import MapShards, spark_map
+from ease.wikimedia.dumps.mapping import MapShards, spark_map
 
 ENGINES = ("duckdb", "spark")
 

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field
 
-from ease.disk import hash_contents, write_faults_named
 from ease.errors import EaseError
-from ease.lazy import ibis
+from ease.io.files import hash_contents, write_faults_named
+from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, open_desk, source_options

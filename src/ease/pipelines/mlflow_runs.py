@@ -22,10 +22,10 @@ from mlflow.utils.time import get_current_time_millis
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ease.encoder_options import EncoderOptions
-from ease.names import safe_name
-from ease.nested import dotted
-from ease.tasks import AVERAGE, Score, get_task
+from ease.encoders.options import EncoderOptions
+from ease.evaluation.tasks import AVERAGE, Score, get_task
+from ease.io.names import safe_name
+from ease.io.nested import dotted
 from ease.training.options import TrainingResult
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
         return
     import mlflow.sentence_transformers as flavour
 
-    from ease.encoder import load_encoder, no_progress_bars
+    from ease.encoders.encoder import load_encoder, no_progress_bars
 
     requirements = [
         f"{library}=={metadata.version(library)}" for library in ("sentence-transformers", "torch")

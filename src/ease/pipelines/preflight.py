@@ -14,14 +14,15 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from pydantic import ValidationError
 
-from ease.addresses import is_remote
-from ease.disk import check_free_space, check_writable
-from ease.encoder_check import check_encoder
+from ease.encoders.check import check_encoder
 from ease.entities.embeddings import EmbeddingOptions
 from ease.errors import EaseError
-from ease.evaluation_sets import check_scorable, read_located, require_sets
+from ease.evaluation.scoring import task_name
+from ease.evaluation.sets import check_scorable, read_located, require_sets
+from ease.io.addresses import is_remote
+from ease.io.files import check_free_space, check_writable
+from ease.io.registry import told_faults
 from ease.methods import method_names
-from ease.named_modules import told_faults
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_some_set, check_tasks
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
@@ -29,10 +30,9 @@ from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.variants import START, Sweep
-from ease.scoring import task_name
 from ease.texts import source_options
-from ease.wikimedia.dumps import find_dumps
-from ease.wikimedia.mirrors import is_mirror
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.mirrors import is_mirror
 
 logger = logging.getLogger(__name__)
 

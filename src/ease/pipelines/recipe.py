@@ -8,8 +8,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ease.errors import EaseError
+from ease.io.registry import told_faults
 from ease.methods import method_options, reads_entities
-from ease.named_modules import told_faults
 from ease.pipelines.encoder_defaults import EncoderDefaults, fill
 from ease.texts import source_options
 from ease.training import TrainingOptions

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from ease.encoder_options import EncoderOptions
-from ease.languages import check_codes
-from ease.named_modules import check_name
-from ease.scoring import task_name
-from ease.tasks import task_names
+from ease.encoders.options import EncoderOptions
+from ease.evaluation.scoring import task_name
+from ease.evaluation.tasks import task_names
+from ease.io.registry import check_name
+from ease.wikimedia.languages import check_codes
 
 
 def _words(value: Any) -> Any:

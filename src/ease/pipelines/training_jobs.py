@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ease.evaluation_sets import at_paths, read_located, require_sets
-from ease.lazy import ibis
-from ease.locks import FolderLock
-from ease.model_card import (
+from ease.encoders.model_card import (
     SAMPLE_LICENCE,
     WIKIDATA_LICENCE,
     WIKIPEDIA_LICENCE,
     DataSource,
     ModelCardData,
 )
+from ease.evaluation.scoring import chosen_tasks
+from ease.evaluation.sets import at_paths, read_located, require_sets
+from ease.io.lazy import ibis
+from ease.io.locks import FolderLock
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.gathering import write_parquet
 from ease.pipelines.mlflow_runs import (
@@ -32,8 +33,7 @@ from ease.pipelines.mlflow_runs import (
 )
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
-from ease.plots import plot_curves
-from ease.scoring import chosen_tasks
+from ease.reporting.plots import plot_curves
 from ease.training import TrainingJob, TrainingResult
 
 TEXT_LICENCE = "as its publisher says"

@@ -6,7 +6,7 @@ import atexit
 from contextlib import ExitStack
 from pathlib import Path
 
-from ease.locks import FolderLock, folder_lock, scratch_folder
+from ease.io.locks import FolderLock, folder_lock, scratch_folder
 
 _held = ExitStack()
 

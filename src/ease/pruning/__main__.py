@@ -11,9 +11,9 @@ from typing import Any
 import click
 import yaml
 
-from ease.addresses import is_remote, located
 from ease.errors import EaseError
-from ease.in_use import exclusive
+from ease.io.addresses import is_remote, located
+from ease.io.in_use import exclusive
 from ease.pruning.leftovers import UNLINKED, Leftover, find_leftovers
 
 

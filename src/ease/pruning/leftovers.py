@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ease import result_versions
+from ease.io import result_versions
 from ease.pruning.versions import Version, find_versions, needed_versions
 
 UNLINKED = "no version uses this part; it may belong to an unfinished ingest"

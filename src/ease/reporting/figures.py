@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ease.reporting.tables import ReportTable, Row
+from ease.reporting.paper_tables import ReportTable, Row
 
 COLUMNS = ["label", "kind", "method", "column", "value", "deviation"]
 

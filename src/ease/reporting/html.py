@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ease.plots import plot_table_bars, plot_table_scatter
 from ease.reporting.figures import bar_rows
+from ease.reporting.plots import plot_table_bars, plot_table_scatter
 from ease.reporting.report import LEGEND, NO_SCORES, SPREADS, TITLE, Report
 
 CONFIG = {"displaylogo": False, "responsive": True}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ease.reporting.paper_tables import Cell, ReportTable
 from ease.reporting.report import LEGEND, NO_SCORES, SPREADS, TITLE, Report
-from ease.reporting.tables import Cell, ReportTable
-from ease.tables import format_table
+from ease.reporting.score_tables import format_table
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 

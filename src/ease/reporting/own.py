@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ease.encoder_options import RANDOM
-from ease.plots import method_label
+from ease.encoders.options import RANDOM
+from ease.evaluation.tasks import AVERAGE
+from ease.reporting.plots import method_label
 from ease.reporting.published import Model, Source, base_name
-from ease.tasks import AVERAGE
 
 BASELINES = "baselines"
 """Stands for the setting of encoders that are scored without being trained here."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from ease.evaluation.tasks import get_task
 from ease.reporting.own import OwnModel
+from ease.reporting.paper_tables import ReportTable, build_plain_table, build_table
 from ease.reporting.provenance import all_scores, model_versions
 from ease.reporting.published import Published, Source
 from ease.reporting.scatters import Points, ReportOptions, build_scatters
-from ease.reporting.tables import ReportTable, build_plain_table, build_table
-from ease.tasks import get_task
 
 TITLE = "Scores beside the published ones"
 LEGEND = (

@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.named_modules import module_names, named_module, told_faults
-from ease.texts._desk import Desk, open_desk
-from ease.texts._mixture import Gathered, Reader, gather
-from ease.texts._options import COLUMNS, Source, SourceOptions
+from ease.io.registry import module_names, named_module, told_faults
+from ease.texts.components.mixture import Gathered, Reader, gather
+from ease.texts.components.options import COLUMNS, Source, SourceOptions
+from ease.texts.components.workspace import Desk, open_desk
 
 __all__ = [
     "COLUMNS",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 from pydantic import Field
 
-from ease.texts._desk import Desk
-from ease.texts._files import Column, read_fields
-from ease.texts._options import COLUMNS, FileOptions, Source
+from ease.texts.components.files import Column, read_fields
+from ease.texts.components.options import COLUMNS, FileOptions, Source
+from ease.texts.components.workspace import Desk
 
 
 class Options(FileOptions):

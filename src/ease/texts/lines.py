@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ease.texts._desk import Desk
-from ease.texts._files import text_lines
-from ease.texts._options import FileOptions, Source
+from ease.texts.components.files import text_lines
+from ease.texts.components.options import FileOptions, Source
+from ease.texts.components.workspace import Desk
 
 _SCHEMA = pa.schema([("line", pa.int64()), ("sentence", pa.string())])
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.texts import _nli_forms as forms
-from ease.texts._desk import Desk
-from ease.texts._languages import check_spoken
-from ease.texts._nli_files import SCHEMA, inferences
-from ease.texts._options import FileOptions, Source
+from ease.texts.components import nli_forms as forms
+from ease.texts.components.languages import check_spoken
+from ease.texts.components.nli_files import SCHEMA, inferences
+from ease.texts.components.options import FileOptions, Source
+from ease.texts.components.workspace import Desk
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ease.errors import EaseError
-from ease.texts._desk import BATCH_ROWS, Desk
-from ease.texts._options import Source, SourceOptions
+from ease.texts.components.options import Source, SourceOptions
+from ease.texts.components.workspace import BATCH_ROWS, Desk
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 

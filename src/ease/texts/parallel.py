@@ -11,12 +11,12 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.lazy import ibis
-from ease.texts._desk import Desk
-from ease.texts._files import Column, column_names, file_kind, lines_in_step, read_fields
-from ease.texts._languages import check_spoken
-from ease.texts._options import Source, SourceOptions
+from ease.io.lazy import ibis
 from ease.texts.columns import kept_rows, read_columns
+from ease.texts.components.files import Column, column_names, file_kind, lines_in_step, read_fields
+from ease.texts.components.languages import check_spoken
+from ease.texts.components.options import Source, SourceOptions
+from ease.texts.components.workspace import Desk
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.texts._desk import Desk
-from ease.texts._options import Source, SourceOptions
+from ease.texts.components.options import Source, SourceOptions
+from ease.texts.components.workspace import Desk
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from pydantic import ValidationError
 
-from ease.distributed import process_rank
 from ease.errors import EaseError
+from ease.methods.components.distributed import process_rank
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
 from ease.training.launching import INTERRUPTED, failure_file

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.disk import write_faults_named
 from ease.errors import EaseError
-from ease.losses import NO_ENTITY
+from ease.io.files import write_faults_named
 from ease.methods import SENTENCE, Derive, Entities, Texts
+from ease.methods.components.losses import NO_ENTITY
 from ease.training.entities import UsedEntities, used_entities
+from ease.training.inputs import ENTITY_COLUMNS, open_pair_table
 from ease.training.packing import Packed, pack
-from ease.training.tables import ENTITY_COLUMNS, open_pair_table
 
 READ_ROWS = 8192
 """Pairs tokenised at a time."""

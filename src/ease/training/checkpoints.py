@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor
 
-from ease.disk import folder_written_whole, remove_folder
-from ease.distributed import gather, process_count, process_rank
+from ease.io.files import folder_written_whole, remove_folder
+from ease.methods.components.distributed import gather, process_count, process_rank
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
 

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.training.tables import open_pair_table, read_vocabulary
+from ease.training.inputs import open_pair_table, read_vocabulary
 
 BLOCK_ROWS = 65_536
 """Rows of embeddings read at a time."""

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 import transformers
 
-from ease.disk import hash_contents
-from ease.result_versions import TRAINING
+from ease.io.files import hash_contents
+from ease.io.result_versions import TRAINING
 from ease.training.options import TrainingJob
 
 WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}

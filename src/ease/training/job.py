@@ -15,20 +15,21 @@ from accelerate import Accelerator
 from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 
-from ease.disk import write_text_whole
-from ease.distributed import process_rank
-from ease.encoder import embedding_dimension, load_encoder, training_head
-from ease.encoding import encode_with
+from ease.encoders.encoder import embedding_dimension, load_encoder, training_head
+from ease.encoders.encoding import encode_with
+from ease.encoders.model_card import model_card
 from ease.errors import EaseError
-from ease.locks import FolderLock, folder_lock
+from ease.evaluation.scoring import score_tasks, task_options
+from ease.evaluation.tasks import average_main_scores
+from ease.io.files import write_text_whole
+from ease.io.locks import FolderLock, folder_lock
 from ease.methods import get_method, method_options
-from ease.model_card import model_card
-from ease.scoring import score_tasks, task_options
-from ease.tasks import average_main_scores
+from ease.methods.components.distributed import process_rank
 from ease.training.accelerator import accelerated
 from ease.training.batches import open_pairs, prepare_pairs
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
+from ease.training.inputs import count_rows
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.launching import launch
 from ease.training.loop import train
@@ -36,7 +37,6 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
-from ease.training.tables import count_rows
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import ease
 from ease.errors import EaseError
-from ease.locks import FolderLock
+from ease.io.locks import FolderLock
 from ease.training.interruption import LAUNCHER_VARIABLE, StopRequest, TrainingInterrupted, stop_requests
 from ease.training.progress import Report, read_metrics
 

@@ -12,9 +12,9 @@ import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
 
-from ease.distributed import any_process, cpu_group, process_count, process_rank
 from ease.errors import EaseError
 from ease.methods import TOTAL
+from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
 from ease.training.batches import Batch, make_batch, move_batch, pair_indices
 from ease.training.checkpoints import Checkpoints

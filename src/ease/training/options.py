@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ease.encoder_options import PoolingName
+from ease.encoders.model_card import ModelCardData
+from ease.encoders.options import PoolingName
 from ease.errors import EaseError
-from ease.model_card import ModelCardData
 
 
 def check_share(batch_size: int, processes: int) -> None:

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from ease.disk import write_faults_named, write_text_whole
-from ease.distributed import average, process_rank
 from ease.errors import EaseError
+from ease.io.files import write_faults_named, write_text_whole
 from ease.methods import TOTAL
+from ease.methods.components.distributed import average, process_rank
 from ease.training.options import TrainingOptions
 
 logger = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
-from ease.disk import folder_written_whole
-from ease.distributed import process_rank
-from ease.encoder import save_encoder
+from ease.encoders.encoder import save_encoder
+from ease.io.files import folder_written_whole
+from ease.methods.components.distributed import process_rank
 from ease.training.model import TrainingModel
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]

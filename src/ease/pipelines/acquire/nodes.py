@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ease.addresses import address_of, kind_of, located
 from ease.errors import EaseError
-from ease.languages import PAPER_LANGUAGES
+from ease.io.addresses import address_of, kind_of, located
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.setting import Setting
-from ease.wikimedia.dumps import DumpFile, dump_date, find_dumps
-from ease.wikimedia.mirrors import fetch_dumps, fetch_wikidata, is_mirror
-from ease.wikimedia.page_props import find_page_props
-from ease.wikimedia.sample import SampleFiles, write_sample
-from ease.wikimedia.wikidata import find_wikidata
+from ease.sample import SampleFiles, write_sample
+from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps
+from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
+from ease.wikimedia.dumps.wikidata_files import find_wikidata
+from ease.wikimedia.languages import PAPER_LANGUAGES
+from ease.wikimedia.wikidata.page_props import find_page_props
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ease.downloads import DownloadOptions
-from ease.wikimedia.mirrors import LATEST, MirrorOptions
-from ease.wikimedia.sample import SampleOptions
-from ease.wikimedia.wikidata import WikidataForm
+from ease.io.downloads import DownloadOptions
+from ease.sample import SampleOptions
+from ease.wikimedia.dumps.mirrors import LATEST, MirrorOptions
+from ease.wikimedia.dumps.wikidata_files import WikidataForm
 
 _DATE = rf"^(\d{{8}}|{LATEST})$"
 

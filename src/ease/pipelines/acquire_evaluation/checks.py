@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ease.errors import EaseError
-from ease.evaluation_sets import development_fault, unscorable_fault
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
+from ease.evaluation.sets import development_fault, unscorable_fault
+from ease.evaluation.tasks import get_task, missing_files
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.acquire_evaluation.fetching import list_files
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.acquire_evaluation.sources import read_sources
-from ease.scoring import TaskOptions, chosen_tasks, task_name, task_options
-from ease.tasks import get_task, missing_files
 
 FETCH = "`--params acquire_evaluation.fetch=true` fetches them"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from ease.archives import unpack
-from ease.disk import hash_contents, write_faults_named, write_text_whole
-from ease.downloads import Client, DownloadOptions, RemoteFile, download_all
 from ease.errors import EaseError
+from ease.io.archives import unpack
+from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
+from ease.io.files import hash_contents, write_faults_named, write_text_whole
 from ease.pipelines.acquire_evaluation.sources import Source
 
 logger = logging.getLogger(__name__)

@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ease.errors import EaseError
-from ease.evaluation_sets import locate_sets, read_sets
+from ease.evaluation.scoring import task_name
+from ease.evaluation.sets import locate_sets, read_sets
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import read_sources
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.setting import Setting
-from ease.scoring import task_name
 
 SAMPLE_SETS = ("parallel", "graded", "graded_dev")
 """What follows `sample:` in the addresses of the sample's own evaluation sets."""

@@ -13,22 +13,22 @@ import pandas as pd
 import plotly.graph_objects as go
 from pydantic import BaseModel
 
-from ease.analysis.alignment_uniformity import AlignmentOptions, compare_alignment_uniformity
-from ease.analysis.cosine_distributions import CosineOptions, compare_cosines, summarize_cosines
-from ease.analysis.differing_pairs import DifferingOptions, differing_pairs
-from ease.analysis.isotropy import IsotropyOptions, compare_isotropy
-from ease.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
-from ease.analysis.projection import ProjectionOptions, project_parallel
-from ease.analysis.sentence_pairs import graded_pairs, parallel_sentences
-from ease.encoder_options import EncodingOptions
+from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation_sets import at_paths, read_located
+from ease.evaluation.analysis.alignment_uniformity import AlignmentOptions, compare_alignment_uniformity
+from ease.evaluation.analysis.cosine_distributions import CosineOptions, compare_cosines, summarize_cosines
+from ease.evaluation.analysis.differing_pairs import DifferingOptions, differing_pairs
+from ease.evaluation.analysis.isotropy import IsotropyOptions, compare_isotropy
+from ease.evaluation.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
+from ease.evaluation.analysis.projection import ProjectionOptions, project_parallel
+from ease.evaluation.analysis.sentence_pairs import graded_pairs, parallel_sentences
+from ease.evaluation.scoring import chosen_tasks, task_name, task_options
+from ease.evaluation.sets import at_paths, read_located
+from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.pipelines.mlflow_runs import log_plot, log_table
-from ease.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
-from ease.scoring import chosen_tasks, task_name, task_options
-from ease.tables import format_table
-from ease.tasks import Encode
-from ease.tasks._graded import GradedPair
+from ease.reporting.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
+from ease.reporting.score_tables import format_table
 
 logger = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
     Raises:
         EaseError: If there is none.
     """
-    from ease.encoding import encode_with
+    from ease.encoders.encoding import encode_with
 
     made = {name: folder for name, folder in encoders.items() if folder is not None}
     if not made:
@@ -255,8 +255,8 @@ def _log_absent(methods: str) -> None:
 
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:
     """One of the setting's encoders, or any other by its folder or hub name."""
-    from ease.encoder import load_encoder
-    from ease.encoding import best_device, encode_with
+    from ease.encoders.encoder import load_encoder
+    from ease.encoders.encoding import best_device, encode_with
 
     if name not in encoders:
         return encode_with(load_encoder(name).to(best_device()), encoding)

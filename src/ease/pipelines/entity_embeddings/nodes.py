@@ -7,10 +7,10 @@ from typing import Any
 
 from safetensors.numpy import save_file
 
-from ease.disk import write_faults_named
 from ease.entities.embeddings import EmbeddingOptions, name_entities
 from ease.entities.embeddings import embed_entities as embed
-from ease.lazy import ibis
+from ease.io.files import write_faults_named
+from ease.io.lazy import ibis
 from ease.pipelines.ingest.nodes import listed_dumps
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run

@@ -12,10 +12,10 @@ from ease.entities.pairs import select_pairs as select
 from ease.entities.vocabulary import VocabularyOptions
 from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
-from ease.lazy import ibis
+from ease.io.lazy import ibis
 from ease.pipelines.setting import Setting
-from ease.plots import plot_pair_funnel
-from ease.tables import format_losses
+from ease.reporting.plots import plot_pair_funnel
+from ease.reporting.score_tables import format_losses
 
 logger = logging.getLogger(__name__)
 

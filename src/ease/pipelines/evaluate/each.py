@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ease.code_version import code_version
-from ease.encoder_options import EncodingOptions
+from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation_sets import Located, LocatedSet, at_paths, scorable
-from ease.score_cache import ScoreCache
-from ease.scoring import TaskOptions, chosen_tasks, task_options
-from ease.tasks import Encode, Score, get_task
+from ease.evaluation.score_cache import ScoreCache
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
+from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
+from ease.evaluation.tasks import Encode, Score, get_task
+from ease.io.code_version import code_version
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -60,7 +60,7 @@ def score_each(
         encoding: Batch size and cache; scores that a stopped run left in the cache are not computed again.
         report: Is given the scores of each task as soon as they are there.
     """
-    from ease.encoding import best_device, encode_with, fingerprint
+    from ease.encoders.encoding import best_device, encode_with, fingerprint
 
     there = scorable(references, located)
     scored = Scored([], _unreadable(references, located))
@@ -99,7 +99,7 @@ def score_all(
     Raises:
         EaseError: If the encoder does not load or one of these tasks fails.
     """
-    from ease.encoder import load_encoder
+    from ease.encoders.encoder import load_encoder
 
     scored = score_each(partial(load_encoder, str(encoder)), references, located, tasks, encoding)
     unreadable = _unreadable(references, located)

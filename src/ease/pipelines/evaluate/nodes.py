@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ease.encoder_options import EncodingOptions
-from ease.evaluation_sets import read_located
+from ease.encoders.options import EncodingOptions
+from ease.evaluation.sets import read_located
 from ease.pipelines.evaluate.each import rows_of, score_each
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run, start_of
@@ -40,7 +40,7 @@ def score_encoder(
         evaluate: Other tasks to score.
         encoding: Batch size and cache.
     """
-    from ease.encoder import load_encoder
+    from ease.encoders.encoder import load_encoder
 
     if encoder is None:
         logger.debug("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
@@ -78,7 +78,7 @@ def score_baselines(
         encoding: Batch size and cache.
         settings: Whose test tasks to score.
     """
-    from ease.encoder import load_encoder
+    from ease.encoders.encoder import load_encoder
 
     located, rows = read_located(evaluation_data), []
     references = evaluate.references(all_test_tasks(*settings.values()))

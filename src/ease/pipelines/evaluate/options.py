@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ease.encoder_options import PoolingName
+from ease.encoders.options import PoolingName
+from ease.evaluation.tasks import task_names
 from ease.pipelines.setting import Setting, Words
-from ease.tasks import task_names
 
 
 class Baseline(BaseModel):

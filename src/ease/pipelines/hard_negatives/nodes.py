@@ -9,8 +9,8 @@ from ease.entities.links import page_subjects
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
-from ease.lazy import ibis
-from ease.tables import format_losses
+from ease.io.lazy import ibis
+from ease.reporting.score_tables import format_losses
 
 logger = logging.getLogger(__name__)
 

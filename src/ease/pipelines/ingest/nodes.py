@@ -11,25 +11,25 @@ import plotly.graph_objects as go
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from ease.addresses import located
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
-from ease.lazy import ibis
+from ease.io.addresses import located
+from ease.io.lazy import ibis
+from ease.io.parquet import read_parquet
+from ease.io.result_versions import WIKIDATA_PARTS
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
-from ease.plots import plot_ingest_summary
-from ease.result_versions import WIKIDATA_PARTS
-from ease.table_files import read_parquet
-from ease.tables import format_table
-from ease.wikimedia.dumps import DumpFile
-from ease.wikimedia.ingestion import IngestOptions, ingest_wikipedia
-from ease.wikimedia.page_props import ingest_page_props
-from ease.wikimedia.parts import is_whole, part_name, whole_folder, write_counts
-from ease.wikimedia.streams import compression_of
-from ease.wikimedia.truthy import ingest_truthy
-from ease.wikimedia.wikidata import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
-from ease.wikimedia.wikidata_items import ENTITY_TYPES, SITELINKS
+from ease.reporting.plots import plot_ingest_summary
+from ease.reporting.score_tables import format_table
+from ease.wikimedia.dumps.files import DumpFile
+from ease.wikimedia.dumps.parts import is_whole, part_name, whole_folder, write_counts
+from ease.wikimedia.dumps.streams import compression_of
+from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
+from ease.wikimedia.wikidata.json_dump import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
+from ease.wikimedia.wikidata.page_props import ingest_page_props
+from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 
 logger = logging.getLogger(__name__)
 

@@ -11,21 +11,21 @@ import pandas as pd
 import plotly.graph_objects as go
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ease.addresses import address_of, located
-from ease.languages import check_codes
-from ease.model_card import SAMPLE_LICENCE
+from ease.encoders.model_card import SAMPLE_LICENCE
+from ease.io.addresses import address_of, located
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Words
 from ease.pipelines.work import scratch_for_run
-from ease.plots.mewsc16 import plot_mewsc16
-from ease.tables import format_table
-from ease.wikimedia.dumps import DumpFile, find_dumps
-from ease.wikimedia.mirrors import fetch_dumps, is_mirror
-from ease.wikimedia.news_files import WIKINEWS, NewsSource
-from ease.wikimedia.sample import SampleNewsOptions, write_sample_news
-from ease.wikimedia.streams import compression_of
-from ease.wikimedia.wikinews import NewsOptions, build_mewsc16
+from ease.reporting.plots.mewsc16 import plot_mewsc16
+from ease.reporting.score_tables import format_table
+from ease.sample import SampleNewsOptions, write_sample_news
+from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.dumps.mirrors import fetch_dumps, is_mirror
+from ease.wikimedia.dumps.streams import compression_of
+from ease.wikimedia.languages import check_codes
+from ease.wikimedia.wikinews.files import WIKINEWS, NewsSource
+from ease.wikimedia.wikinews.mewsc16 import NewsOptions, build_mewsc16
 
 logger = logging.getLogger(__name__)
 

@@ -10,25 +10,20 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from ease.disk import folder_written_whole, write_text_whole
-from ease.lazy import ibis
+from ease.io.files import folder_written_whole, write_text_whole
+from ease.io.lazy import ibis
 from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
-from ease.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
-from ease.reporting import (
-    Published,
-    Report,
-    ReportOptions,
-    build_report,
-    gather_models,
-    render_comparison,
-    render_html,
-    render_markdown,
-)
 from ease.reporting.figures import bar_rows
-from ease.reporting.markdown import table_markdown
-from ease.tables import COLUMNS, format_table, score_table
+from ease.reporting.html import render_comparison, render_html
+from ease.reporting.markdown import render_markdown, table_markdown
+from ease.reporting.own import gather_models
+from ease.reporting.plots import plot_curves, plot_scores, plot_table_bars, plot_table_scatter
+from ease.reporting.published import Published
+from ease.reporting.report import Report, build_report
+from ease.reporting.scatters import ReportOptions
+from ease.reporting.score_tables import COLUMNS, format_table, score_table
 
 logger = logging.getLogger(__name__)
 

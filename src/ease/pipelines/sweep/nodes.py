@@ -12,16 +12,16 @@ import pandas as pd
 import plotly.graph_objects as go
 from safetensors.numpy import save_file
 
-from ease.disk import folder_written_whole, hash_contents, write_faults_named
-from ease.encoder_options import RANDOM, EncodingOptions
+from ease.encoders.options import RANDOM, EncodingOptions
 from ease.entities.embeddings import draw_like
 from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities
-from ease.evaluation_sets import check_scorable, read_located
-from ease.languages import three_letter_code
-from ease.lazy import ibis
-from ease.locks import folder_lock
-from ease.names import safe_name
+from ease.evaluation.sets import check_scorable, read_located
+from ease.evaluation.tasks import Score
+from ease.io.files import folder_written_whole, hash_contents, write_faults_named
+from ease.io.lazy import ibis
+from ease.io.locks import folder_lock
+from ease.io.names import safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
@@ -33,9 +33,9 @@ from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
 from ease.pipelines.train.nodes import drawn_sentences, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
-from ease.plots import plot_variants
-from ease.tables import format_table, language_scores, shown_scores, variant_table
-from ease.tasks import Score
+from ease.reporting.plots import plot_variants
+from ease.reporting.score_tables import format_table, language_scores, shown_scores, variant_table
+from ease.wikimedia.languages import three_letter_code
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ease.encoder_options import PoolingName
+from ease.encoders.options import PoolingName
 from ease.errors import EaseError
+from ease.io.registry import check_name
 from ease.methods import method_names
-from ease.named_modules import check_name
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import Setting, Words

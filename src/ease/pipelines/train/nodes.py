@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ease.disk import folder_written_whole
-from ease.encoder_options import EncodingOptions, WhiteningOptions
+from ease.encoders.model_card import model_card
+from ease.encoders.options import EncodingOptions, WhiteningOptions
 from ease.entities.hashing import draw
 from ease.errors import EaseError
-from ease.lazy import ibis
-from ease.model_card import model_card
+from ease.io.files import folder_written_whole
+from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions, gather_data
@@ -40,8 +40,8 @@ def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
 
 def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
     """Make or load a setting's encoder and save it in a folder."""
-    from ease.encoder import build_encoder as build
-    from ease.encoder import save_encoder
+    from ease.encoders.encoder import build_encoder as build
+    from ease.encoders.encoder import save_encoder
 
     save_encoder(build(setting.encoder, drawn_sentences(sentences, setting)), folder)
     remember_run(folder, None, setting.encoder)
@@ -150,10 +150,10 @@ def whiten_encoder(
     Raises:
         EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
     """
-    from ease.encoder import load_encoder, save_encoder
-    from ease.encoding import best_device
-    from ease.whitening import SUMMARY, distinct_sentences
-    from ease.whitening import whiten_encoder as whiten
+    from ease.encoders.encoder import load_encoder, save_encoder
+    from ease.encoders.encoding import best_device
+    from ease.encoders.whitening import SUMMARY, distinct_sentences
+    from ease.encoders.whitening import whiten_encoder as whiten
 
     sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
     given = chosen_start(setting, WHITENING, untrained, mlm)

@@ -1,0 +1,1 @@
+"""Encoders: loading, pooling, tokenizers, word vectors, whitening, encoding with a cache, and model cards."""

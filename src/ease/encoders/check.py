@@ -1,0 +1,145 @@
+"""Check that an encoder can be loaded without reading its weights; imports no torch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from huggingface_hub import constants, model_info, try_to_load_from_cache
+from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+from safetensors import SafetensorError, safe_open
+
+from ease.encoders.options import RANDOM
+from ease.errors import EaseError
+
+HUB_TIMEOUT = 20.0
+"""Seconds to wait for the hub's answer."""
+
+WHERE_FROM = (
+    f"give a folder that holds one, a name on the Hugging Face hub, a file of word vectors or `{RANDOM}`. "
+    "The hub needs the network once. Without it, run `hf download NAME --local-dir FOLDER` on a machine that has it "
+    "and give that folder; what is in the hub's cache already loads with HF_HUB_OFFLINE=1."
+)
+"""How an encoder is to be had."""
+
+MODULES, CONFIG = "modules.json", "config.json"
+INDEX = ".index.json"
+WEIGHTS = tuple(
+    name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", INDEX)
+)
+
+
+def check_encoder(name: str) -> None:
+    """Check the files of an encoder: those of a folder, those in the hub's cache, or those that the hub lists.
+
+    Args:
+        name: A hub name, a folder, a file of word vectors, or `random:`.
+
+    Raises:
+        EaseError: If the encoder will not load, with the cause and how to get one.
+    """
+    if name == RANDOM:
+        return
+    if name.startswith(RANDOM):
+        raise EaseError(f"Unknown encoder {name!r}: write `{RANDOM}` alone and its architecture in `random`.")
+    try:
+        _check_files(name)
+    except (OSError, ValueError, HTTPError, SafetensorError) as error:
+        raise EaseError(cannot_load(name, error)) from error
+
+
+def cannot_load(name: str, error: Exception) -> str:
+    """Return the message about an encoder that does not load."""
+    cause = (str(error).splitlines() or [""])[0]
+    return f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}"
+
+
+def check_reachable(name: str) -> None:
+    """Ask once whether the hub has a model that is not here: loading would retry for more than a minute."""
+    if not Path(name).exists() and _cached_folder(name) is None:
+        model_info(name, timeout=HUB_TIMEOUT)
+
+
+def _check_files(name: str) -> None:
+    from ease.encoders.word_vectors import is_vector_file
+
+    if is_vector_file(name):
+        if not Path(name).is_file():
+            raise ValueError(f"there is no file {name}")
+        return
+    folder = Path(name) if Path(name).exists() else _cached_folder(name)
+    if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
+        _check_listed(name)
+    else:
+        _check_folder(folder)
+
+
+def _cached_folder(name: str) -> Path | None:
+    """Return the folder of a model in the hub's cache."""
+    if Path(name).is_absolute() or name.count("/") > 1:
+        return None
+    # A model of word vectors has no config.json, one of transformers no modules.json.
+    found = (try_to_load_from_cache(name, file) for file in (CONFIG, MODULES))
+    return next((Path(path).parent for path in found if isinstance(path, str)), None)
+
+
+def _check_listed(name: str) -> None:
+    """Check what the hub lists of a model that is to be fetched."""
+    listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
+    if not listed & {MODULES, CONFIG}:
+        raise ValueError(f"the hub's {name} has neither {MODULES} nor {CONFIG}")
+    if MODULES not in listed and not listed & set(WEIGHTS):
+        raise ValueError(f"the hub's {name} has no weights: none of {', '.join(WEIGHTS)}")
+
+
+def _check_folder(folder: Path) -> None:
+    """Check that the configuration is of a known architecture and that the weights are complete."""
+    from transformers import AutoConfig
+
+    transformer = _transformer_folder(folder)
+    if transformer is None:
+        return
+    if not (transformer / CONFIG).is_file():
+        raise ValueError(f"{folder} holds no model: there is no {CONFIG} in it")
+    try:
+        AutoConfig.from_pretrained(transformer, local_files_only=True)
+    except KeyError as error:
+        raise ValueError(f"{transformer / CONFIG}: {error} is missing or unknown") from error
+    weights = _weights(transformer)
+    if weights is None:
+        raise ValueError(f"{transformer} has no weights: none of {', '.join(WEIGHTS)}")
+    for file in _shards(weights):
+        if not file.is_file():
+            raise ValueError(f"{file} is missing")
+        if file.suffix == ".safetensors":
+            _check_header(file)
+
+
+def _check_header(file: Path) -> None:
+    """Compare the size of a file of weights with what its header says."""
+    try:
+        with safe_open(file, framework="np"):
+            pass
+    except SafetensorError as error:
+        raise ValueError(f"{file} is not a complete file of weights ({error})") from error
+
+
+def _transformer_folder(folder: Path) -> Path | None:
+    """Return where the transformer of a model lies; None if the model begins with something else."""
+    if not (folder / MODULES).is_file():
+        return folder
+    modules = json.loads((folder / MODULES).read_text(encoding="utf-8"))
+    first = modules[0]
+    return folder / first["path"] if first["type"].endswith("Transformer") else None
+
+
+def _weights(folder: Path) -> Path | None:
+    return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+
+
+def _shards(weights: Path) -> list[Path]:
+    """Return the files that hold the weights: the ones that an index names, or the single one."""
+    if not weights.name.endswith(INDEX):
+        return [weights]
+    index = json.loads(weights.read_text(encoding="utf-8"))
+    return [weights.with_name(name) for name in sorted(set(index["weight_map"].values()))]

@@ -1,0 +1,66 @@
+"""Embeddings kept on disk by what was encoded: a sentence is encoded once by each model."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ease.errors import EaseError
+from ease.io.files import write_faults_named
+
+WAIT = 60.0
+"""Seconds to wait for another run that writes to the same file."""
+
+
+class EmbeddingCache:
+    """The embeddings of one model in an SQLite file: what is written is whole, also after a kill."""
+
+    def __init__(self, file: Path) -> None:
+        """Open the file, or make it."""
+        self._file = file
+        with write_faults_named(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as database:
+            database.execute("CREATE TABLE IF NOT EXISTS embeddings (sentence BLOB PRIMARY KEY, vector BLOB)")
+
+    def read(self, sentences: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the position and the embedding, (dimension,) float32, of each sentence that is known."""
+        with self._open() as database:
+            database.execute("CREATE TEMP TABLE wanted (position INTEGER, sentence BLOB)")
+            database.executemany("INSERT INTO wanted VALUES (?, ?)", enumerate(map(_key, sentences)))
+            found = database.execute("SELECT position, vector FROM wanted JOIN embeddings USING (sentence)")
+            for position, vector in found:
+                yield position, np.frombuffer(vector, dtype=np.float32)
+
+    def write(self, sentences: Sequence[str], embeddings: np.ndarray) -> None:
+        """Keep embeddings, (n, dimension) float32, all of them or none."""
+        vectors = (row.tobytes() for row in np.ascontiguousarray(embeddings, dtype=np.float32))
+        rows = zip(map(_key, sentences), vectors, strict=True)
+        with self._open() as database:
+            database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", rows)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open a transaction.
+
+        Raises:
+            EaseError: If the file is no database, or cannot be written.
+        """
+        try:
+            with closing(sqlite3.connect(self._file, timeout=WAIT)) as database, database:
+                yield database
+        except sqlite3.Error as error:
+            raise EaseError(
+                f"{self._file}: the cache of embeddings cannot be used ({error}): make room, or delete that file, "
+                "which only costs the time to encode again."
+            ) from error
+
+
+def _key(sentence: str) -> bytes:
+    """128 bits of the sentence's hash."""
+    return hashlib.blake2b(sentence.encode(), digest_size=16).digest()

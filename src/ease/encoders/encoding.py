@@ -1,0 +1,111 @@
+"""From sentences to embeddings for evaluation: longest first, each distinct sentence once, kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentence_transformers
+import torch
+import transformers
+from sentence_transformers import SentenceTransformer
+from tqdm.auto import tqdm
+
+from ease.encoders.embedding_cache import EmbeddingCache
+from ease.encoders.encoder import embedding_dimension, load_encoder
+from ease.encoders.options import EncodingOptions
+from ease.io.result_versions import EMBEDDINGS
+
+CHUNK = 256
+"""Batches between two writes to the cache."""
+
+
+def encode_with(
+    encoder: SentenceTransformer | Path, options: EncodingOptions | None = None, name: str = "encoding"
+) -> Callable[[Sequence[str]], np.ndarray]:
+    """Return the encoder as a function from n sentences to their embeddings, (n, dimension) float32.
+
+    Args:
+        encoder: In memory, or a folder, which is then loaded onto the GPU where there is one.
+        options: Batch size and cache; by default nothing is kept.
+        name: Of the encoder, shown on the progress bar.
+    """
+    options = options or EncodingOptions()
+    if isinstance(encoder, SentenceTransformer):
+        model = encoder
+    else:
+        model = load_encoder(str(encoder)).to(best_device())
+    batch_size = options.batch_size or (32 if model.device.type == "cpu" else 256)
+    cache = (
+        None
+        if options.cache is None
+        else EmbeddingCache(options.cache / f"{EMBEDDINGS}-{fingerprint(model)}.sqlite")
+    )
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
+        embeddings = _encode_distinct(model, list(distinct), cache, batch_size, name)
+        if len(distinct) == len(sentences):
+            return embeddings
+        return embeddings[[distinct[sentence] for sentence in sentences]]
+
+    return encode
+
+
+def fingerprint(model: SentenceTransformer) -> str:
+    """Hash all that decides on a model's embeddings: weights, tokenizer, modules, prompts, device, libraries, code."""
+    digest = hashlib.sha256()
+    about: dict[str, Any] = {
+        "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
+        "longest": model.max_seq_length,
+        "prompts": [model.prompts, model.default_prompt_name],
+        "device": model.device.type,
+        "libraries": [torch.__version__, transformers.__version__, sentence_transformers.__version__],
+        "code": EMBEDDINGS,
+        "tokenizer": _describe_tokenizer(model.tokenizer),
+    }
+    digest.update(json.dumps(about, sort_keys=True, default=str).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        # Flat first: a tensor without dimensions has no bytes to view.
+        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _describe_tokenizer(tokenizer: object) -> str:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        # Encoding sets padding and truncation, by the model's length, which is told apart.
+        described = json.loads(backend.to_str())
+        return json.dumps({**described, "padding": None, "truncation": None}, sort_keys=True)
+    vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
+    return f"{tokenizer!r} {vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())}"
+
+
+def best_device() -> str:
+    """The GPU where there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _encode_distinct(
+    model: SentenceTransformer, sentences: list[str], cache: EmbeddingCache | None, batch_size: int, name: str
+) -> np.ndarray:
+    """Encode what the cache does not know, longest first, so that memory that does not suffice shows at once."""
+    embeddings = np.empty((len(sentences), embedding_dimension(model)), dtype=np.float32)
+    known = np.zeros(len(sentences), dtype=bool)
+    for position, vector in cache.read(sentences) if cache else ():
+        embeddings[position], known[position] = vector, True
+    missing = sorted(np.flatnonzero(~known).tolist(), key=lambda row: -len(sentences[row]))
+    with tqdm(total=len(missing), desc=name, unit="sentence", delay=2, leave=False, disable=None) as bar:
+        for start in range(0, len(missing), CHUNK * batch_size):
+            rows = missing[start : start + CHUNK * batch_size]
+            texts = [sentences[row] for row in rows]
+            embeddings[rows] = model.encode(texts, batch_size=batch_size, show_progress_bar=False)
+            if cache:
+                cache.write(texts, embeddings[rows])
+            bar.update(len(rows))
+    return embeddings

@@ -1,0 +1,140 @@
+"""The model card: what a saved model is, what it was trained on and how to load it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.io.nested import dotted
+
+WIKIPEDIA_LICENCE = "CC BY-SA 4.0 (until June 2023: 3.0) and GFDL"
+WIKIDATA_LICENCE = "CC0 1.0"
+SAMPLE_LICENCE = "Apache-2.0; names and facts of CLDR: Unicode License v3"
+
+
+class DataSource(BaseModel):
+    """A body of data that a model was trained on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="as the card calls it, such as `Wikipedia (en)`")
+    date: str | None = Field(None, description="of the dump: YYYYMMDD")
+    licence: str = Field(WIKIPEDIA_LICENCE, description="under which it was published")
+
+
+class ModelCardData(BaseModel):
+    """What a model card tells that the training does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field("EASE sentence embeddings", description="title of the card")
+    languages: tuple[str, ...] = Field((), description="codes of the languages trained on")
+    sources: tuple[DataSource, ...] = Field((), description="data trained on, for attribution")
+    base_model: str | None = Field(None, description="hub name of the encoder it started from")
+    licence: str = Field("cc-by-sa-4.0", description="of the model, as a hub identifier")
+
+
+def model_card(
+    data: ModelCardData,
+    *,
+    method: str,
+    summary: str,
+    parameters: Mapping[str, Any],
+    scores: Mapping[str, float] | None = None,
+    start_scores: Mapping[str, float] | None = None,
+    embedding: str = "",
+) -> str:
+    """Write the card: YAML that the hub reads, then Markdown.
+
+    Args:
+        data: Name, languages, sources, licence.
+        method: The training method's name.
+        summary: What the method does, in a sentence.
+        parameters: Of method and training; nested ones are shown as dotted names.
+        scores: Values by name, in points.
+        start_scores: Those of the encoder that the training started from.
+        embedding: One line on dimension and pooling.
+    """
+    sections = [
+        f"# {data.name}",
+        f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. {summary}",
+        embedding,
+        _section("Use", _usage()),
+        _section("Training data", _sources(data)),
+        _section("Languages", ", ".join(data.languages)),
+        _section("Scores", _scores(scores or {}, start_scores or {})),
+        _section(
+            "Parameters",
+            _table(
+                ("parameter", "value"),
+                [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()],
+            ),
+        ),
+    ]
+    return (
+        f"---\n{_front_matter(data, method)}---\n\n" + "\n\n".join(part for part in sections if part) + "\n"
+    )
+
+
+def _front_matter(data: ModelCardData, method: str) -> str:
+    """YAML metadata in the hub's terms."""
+    fields: dict[str, Any] = {
+        "language": list(data.languages),
+        "license": data.licence,
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", method],
+        "base_model": data.base_model,
+    }
+    kept = {name: value for name, value in fields.items() if value}
+    text: str = yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _usage() -> str:
+    return (
+        "```python\n"
+        "from sentence_transformers import SentenceTransformer\n\n"
+        'model = SentenceTransformer("path/to/this/folder")\n'
+        'embeddings = model.encode(["A sentence.", "Another one."])\n'
+        "similarities = model.similarity(embeddings, embeddings)\n"
+        "```\n\n"
+        "The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, "
+        "where present, holds what was trained beside the encoder and is not needed for use."
+    )
+
+
+def _sources(data: ModelCardData) -> str:
+    rows = [(source.name, source.date or "", source.licence) for source in data.sources]
+    return _table(("data", "dump date", "licence"), rows)
+
+
+def _scores(scores: Mapping[str, float], start: Mapping[str, float]) -> str:
+    """Scores of the model beside those of its start, and a warning where it is worse."""
+    rows = [(name, f"{value:.2f}", *_points(start, name)) for name, value in scores.items()]
+    table = _table(("score", "points", *(["before training"] if start else [])), rows)
+    worse = [name for name, value in scores.items() if value < start.get(name, value)]
+    if not worse:
+        return table
+    return f"{table}\n\n**Training lowered the model's score on {', '.join(f'`{name}`' for name in worse)}.**"
+
+
+def _points(start: Mapping[str, float], name: str) -> list[str]:
+    if not start:
+        return []
+    return [f"{start[name]:.2f}" if name in start else ""]
+
+
+def _section(title: str, body: str) -> str:
+    return f"## {title}\n\n{body}" if body else ""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, or nothing without rows."""
+    if not rows:
+        return ""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,0 +1,169 @@
+"""BERT-whitening (Su et al. 2021): a linear map, fitted without gradient steps, that makes embeddings isotropic."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense
+
+from ease.encoders.encoder import embedding_dimension
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncodingOptions
+from ease.entities.hashing import draw, hash_title
+from ease.errors import EaseError
+from ease.evaluation.metrics import finite_rows
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+logger = logging.getLogger(__name__)
+
+BATCH_SENTENCES = 8192
+"""Sentences whose embeddings are in memory at a time."""
+
+SUMMARY = (
+    "It takes no gradient steps: a linear map makes the covariance of its training sentences the identity."
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Number, mean (dimension,) and covariance (dimension, dimension; over the number, as in the paper) of vectors."""
+
+    count: int
+    mean: Floats
+    covariance: Floats
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """The map x -> (x - mean) @ weight."""
+
+    moments: Moments
+    weight: Floats
+    """(dimension, kept), W: the directions of the greatest variance, each over its standard deviation"""
+
+
+def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
+    """Yield so many distinct sentences in an order that the seed and the sentences alone decide.
+
+    Args:
+        pairs: Column sentence.
+        rows: At most; null stands for all.
+        seed: Of the order.
+    """
+    sentences = pairs.select("sentence").distinct()
+    drawn = sentences.order_by([draw(seed, hash_title(sentences.sentence)), sentences.sentence])
+    if rows is not None:
+        drawn = drawn.limit(rows)
+    for batch in drawn.to_pyarrow_batches(chunk_size=BATCH_SENTENCES):
+        yield from batch.column("sentence").to_pylist()
+
+
+def gather_moments(batches: Iterable[ArrayLike]) -> Moments:
+    """Merge the moments of batches of vectors, each (n, dimension), in double precision (Chan et al. 1979).
+
+    Raises:
+        EaseError: If there is no vector, or one is not finite.
+    """
+    count, mean, scatter = 0, np.zeros(0), np.zeros((0, 0))
+    for batch in batches:
+        rows = finite_rows(batch).astype(np.float64)
+        if not count:
+            mean, scatter = np.zeros(rows.shape[1]), np.zeros((rows.shape[1],) * 2)
+        own_mean = rows.mean(axis=0)
+        centred, shift = rows - own_mean, own_mean - mean
+        total = count + len(rows)
+        scatter += centred.T @ centred + np.outer(shift, shift) * (count * len(rows) / total)
+        mean += shift * (len(rows) / total)
+        count = total
+    if not count:
+        raise EaseError("Whitening: there is no sentence to fit it on.")
+    return Moments(count, mean, scatter / count)
+
+
+def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
+    """Find W, so that (x - mean) W has the identity as its covariance (Su et al. 2021, Algorithm 1).
+
+    Directions in which the vectors do not vary beyond the rounding of single precision have no inverse of their
+    standard deviation, and are dropped. One is common: layer normalisation fixes a weighted sum of a token's values.
+
+    Args:
+        moments: Of the vectors.
+        dimension: Components to keep, those of the greatest variance; null stands for all that vary.
+
+    Raises:
+        EaseError: If the vectors vary in fewer directions than this, or in none.
+    """
+    variances, directions = eigh(moments.covariance)
+    kept, among = int(np.count_nonzero(variances > _rounding_variance(moments))), len(variances)
+    if not kept:
+        raise EaseError(
+            f"Whitening: the embeddings of {moments.count} sentences are all the same, in each of {among} dimensions: "
+            "fit it on sentences that differ."
+        )
+    if kept < (dimension or 0):
+        raise EaseError(
+            f"Whitening: the embeddings of {moments.count} sentences vary in {kept} of {among} dimensions, and "
+            f"`dimension` asks for {dimension}: set it to {kept} at most, or fit it on more sentences (`rows`)."
+        )
+    if kept < among:
+        logger.warning(
+            "Whitening: the embeddings of %d sentences do not vary in %d of %d dimensions, which are dropped",
+            *(moments.count, among - kept, among),
+        )
+    greatest = np.argsort(variances)[::-1][: dimension or kept]
+    return Whitening(moments, directions[:, greatest] / np.sqrt(variances[greatest]))
+
+
+def _rounding_variance(moments: Moments) -> float:
+    """The variance that rounding alone may give vectors of this length in single precision."""
+    square_length = float(moments.mean @ moments.mean + np.trace(moments.covariance))
+    return square_length * (len(moments.mean) * float(np.finfo(np.float32).eps)) ** 2
+
+
+def whiten_encoder(
+    encoder: SentenceTransformer,
+    sentences: Iterable[str],
+    dimension: int | None = None,
+    batch_size: int | None = None,
+) -> Whitening:
+    """Fit the map on an encoder's embeddings of sentences, and append it to the encoder, in place.
+
+    Args:
+        encoder: Gets one module more, a linear layer that loads without code of ours.
+        sentences: Read once, as a stream.
+        dimension: Components to keep; null stands for all that vary.
+        batch_size: Sentences encoded at once; null stands for what suits the device.
+
+    Returns:
+        The map that was appended.
+
+    Raises:
+        EaseError: As `gather_moments` and `fit_whitening`.
+    """
+    encode = encode_with(encoder, EncodingOptions(batch_size=batch_size))
+    rest = iter(sentences)
+    batches = iter(lambda: list(islice(rest, BATCH_SENTENCES)), [])
+    whitening = fit_whitening(gather_moments(encode(batch) for batch in batches), dimension)
+    bias = -whitening.moments.mean @ whitening.weight
+    layer = Dense(
+        embedding_dimension(encoder),
+        len(bias),
+        activation_function=None,
+        init_weight=torch.tensor(whitening.weight.T, dtype=torch.float32),
+        init_bias=torch.tensor(bias, dtype=torch.float32),
+    )
+    encoder.append(layer.to(encoder.device))
+    return whitening

@@ -1,0 +1,1 @@
+"""Evaluation: tasks, analyses, metrics, retrieval, clustering, classifiers and scoring."""

@@ -1,0 +1,139 @@
+"""Alignment of positive pairs and uniformity of all sentences on the unit sphere (section 7.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from pydantic import BaseModel, ConfigDict, Field
+
+from ease.errors import EaseError
+from ease.evaluation.analysis.sentence_pairs import distinct_sentences
+from ease.evaluation.metrics import BLOCK_ELEMENTS, Floats, normalize_rows, pairwise_cosine
+from ease.evaluation.tasks import AVERAGE, Encode
+from ease.evaluation.tasks.components.graded_pairs import GradedPair
+
+COLUMNS = ["model", "subset", "alignment", "uniformity", "positives", "sentences"]
+MAX_SENTENCES = 10_000
+"""Their 50 million pairs take some seconds."""
+
+
+class AlignmentOptions(BaseModel):
+    """What alignment and uniformity are measured on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
+    above: float = Field(4.0, description="pairs graded higher than this are the positive ones")
+    max_sentences: int = Field(
+        MAX_SENTENCES, ge=2, description="sentences for the uniformity; of more, so many are drawn"
+    )
+    seed: int = Field(0, ge=0, description="of the drawn sentences")
+
+
+def alignment(left: ArrayLike, right: ArrayLike) -> float:
+    """Mean squared distance of positive pairs' normalised embeddings (Eq. 5); 0 is the best, 4 the worst.
+
+    Args:
+        left: (n, dimension).
+        right: (n, dimension), row i the positive of the left row i.
+
+    Raises:
+        EaseError: If there is no pair, the shapes differ, or a row is zero or not finite.
+    """
+    cosines = pairwise_cosine(left, right)
+    if not cosines.size:
+        raise EaseError("No positive pair to measure the alignment of.")
+    return float(np.mean(2 - 2 * cosines))  # ‖a − b‖² of unit vectors
+
+
+def uniformity(
+    embeddings: ArrayLike,
+    max_sentences: int = MAX_SENTENCES,
+    seed: int = 0,
+    block_elements: int = BLOCK_ELEMENTS,
+) -> float:
+    """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of rows, normalised (Eq. 6); −8 to 0, lower is better.
+
+    The pairs are all those of two different rows, computed in blocks, so that memory does not grow with their number.
+
+    Args:
+        embeddings: (n, dimension).
+        max_sentences: The most rows to compare; of more, so many are drawn.
+        seed: Of the drawn rows.
+        block_elements: Cosines to hold at once.
+
+    Raises:
+        EaseError: If there are fewer than 2 rows, or a row is zero or not finite.
+    """
+    rows = np.asarray(embeddings)
+    if len(rows) > max_sentences:
+        drawn = np.random.default_rng(seed).choice(len(rows), max_sentences, replace=False)
+        rows = rows[np.sort(drawn)]
+    unit = normalize_rows(rows)
+    if len(unit) < 2:
+        raise EaseError(f"{len(unit)} sentence(s) to measure the uniformity of: at least 2 are needed.")
+    pairs = len(unit) * (len(unit) - 1) // 2
+    return math.log(math.fsum(_sums_over_pairs(unit, block_elements)) / pairs)
+
+
+def _sums_over_pairs(unit: Floats, block_elements: int) -> Iterator[float]:
+    """Sums of exp(−2‖a − b‖²), each over some rows and all those after them: (n, dimension)."""
+    rows = max(1, block_elements // len(unit))
+    for start in range(0, len(unit), rows):
+        cosines = unit[start : start + rows] @ unit[start:].T  # (rows, those from `start` on)
+        yield float(np.triu(np.exp(4 * cosines - 4), k=1).sum())  # ‖a − b‖² = 2 − 2 cos
+
+
+def compare_alignment_uniformity(
+    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: AlignmentOptions
+) -> pd.DataFrame:
+    """Measure several encoders on graded pairs, a row for each encoder and subset and, of several, their average.
+
+    Args:
+        encoders: By the names of the models.
+        sets: Graded pairs by subset, such as a language pair.
+        options: Which pairs are positive, and how many sentences are compared.
+
+    Returns:
+        The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).
+
+    Raises:
+        EaseError: Naming the model and the subset, if it has no positive pair or an embedding is unusable.
+    """
+    rows: list[dict[str, object]] = []
+    for model, encode in encoders.items():
+        own = []
+        for subset, pairs in sets.items():
+            try:
+                own.append({"subset": subset, **_measure(encode, pairs, options)})
+            except EaseError as error:
+                raise EaseError(f"{model}, {subset}: {error}") from error
+        if len(own) > 1:
+            table = pd.DataFrame(own)
+            means = table[["alignment", "uniformity"]].mean().to_dict()
+            totals = table[["positives", "sentences"]].sum().to_dict()
+            own.append({"subset": AVERAGE, **means, **totals})
+        rows += [{"model": model, **row} for row in own]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _measure(encode: Encode, pairs: Sequence[GradedPair], options: AlignmentOptions) -> dict[str, float]:
+    # A sentence that occurs in several pairs is one point of the distribution: its distance to itself says nothing.
+    sentences = distinct_sentences(pairs)
+    row_of = {sentence: row for row, sentence in enumerate(sentences)}
+    positive = [pair for pair in pairs if pair.gold > options.above]
+    if not positive:
+        raise EaseError(f"none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`.")
+    embeddings = encode(sentences)
+    left = embeddings[[row_of[pair.left] for pair in positive]]
+    right = embeddings[[row_of[pair.right] for pair in positive]]
+    return {
+        "alignment": alignment(left, right),
+        "uniformity": uniformity(embeddings, options.max_sentences, options.seed),
+        "positives": len(positive),
+        "sentences": len(sentences),
+    }

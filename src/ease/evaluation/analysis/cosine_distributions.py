@@ -1,0 +1,118 @@
+"""How the cosines of positive and of negative pairs are distributed (Figure 7 of Mirror-BERT)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import pairwise_cosine
+from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks.components.graded_pairs import GradedPair
+
+POSITIVE, NEGATIVE = "positive", "negative"
+COLUMNS = ["model", "kind", "cosine"]
+
+
+class CosineOptions(BaseModel):
+    """Which pairs are positive, which negative, and how many of each are shown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
+    above: float = Field(4.0, description="pairs graded higher than this are positive")
+    below: float = Field(2.0, description="pairs graded lower than this are negative")
+    pairs: int = Field(1000, ge=2, description="pairs of each kind; of more, so many are drawn")
+    seed: int = Field(0, ge=0, description="of the drawn pairs")
+
+    @model_validator(mode="after")
+    def _apart(self) -> CosineOptions:
+        if self.below > self.above:
+            raise EaseError(
+                f"`below` {self.below:g} is higher than `above` {self.above:g}: a pair would be both."
+            )
+        return self
+
+
+def draw_pairs(
+    sets: Mapping[str, Sequence[GradedPair]], options: CosineOptions
+) -> dict[str, list[GradedPair]]:
+    """Draw positive and negative pairs by the seed, over all subsets, in the order in which they lie.
+
+    Raises:
+        EaseError: If there is no pair of one kind.
+    """
+    graded = [pair for pairs in sets.values() for pair in pairs]
+    kinds = {
+        POSITIVE: [pair for pair in graded if pair.gold > options.above],
+        NEGATIVE: [pair for pair in graded if pair.gold < options.below],
+    }
+    bounds = {POSITIVE: f"above {options.above:g}", NEGATIVE: f"below {options.below:g}"}
+    for kind, bound in bounds.items():
+        if not kinds[kind]:
+            raise EaseError(
+                f"{options.graded}: none of {len(graded)} pairs is {kind}, graded {bound}; change that bound."
+            )
+    generator = np.random.default_rng(options.seed)
+    return {kind: _drawn(pairs, options.pairs, generator) for kind, pairs in kinds.items()}
+
+
+def _drawn(pairs: list[GradedPair], count: int, generator: np.random.Generator) -> list[GradedPair]:
+    if len(pairs) <= count:
+        return pairs
+    return [pairs[row] for row in np.sort(generator.choice(len(pairs), count, replace=False))]
+
+
+def compare_cosines(
+    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: CosineOptions
+) -> pd.DataFrame:
+    """Take the cosines of positive and negative pairs by several encoders, of the same pairs by each.
+
+    Args:
+        encoders: By the names of the models.
+        sets: Graded pairs by subset.
+        options: Which pairs.
+
+    Returns:
+        The columns `model`, `kind` (positive or negative) and `cosine`, a row for each pair.
+
+    Raises:
+        EaseError: If there is no pair of one kind; naming the model, if an embedding has no cosine.
+    """
+    drawn = draw_pairs(sets, options)
+    kinds = np.repeat(list(drawn), [len(pairs) for pairs in drawn.values()])
+    pairs = [pair for chosen in drawn.values() for pair in chosen]
+    tables = []
+    for model, encode in encoders.items():
+        left, right = np.split(encode([pair.left for pair in pairs] + [pair.right for pair in pairs]), 2)
+        try:
+            cosines = pairwise_cosine(left, right)
+        except EaseError as error:
+            raise EaseError(f"{model}, {options.graded}: {error}") from error
+        tables.append(pd.DataFrame({"model": model, "kind": kinds, "cosine": cosines}, columns=COLUMNS))
+    return pd.concat(tables, ignore_index=True)
+
+
+def summarize_cosines(table: pd.DataFrame) -> pd.DataFrame:
+    """How far each model holds the two kinds apart.
+
+    Args:
+        table: As `compare_cosines` returns it.
+
+    Returns:
+        The columns `model`; mean and standard deviation of the cosines of either kind; `auc`, the share (0 to 1) of
+        pairs of a positive and a negative in which the positive has the higher cosine, half for equal ones.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    rows = []
+    for model, own in table.groupby("model", sort=False):
+        row: dict[str, object] = {"model": model}
+        for kind in (POSITIVE, NEGATIVE):
+            cosines = own.loc[own["kind"] == kind, "cosine"]
+            row |= {f"{kind}_mean": cosines.mean(), f"{kind}_deviation": cosines.std(ddof=0)}
+        rows.append({**row, "auc": float(roc_auc_score(own["kind"] == POSITIVE, own["cosine"]))})
+    return pd.DataFrame(rows)

@@ -1,0 +1,210 @@
+"""A linear classifier on frozen embeddings, trained by mini-batches (section 5.4 and appendix D of EASE).
+
+Its settings come from a grid by accuracy on development data. What is fixed here follows the code published with
+EASE: cross-entropy; AdamW, whose learning rate falls linearly to 0; weights drawn from a normal distribution of
+deviation 0.02, biases 0; the step that is best on the development data is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+from tqdm.auto import tqdm
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import finite_rows
+
+INITIAL_DEVIATION = 0.02
+
+
+@dataclass(frozen=True)
+class ClassifierSettings:
+    """How a classifier is trained; `evaluation_steps` are those between two looks at the development data."""
+
+    batch_size: int = 32
+    learning_rate: float = 0.001
+    epochs: int = 5
+    weight_decay: float = 0.0
+    clip_norm: float = 1.0
+    evaluation_steps: int = 10
+
+
+class LabelledEmbeddings:
+    """Embeddings (n, dimension) with their labels (n,), checked."""
+
+    def __init__(self, embeddings: np.ndarray, labels: Sequence[str], name: str = "embeddings") -> None:
+        """Check both.
+
+        Raises:
+            EaseError: If they are not as many, or none, or an embedding is not finite; it is called `name`.
+        """
+        self.embeddings = np.asarray(finite_rows(embeddings, name), dtype=np.float32)
+        self.labels: NDArray[np.str_] = np.asarray(labels, dtype=np.str_)
+        if len(self.embeddings) != len(self.labels) or not len(self.labels):
+            raise EaseError(
+                f"{len(self.embeddings)} {name} against {len(self.labels)} labels: give one of each."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifier:
+    """The class of the largest entry of `weight @ embedding + bias`: weight (classes, dimension), bias (classes,)."""
+
+    classes: NDArray[np.str_]
+    weight: Tensor
+    bias: Tensor
+
+    def predict(self, embeddings: np.ndarray) -> NDArray[np.str_]:
+        """Return the class of each embedding: (n, dimension) -> (n,)."""
+        rows = torch.from_numpy(np.asarray(embeddings, dtype=np.float32)).to(self.weight.device)
+        return self.classes[self._best(rows).cpu().numpy()]
+
+    def accuracy(self, data: LabelledEmbeddings) -> float:
+        """Share (0 to 1) of embeddings whose class is predicted."""
+        return float(np.mean(self.predict(data.embeddings) == data.labels))
+
+    def _best(self, rows: Tensor) -> Tensor:
+        return functional.linear(rows, self.weight, self.bias).argmax(dim=1)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The settings that were best on the development data, with a classifier and its accuracy there for each seed."""
+
+    settings: ClassifierSettings
+    classifiers: tuple[LinearClassifier, ...]
+    accuracies: tuple[float, ...]
+
+
+def select_classifiers(
+    training: LabelledEmbeddings,
+    development: LabelledEmbeddings,
+    grid: Sequence[ClassifierSettings],
+    seeds: Sequence[int],
+    device: str = "cpu",
+) -> Selection:
+    """Train with all settings and seeds; keep the settings of the best mean accuracy on the development data.
+
+    Of settings that are equally good the first of the grid are kept (appendix D).
+
+    Raises:
+        EaseError: As `train_classifier`.
+    """
+    best: Selection | None = None
+    with tqdm(total=len(grid) * len(seeds), desc="Classifiers", delay=2, leave=False) as bar:
+        for settings in grid:
+            trained = []
+            for seed in seeds:
+                trained.append(train_classifier(training, settings, seed, development, device))
+                bar.update()
+            accuracies = tuple(classifier.accuracy(development) for classifier in trained)
+            if best is None or fmean(accuracies) > fmean(best.accuracies):
+                best = Selection(settings, tuple(trained), accuracies)
+    if best is None:
+        raise EaseError("The grid of settings is empty: give at least one batch size and one learning rate.")
+    return best
+
+
+def train_classifier(
+    training: LabelledEmbeddings,
+    settings: ClassifierSettings,
+    seed: int,
+    development: LabelledEmbeddings | None = None,
+    device: str = "cpu",
+) -> LinearClassifier:
+    """Train a classifier; with development data, return it as it was at the step that was best there.
+
+    The seed decides on the first weights and on the order of the rows, on any device; on the CPU one thread
+    computes, so that the weights do not depend on the number of threads.
+
+    Args:
+        training: At least two classes.
+        settings: See there.
+        seed: See above.
+        development: Labelled with the classes of the training data.
+        device: Of torch.
+
+    Raises:
+        EaseError: If there is only one class, or the development data have another one or another dimension.
+    """
+    classes = np.unique(training.labels)
+    if classes.size < 2:
+        raise EaseError(
+            f"All {len(training.labels)} training rows are of class {classes[0]}: give two at least."
+        )
+    if development is not None:
+        _require_alike(training, development, classes)
+    with one_thread():
+        return _train(training, classes, settings, seed, development, device)
+
+
+def _require_alike(
+    training: LabelledEmbeddings, development: LabelledEmbeddings, classes: NDArray[np.str_]
+) -> None:
+    unknown = np.setdiff1d(development.labels, classes)
+    if unknown.size:
+        raise EaseError(f"No training row is of class {', '.join(unknown)}, which the development data hold.")
+    if training.embeddings.shape[1] != development.embeddings.shape[1]:
+        raise EaseError(
+            f"Embeddings for training have shape {training.embeddings.shape}, those for development "
+            f"{development.embeddings.shape}: encode both with one encoder."
+        )
+
+
+def _train(
+    training: LabelledEmbeddings,
+    classes: NDArray[np.str_],
+    settings: ClassifierSettings,
+    seed: int,
+    development: LabelledEmbeddings | None,
+    device: str,
+) -> LinearClassifier:
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.from_numpy(training.embeddings).to(device)  # (n, dimension)
+    wanted = torch.from_numpy(np.searchsorted(classes, training.labels)).to(device)  # (n,)
+    first = torch.randn(classes.size, rows.shape[1], generator=generator) * INITIAL_DEVIATION
+    weight = first.to(device).requires_grad_()
+    bias = torch.zeros(classes.size, device=device, requires_grad=True)
+    optimizer = torch.optim.AdamW([weight, bias], settings.learning_rate, weight_decay=settings.weight_decay)
+    steps = settings.epochs * -(-len(rows) // settings.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+    best, best_accuracy = None, -1.0
+    batches = _batches(len(rows), settings, generator)
+    for step, batch in enumerate(batches, start=1):
+        chosen = batch.to(device)
+        optimizer.zero_grad()
+        functional.cross_entropy(functional.linear(rows[chosen], weight, bias), wanted[chosen]).backward()
+        torch.nn.utils.clip_grad_norm_([weight, bias], settings.clip_norm)
+        optimizer.step()
+        schedule.step()
+        if development is not None and (step % settings.evaluation_steps == 0 or step == steps):
+            now = LinearClassifier(classes, weight.detach().clone(), bias.detach().clone())
+            accuracy = now.accuracy(development)
+            if accuracy > best_accuracy:
+                best, best_accuracy = now, accuracy
+    return best or LinearClassifier(classes, weight.detach(), bias.detach())
+
+
+def _batches(count: int, settings: ClassifierSettings, generator: torch.Generator) -> Iterator[Tensor]:
+    """Numbers of rows, shuffled anew in each epoch; an epoch's last batch may be smaller."""
+    for _ in range(settings.epochs):
+        yield from torch.randperm(count, generator=generator).split(settings.batch_size)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread of the CPU."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

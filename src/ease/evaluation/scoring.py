@@ -1,0 +1,102 @@
+"""Scoring an encoder on evaluation tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, Score, get_task
+
+TaskOptions = Mapping[str, Mapping[str, Any]]
+"""Each task's options by its name."""
+
+
+def task_options(name: str, options: TaskOptions) -> BaseModel:
+    """Build the options of the task `name` from the configured ones.
+
+    Raises:
+        EaseError: If the task is unknown, is not configured, or an option is wrong.
+    """
+    task = get_task(name)
+    if not options.get(name):
+        raise EaseError(f"No options for the task {name!r}: write them into parameters/tasks/{name}.yml.")
+    try:
+        validated = task.Options.model_validate(options[name])
+        task.files(validated)  # refuses unknown subsets
+        return validated
+    except (ValidationError, EaseError) as error:
+        raise EaseError(f"Options of the task {name!r}: {error}") from error
+
+
+def task_name(reference: str) -> str:
+    """Return the task that a setting names, `stsb`, or names with one of its subsets, `stsb:test`."""
+    return reference.partition(":")[0]
+
+
+def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, dict[str, Any]]:
+    """Return the options of the tasks that a setting names; the subsets named replace the configured ones.
+
+    Args:
+        references: Such as `stsb` or `stsb:test`.
+        options: By task.
+    """
+    chosen: dict[str, dict[str, Any]] = {}
+    for name in dict.fromkeys(map(task_name, references)):
+        own = dict(options.get(name, {}))
+        named = [reference.partition(":")[2] for reference in references if task_name(reference) == name]
+        if any(named):
+            _check_subsets(name)
+            # A task named whole keeps its configured subsets; null stands for all of them.
+            whole = own.get("subsets") if "" in named else ()
+            own["subsets"] = None if whole is None else tuple(dict.fromkeys([*whole, *filter(None, named)]))
+        chosen[name] = own
+    return chosen
+
+
+def _check_subsets(name: str) -> None:
+    if "subsets" not in get_task(name).Options.model_fields:
+        raise EaseError(f"The task {name!r} has no subsets to choose: name it whole.")
+
+
+class _DataRead(Exception):
+    """Ends a task at its first sentence."""
+
+
+def reading_fault(name: str, options: BaseModel, subset: str) -> str | None:
+    """Read one subset of a task as its evaluation does, without encoding anything.
+
+    Args:
+        name: Of the task.
+        options: Of the task.
+        subset: One whose files are there.
+
+    Returns:
+        What is wrong with the data; None if they can be read.
+    """
+    if "subsets" in type(options).model_fields:
+        options = options.model_copy(update={"subsets": (subset,)})
+
+    def stop(sentences: Sequence[str]) -> np.ndarray:
+        raise _DataRead
+
+    try:
+        get_task(name).evaluate(stop, options)
+    except _DataRead:
+        return None
+    except EaseError as error:
+        return str(error)
+    raise AssertionError(f"{name} {subset}: scored without encoding a sentence")
+
+
+def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:
+    """Score an encoder on the tasks named, a score a subset and metric.
+
+    Raises:
+        EaseError: Naming the task, if its data or the embeddings are not what it needs.
+    """
+    chosen = chosen_tasks(references, options)
+    return [score for name in chosen for score in get_task(name).evaluate(encode, task_options(name, chosen))]

@@ -1,0 +1,129 @@
+"""Biomedical entity linking: the concept of a mention is that of the nearest name (SapBERT; Mirror-BERT, Table 2)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+
+from ease.errors import EaseError
+from ease.evaluation.retrieval import hits_within
+from ease.evaluation.search import Flags, nearest_neighbours
+from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks.components.mentions import (
+    Names,
+    Query,
+    read_cometa,
+    read_documents,
+    read_mentions,
+    read_names,
+)
+from ease.evaluation.tasks.components.options import SubsetOptions
+
+logger = logging.getLogger(__name__)
+
+TASK, METRIC, FIVE_METRIC = "bel", "accuracy_at_1", "accuracy_at_5"
+SOURCE = (
+    "https://github.com/cambridgeltl/sapbert/tree/main/evaluation: mel-test-data.tar.gz, which unpacks to "
+    "ncbi-disease, bc5cdr-disease, bc5cdr-chemical and askapatient (AskAPatient: CC BY 4.0); cometa is given by "
+    "its authors, https://github.com/cambridgeltl/cometa, and needs a licence for SNOMED CT"
+)
+WITHIN = {METRIC: 1, FIVE_METRIC: 5}
+CANDIDATES = max(WITHIN.values()) + 1
+"""Nearest names looked at: one more than count, to see what is tied with the last."""
+
+FOLDS = 10
+DOCUMENTS = ("ncbi-disease", "bc5cdr-disease", "bc5cdr-chemical")
+COMETA = {"cometa-stratified": "stratified_general", "cometa-zeroshot": "zeroshot_general"}
+
+
+class Options(SubsetOptions):
+    """The folder that holds ncbi-disease, bc5cdr-disease, bc5cdr-chemical, askapatient, cometa; the sets to score."""
+
+
+def files(options: Options) -> Files:
+    """The dictionary of each set, then its mentions: a folder of documents, ten folds, or one file."""
+    known: dict[str, tuple[Path, ...]] = {}
+    for name in DOCUMENTS:
+        known[name] = (options.path / name / "test_dictionary.txt", options.path / name / "processed_test")
+    patient = options.path / "askapatient"
+    folds = (f"AskAPatient.fold-{fold}.test.preprocessed_query.txt" for fold in range(FOLDS))
+    known["askapatient"] = (patient / "AskAPatient.dict.txt", *(patient / fold for fold in folds))
+    cometa = options.path / "cometa"
+    for name, split in COMETA.items():
+        known[name] = (cometa / "COMETA_id_sf_dictionary.txt", cometa / "splits" / split / "test.csv")
+    return {subset: known[subset] for subset in options.chosen(known)}
+
+
+def reader(subset: str) -> Callable[[Path], list[Query]]:
+    """Return what reads the mentions of a set."""
+    if subset in DOCUMENTS:
+        return read_documents
+    return read_cometa if subset in COMETA else read_mentions
+
+
+def link(encode: Encode, names: Names, queries: list[Query], progress: str = "") -> dict[str, Flags]:
+    """Look up each query's parts among the names, by cosine: whether all were found, (queries,), by metric.
+
+    A part is found where the concepts of one of its nearest names, all of which count, have one in common with the
+    query's.
+    """
+    parts = list(dict.fromkeys(part for query in queries for part in query.parts))
+    near = nearest_neighbours(encode(parts), encode(list(names)), CANDIDATES, progress=progress)
+    rows = {part: row for row, part in enumerate(parts)}
+    concepts = list(names.values())
+    looked_up = [(rows[part], number) for number, query in enumerate(queries) for part in query.parts]
+    cosines = near.cosines[[row for row, _ in looked_up]]
+    right = np.array(
+        [
+            [not queries[number].concepts.isdisjoint(concepts[name]) for name in near.rows[row]]
+            for row, number in looked_up
+        ]
+    )
+    owners = np.array([number for _, number in looked_up])
+    found = {}
+    for metric, k in WITHIN.items():
+        missed = owners[~hits_within(cosines, right, k)]
+        found[metric] = ~np.isin(np.arange(len(queries)), missed)
+    return found
+
+
+def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Score]:
+    """Accuracy @1 and @5, in points; the mean over folds, with their standard deviation, where there are several."""
+    names = read_names(paths[0])
+    folds = [reader(subset)(path) for path in paths[1:]]
+    queries = [query for fold in folds for query in fold]
+    known = set().union(*names.values())
+    absent = sum(query.concepts.isdisjoint(known) for query in queries)
+    try:
+        found = link(encode, names, queries, f"{TASK} {subset}")
+    except EaseError as error:
+        raise EaseError(f"{TASK} {subset}: {error}") from error
+    ends = np.cumsum([len(fold) for fold in folds])[:-1]
+    scores = []
+    for metric, hits in found.items():
+        accuracies = [100 * float(np.mean(fold)) for fold in np.split(hits, ends)]
+        deviation = stdev(accuracies) if len(folds) > 1 else None
+        scores.append(Score(TASK, subset, metric, fmean(accuracies), deviation))
+    logger.info(
+        "%s %s: accuracy @1 %.1f, @5 %.1f, of %d mentions among %d names; the concepts of %d have no name",
+        *(TASK, subset, *(score.value for score in scores), len(queries), len(names), absent),
+    )
+    return scores
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Accuracy @1 and @5 of each set, and their means.
+
+    Raises:
+        EaseError: Naming the file and line, or the set, that cannot be scored.
+    """
+    chosen = files(options)
+    scores = [
+        score for subset, paths in at_hand(chosen).items() for score in score_set(encode, subset, paths)
+    ]
+    means = [average([score for score in scores if score.metric == metric], len(chosen)) for metric in WITHIN]
+    return [*scores, *means]

@@ -1,0 +1,209 @@
+"""Bilingual lexicon induction: each word's translation among those of the other language (Glavaš et al., 2019).
+
+An orthogonal map is learnt from the training dictionary, CSLS retrieves the test words' translations (Mirror-BERT,
+section 3). Words are encoded one by one, as they are written in the files.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+from tqdm import tqdm
+
+from ease.errors import EaseError
+from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
+from ease.evaluation.search import Rows
+from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks.components.labelled_texts import numbered_lines
+from ease.evaluation.tasks.components.options import SubsetOptions
+
+logger = logging.getLogger(__name__)
+
+TASK, METRIC, RANK_METRIC = "bli", "accuracy_at_1", "mean_reciprocal_rank"
+SOURCE = (
+    "https://github.com/codogogo/xling-eval/tree/master/bli_datasets: "
+    "en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, 28 pairs of languages (no licence stated)"
+)
+PAIRS = tuple(
+    "de-fi de-fr de-hr de-it de-ru de-tr en-de en-fi en-fr en-hr en-it en-ru en-tr fi-fr fi-hr fi-it fi-ru hr-fr "
+    "hr-it hr-ru it-fr ru-fr ru-it tr-fi tr-fr tr-hr tr-it tr-ru".split()
+)
+REVERSED = {"fr-en": "en-fr"}
+"""The pair that is published in both directions, and the folder that it lies in."""
+
+GROUPS = {"published": PAIRS, "mirror_bert": tuple("en-fr en-it en-ru en-tr it-fr ru-fr".split())}
+"""Pairs that are averaged together: the 28 of one direction, and Table 6 of Mirror-BERT."""
+
+LANGUAGE = "{language}"
+Dictionary = list[tuple[str, str]]
+
+
+class Options(SubsetOptions):
+    """The folder that holds en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, and the pairs to score."""
+
+    training: Literal["500", "1k", "3k", "5k"] = Field(
+        "5k", description="pairs of words that the map is learnt from"
+    )
+    neighbours: int = Field(10, ge=1, description="neighbours of CSLS (k)")
+    center: bool = Field(
+        False, description="whether each language's mean is taken from its vectors before they are mapped"
+    )
+    vocabulary: str | None = Field(
+        None,
+        description="file below `path` of a language's words to choose among, one a line, the most frequent first, "
+        "such as vocabulary.{language}.txt; null: the words of both dictionaries",
+    )
+    vocabulary_size: int = Field(200_000, ge=1, description="words to take of each such file")
+
+    @field_validator("vocabulary")
+    @classmethod
+    def _names_the_language(cls, name: str | None) -> str | None:
+        if name is not None and LANGUAGE not in name:
+            raise EaseError(f"vocabulary {name!r}: write {LANGUAGE} where the language's code stands.")
+        return name
+
+
+@dataclass(frozen=True)
+class Side:
+    """The words of one language: the first `candidates` are chosen among, the others only train."""
+
+    words: list[str]
+    rows: dict[str, int]
+    candidates: int
+
+
+def files(options: Options) -> Files:
+    """Training and test dictionary of each pair, and both languages' vocabularies where they are asked for."""
+    return {pair: _pair_files(options, pair) for pair in options.chosen((*PAIRS, *REVERSED))}
+
+
+def _pair_files(options: Options, pair: str) -> tuple[Path, ...]:
+    folder = options.path / REVERSED.get(pair, pair)
+    names = f"yacle.train.freq.{options.training}.{pair}.tsv", f"yacle.test.freq.2k.{pair}.tsv"
+    dictionaries = tuple(folder / name for name in names)
+    if options.vocabulary is None:
+        return dictionaries
+    languages = pair.split("-")
+    return (*dictionaries, *(options.path / options.vocabulary.replace(LANGUAGE, code) for code in languages))
+
+
+def read_dictionary(path: Path) -> Dictionary:
+    """Read lines of a word, a tab and its translation; empty lines are passed over.
+
+    Raises:
+        EaseError: Naming the file, if it cannot be read or is empty, or its line that is malformed.
+    """
+    pairs = []
+    for number, line in numbered_lines(path):
+        fields = [field.strip() for field in line.split("\t")]
+        if not any(fields):
+            continue
+        if len(fields) != 2 or not all(fields):
+            raise EaseError(
+                f"{path}, line {number}: not two words with one tab between; fetch the file again."
+            )
+        pairs.append((fields[0], fields[1]))
+    if not pairs:
+        raise EaseError(f"{path}: holds no pair of words; fetch it again.")
+    return pairs
+
+
+def read_vocabulary(path: Path, size: int) -> list[str]:
+    """Read the first `size` words of a file of one word a line; empty lines are passed over.
+
+    Raises:
+        EaseError: Naming the file, if it cannot be read or is empty, or its line that is not UTF-8.
+    """
+    stripped = (line.strip() for _, line in numbered_lines(path))
+    words = list(islice(filter(None, stripped), size))
+    if not words:
+        raise EaseError(f"{path}: holds no word; write one a line.")
+    return words
+
+
+def gather_words(training: Sequence[str], test: Sequence[str], vocabulary: Sequence[str] | None) -> Side:
+    """Number the words of one language; those of the test dictionary are always chosen among.
+
+    Without a vocabulary all words of both dictionaries are.
+    """
+    chosen = dict.fromkeys([*(training if vocabulary is None else vocabulary), *test])
+    words = list(dict.fromkeys([*chosen, *training]))
+    return Side(words, {word: row for row, word in enumerate(words)}, len(chosen))
+
+
+def rank_translations(
+    encode: Encode,
+    training: Dictionary,
+    test: Dictionary,
+    sides: tuple[Side, Side],
+    options: Options,
+    progress: str,
+) -> Rows:
+    """Rank of the best translation of each distinct source word of the test dictionary, (words,), from 1."""
+    source, target = sides
+    left, right = (unit_rows(encode(side.words), options.center) for side in sides)
+    mapping = orthogonal_map(
+        left[[source.rows[word] for word, _ in training]], right[[target.rows[word] for _, word in training]]
+    )
+    mapped = left @ mapping.astype(np.float32)
+    queries = {word: number for number, word in enumerate(dict.fromkeys(word for word, _ in test))}
+    gold = np.array([(queries[word], target.rows[translation]) for word, translation in test], dtype=np.int64)
+    return csls_ranks(
+        mapped[[source.rows[word] for word in queries]],
+        right[: target.candidates],
+        mapped[: source.candidates],
+        gold,
+        options.neighbours,
+        progress=progress,
+    )
+
+
+def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Options) -> list[Score]:
+    """Accuracy @1 and mean reciprocal rank, in points, over the distinct source words of the test dictionary."""
+    training, test = (read_dictionary(path) for path in paths[:2])
+    read = [read_vocabulary(path, options.vocabulary_size) for path in paths[2:]]
+    vocabularies = read or (None, None)
+    source, target = (
+        gather_words([words[side] for words in training], [words[side] for words in test], vocabularies[side])
+        for side in (0, 1)
+    )
+    try:
+        ranks = rank_translations(encode, training, test, (source, target), options, f"{TASK} {pair}")
+    except EaseError as error:
+        raise EaseError(f"{TASK} {pair}: {error}") from error
+    accuracy, reciprocal = 100 * float(np.mean(ranks == 1)), 100 * float(np.mean(1 / ranks))
+    logger.info(
+        "%s %s: accuracy @1 %.1f, mean reciprocal rank %.1f, of %d words among %d",
+        *(TASK, pair, accuracy, reciprocal, len(ranks), target.candidates),
+    )
+    return [Score(TASK, pair, METRIC, accuracy), Score(TASK, pair, RANK_METRIC, reciprocal)]
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Accuracy @1 and mean reciprocal rank for each pair of languages, and their means over all and over groups.
+
+    Raises:
+        EaseError: Naming the file and line, or the pair, that cannot be scored.
+    """
+    chosen = files(options)
+    scores = [
+        score
+        for pair, paths in tqdm(at_hand(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False)
+        for score in score_pair(encode, pair, paths, options)
+    ]
+    means = []
+    for metric in (METRIC, RANK_METRIC):
+        own = [score for score in scores if score.metric == metric]
+        means.append(average(own, len(chosen)))
+        for name, pairs in GROUPS.items():
+            members = [score for score in own if score.subset in pairs]
+            if members:
+                means.append(average(members, len(pairs), f"average_{name}"))
+    return [*scores, *means]

@@ -1,0 +1,180 @@
+"""BUCC 2018: parallel sentences mined from two monolingual corpora (Zweigenbaum et al., 2018; appendix C, Table 11)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from ease.errors import EaseError
+from ease.evaluation.search import (
+    Flags,
+    Rows,
+    Scores,
+    are_gold,
+    best_targets,
+    best_threshold,
+    margin_scores,
+    mining_score,
+    mutual_neighbours,
+)
+from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks.components.labelled_texts import numbered_lines
+from ease.evaluation.tasks.components.options import SubsetOptions
+
+logger = logging.getLogger(__name__)
+
+TASK, METRIC, MARGIN_METRIC = "bucc", "f1", "f1_margin"
+SOURCE = (
+    "https://comparable.limsi.fr/bucc2018/bucc2018-task.html: "
+    "bucc2018-{de,fr,ru,zh}-en.{sample,training}-gold.tar.bz2, which unpack to bucc2018/ (no licence stated)"
+)
+LANGUAGES = ("de", "fr", "ru", "zh")
+SAMPLE, TRAINING = "sample", "training"
+
+
+class Options(SubsetOptions):
+    """The folder bucc2018, which holds {de,fr,ru,zh}-en/{de,fr,ru,zh}-en.{sample,training}.{de,fr,ru,zh,en,gold}."""
+
+    neighbours: int = Field(
+        4, ge=2, description="neighbours a side whose cosines the margin is taken over (k)"
+    )
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two monolingual corpora and their gold pairs: (pairs, 2), row numbers of queries and of English targets."""
+
+    queries: list[str]
+    targets: list[str]
+    gold: Rows
+
+
+@dataclass(frozen=True)
+class Mined:
+    """The score of each query's best target, and whether that pair is gold: (queries,) each."""
+
+    scores: Scores
+    right: Flags
+    gold: int
+
+
+def files(options: Options) -> Files:
+    """Queries, targets and gold pairs of the sample set, then of the training set."""
+    known = {}
+    for language in LANGUAGES:
+        pair = f"{language}-en"
+        names = [
+            f"{pair}.{split}.{part}" for split in (SAMPLE, TRAINING) for part in (language, "en", "gold")
+        ]
+        known[pair] = tuple(options.path / pair / name for name in names)
+    return {subset: known[subset] for subset in options.chosen(known)}
+
+
+def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
+    """The place and both fields of each line."""
+    for number, line in numbered_lines(path):
+        place = f"{path}, line {number}"
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) != 2 or not all(fields):
+            raise EaseError(f"{place}: not {what} with one tab between; fetch the file again.")
+        yield place, fields[0], fields[1]
+
+
+def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
+    """Read lines of an id, a tab and a sentence: the row number of each id, and the sentences.
+
+    Raises:
+        EaseError: Naming the file, if it cannot be read or is empty, or its line that is malformed or repeats an id.
+    """
+    rows: dict[str, int] = {}
+    sentences: list[str] = []
+    for place, name, sentence in _fields(path, "an id and a sentence"):
+        if name in rows:
+            raise EaseError(f"{place}: the id {name} occurs twice; fetch the file again.")
+        rows[name] = len(sentences)
+        sentences.append(sentence)
+    if not sentences:
+        raise EaseError(f"{path}: holds no sentence; fetch it again.")
+    return rows, sentences
+
+
+def read_split(queries: Path, targets: Path, gold: Path) -> Split:
+    """Read both corpora and the gold pairs of their ids.
+
+    Raises:
+        EaseError: As `read_corpus` does; naming the line of the gold file that is malformed or whose id is not in its
+            corpus, or the file if it is empty.
+    """
+    query_rows, query_sentences = read_corpus(queries)
+    target_rows, target_sentences = read_corpus(targets)
+    pairs = []
+    for place, query, target in _fields(gold, "two ids"):
+        for name, rows, path in ((query, query_rows, queries), (target, target_rows, targets)):
+            if name not in rows:
+                raise EaseError(f"{place}: the id {name} is not in {path}; fetch both again.")
+        pairs.append((query_rows[query], target_rows[target]))
+    if not pairs:
+        raise EaseError(f"{gold}: holds no pair; fetch it again.")
+    return Split(query_sentences, target_sentences, np.unique(np.array(pairs, dtype=np.int64), axis=0))
+
+
+def mine(encode: Encode, split: Split, neighbours: int, progress: str) -> dict[str, Mined]:
+    """Let each query propose its best target, by cosine and by margin among its nearest targets; by metric.
+
+    Targets that are tied, such as equal sentences, cannot be told apart: such a proposal counts, and is wrong.
+    """
+    forward, backward = mutual_neighbours(
+        encode(split.queries), encode(split.targets), neighbours, progress=progress
+    )
+    mined = {}
+    for metric, scores in ((METRIC, forward.cosines), (MARGIN_METRIC, margin_scores(forward, backward))):
+        proposals = best_targets(scores, forward.rows)
+        mined[metric] = Mined(proposals.scores, are_gold(proposals, split.gold), len(split.gold))
+    return mined
+
+
+def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], neighbours: int) -> list[Score]:
+    """F1, in points, on the training set by the threshold that is best on the sample set, for both ways of scoring."""
+    splits = {SAMPLE: read_split(*paths[:3]), TRAINING: read_split(*paths[3:])}
+    mined = []
+    for name, split in splits.items():
+        try:
+            mined.append(mine(encode, split, neighbours, f"{TASK} {subset} {name}"))
+        except EaseError as error:
+            raise EaseError(f"{TASK} {subset} {name}: {error}") from error
+    scores = []
+    for metric in (METRIC, MARGIN_METRIC):
+        sample, training = (by_metric[metric] for by_metric in mined)
+        threshold = best_threshold(sample.scores, sample.right, sample.gold)
+        score = mining_score(training.scores, training.right, training.gold, threshold)
+        logger.info(
+            "%s %s: %s %.1f (precision %.1f, recall %.1f) of %d pairs at threshold %.4f",
+            *(TASK, subset, metric, 100 * score.f1, 100 * score.precision, 100 * score.recall),
+            *(training.gold, threshold),
+        )
+        scores.append(Score(TASK, subset, metric, 100 * score.f1))
+    return scores
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """F1 of the mined pairs by cosine (`f1`) and by margin (`f1_margin`), for each language pair, and their means.
+
+    Raises:
+        EaseError: Naming the file and line, or the language pair and split, that cannot be scored.
+    """
+    chosen = files(options)
+    scores = [
+        score
+        for subset, paths in at_hand(chosen).items()
+        for score in score_pair(encode, subset, paths, options.neighbours)
+    ]
+    means = [
+        average([score for score in scores if score.metric == metric], len(LANGUAGES))
+        for metric in (METRIC, MARGIN_METRIC)
+    ]
+    return [*scores, *means]

@@ -1,0 +1,1 @@
+"""Parts that tasks share: readers of published file formats and evaluation protocols."""

@@ -1,0 +1,112 @@
+"""Sets of labelled short texts: clustered by k-means with several seeds, scored against their classes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+from tqdm.auto import tqdm
+
+from ease.errors import EaseError
+from ease.evaluation.clustering import cluster, hungarian_accuracy, v_measure
+from ease.evaluation.tasks import Encode, Score, average
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
+from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
+
+logger = logging.getLogger(__name__)
+
+METRIC, SECOND_METRIC = "accuracy", "v_measure"
+
+Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
+"""Shares (0 to 1) by which clusters agree with classes, by the names of the metrics."""
+
+MEASURES: Measures = {METRIC: hungarian_accuracy, SECOND_METRIC: v_measure}
+
+
+class ClusteringOptions(SubsetOptions):
+    """How k-means runs; as many clusters as there are classes."""
+
+    seeds: Seeds = Field((42, 43, 44), description="seeds of k-means, whose scores are averaged")
+    n_init: int = Field(
+        10, ge=1, description="starts of k-means for each seed; the one of least inertia counts"
+    )
+
+
+def score_clusters(
+    encode: Encode,
+    data: LabelledTexts,
+    task: str,
+    subset: str,
+    options: ClusteringOptions,
+    measures: Measures = MEASURES,
+) -> list[Score]:
+    """Score k-means by each measure, means over the seeds: Hungarian accuracy (section 4.1) and V-measure by default.
+
+    Raises:
+        EaseError: Naming the task and subset, if the texts have one class, or each its own, or an embedding is not
+            finite.
+    """
+    classes = np.unique(data.labels).size
+    if not 1 < classes < len(data.texts):
+        raise EaseError(
+            f"{task} {subset}: {len(data.texts)} texts in {classes} classes; clustering needs at least two classes and "
+            "more texts than classes. Are texts and labels the right way round?"
+        )
+    embeddings = encode(data.texts)
+    try:
+        found = [cluster(embeddings, classes, seed, options.n_init) for seed in options.seeds]
+    except EaseError as error:
+        raise EaseError(f"{task} {subset}: {error}") from error
+    zero = int((~embeddings.any(axis=1)).sum())
+    note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
+    scores = [
+        repeated_score(task, subset, metric, [measure(data.labels, clusters) for clusters in found], note)
+        for metric, measure in measures.items()
+    ]
+    logger.info(
+        "%s %s: %s, %d texts in %d classes%s",
+        *(
+            task,
+            subset,
+            ", ".join(f"{score.metric.replace('_', ' ')} {score.value:.1f}" for score in scores),
+            len(data.texts),
+            classes,
+            f" ({note})" if note else "",
+        ),
+    )
+    return scores
+
+
+def score_cluster_sets(
+    encode: Encode,
+    readers: Mapping[str, Callable[[], LabelledTexts]],
+    task: str,
+    options: ClusteringOptions,
+    wanted: int,
+    measures: Measures = MEASURES,
+) -> list[Score]:
+    """The scores of each subset by each measure, and their averages.
+
+    Args:
+        encode: The encoder.
+        readers: By subset.
+        task: Its name.
+        options: Of k-means.
+        wanted: How many subsets the whole task has.
+        measures: How clusters are scored.
+
+    Raises:
+        EaseError: If a subset cannot be read or scored.
+    """
+    scores: list[Score] = []
+    with tqdm(readers.items(), desc=f"Clustering {task}", unit="set", delay=2, leave=False) as bar:
+        for subset, read in bar:
+            bar.set_postfix_str(subset)
+            scores += score_clusters(encode, read(), task, subset, options, measures)
+    return scores + [
+        average([score for score in scores if score.metric == metric], wanted) for metric in measures
+    ]

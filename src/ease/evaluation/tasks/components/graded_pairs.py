@@ -1,0 +1,193 @@
+"""Sentence pairs with gold similarities: read from one file or two, scored by Spearman's correlation."""
+
+from __future__ import annotations
+
+import csv
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import pairwise_cosine, spearman
+from ease.evaluation.tasks import Encode, Score
+
+logger = logging.getLogger(__name__)
+
+
+class GradedPair(NamedTuple):
+    """Two sentences and how alike people found them; NaN where nobody graded them."""
+
+    left: str
+    right: str
+    gold: float
+
+
+@dataclass(frozen=True)
+class GradedColumns:
+    """Where a tab-separated file holds a pair, and the range of its grades.
+
+    Columns are numbers from 0 in a file that begins with its first pair, names in one whose first line names
+    them.
+    """
+
+    left: int | str
+    right: int | str
+    gold: int | str
+    lowest: float
+    highest: float
+
+
+def check_gold(gold: float, lowest: float, highest: float, place: str) -> float:
+    """Refuse a grade outside its range: most often another column was read. NaN, ungraded, may pass."""
+    if not math.isnan(gold) and not lowest <= gold <= highest:
+        raise EaseError(
+            f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"
+        )
+    return gold
+
+
+def _parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
+    """Read a grade; a blank one is NaN."""
+    if not text.strip():
+        return math.nan
+    try:
+        gold = float(text)
+    except ValueError:
+        raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?") from None
+    return check_gold(gold, lowest, highest, place)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The numbered lines of a tab-separated file, whose quotation marks are plain text; a blank one is empty."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            for row in reader:
+                yield reader.line_num, row
+    except OSError as error:
+        raise EaseError(f"{path}: cannot be read ({error.strerror}); set the task's `path`.") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise EaseError(f"{path}: not a tab-separated UTF-8 text ({error}).") from error
+
+
+def _find_columns(columns: GradedColumns, header: list[str], place: str) -> list[int]:
+    """Turn column names into numbers by the first line of the file."""
+    names = [str(name) for name in (columns.left, columns.right, columns.gold)]
+    missing = [name for name in names if name not in header]
+    if missing:
+        raise EaseError(f"{place}: no column {', '.join(missing)} among {', '.join(header)}.")
+    return [header.index(name) for name in names]
+
+
+def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
+    """Read a tab-separated file of graded pairs.
+
+    Raises:
+        EaseError: Naming the file and line, if it cannot be read, lacks a column or a grade is no number.
+    """
+    pairs = []
+    positions = [columns.left, columns.right, columns.gold]
+    named = isinstance(columns.left, str)
+    filled = ((number, row) for number, row in _rows(path) if row)
+    for index, (number, row) in enumerate(filled):
+        place = f"{path}, line {number}"
+        if named and index == 0:
+            positions = [*_find_columns(columns, row, place)]
+            continue
+        try:
+            left, right, gold = (row[int(position)] for position in positions)
+        except IndexError:
+            needed = 1 + max(map(int, positions))
+            raise EaseError(
+                f"{place}: {len(row)} tab-separated columns instead of at least {needed}."
+            ) from None
+        pairs.append(GradedPair(left, right, _parse_gold(gold, columns.lowest, columns.highest, place)))
+    if not pairs:
+        raise EaseError(f"{path}: holds no sentence pair.")
+    return pairs
+
+
+def read_paired_files(
+    sentences: Path, grades: Path, lowest: float = 0, highest: float = 5
+) -> list[GradedPair]:
+    """Read SemEval's form: a file of sentence pairs (further columns are sources) and one of grades, line by line.
+
+    A blank grade, of a pair that nobody graded, is NaN.
+
+    Raises:
+        EaseError: Naming both files, if they have unlike numbers of lines; one and its line, if it lacks a column
+            or a grade is no number in the range.
+    """
+    left, right = list(_rows(sentences)), list(_rows(grades))
+    while left and not left[-1][1]:
+        left.pop()
+    while len(right) > len(left) and not right[-1][1]:
+        right.pop()
+    if not left:
+        raise EaseError(f"{sentences}: holds no sentence pair.")
+    if len(left) != len(right):
+        raise EaseError(
+            f"{sentences} holds {len(left)} sentence pairs and {grades} {len(right)} grades: line i of both belongs "
+            "together; fetch both again."
+        )
+    pairs = []
+    for (number, row), (grade_number, grade) in zip(left, right, strict=True):
+        if len(row) < 2:
+            raise EaseError(
+                f"{sentences}, line {number}: {len(row)} tab-separated columns instead of at least 2."
+            )
+        gold = _parse_gold("".join(grade[:1]), lowest, highest, f"{grades}, line {grade_number}")
+        pairs.append(GradedPair(row[0], row[1], gold))
+    return pairs
+
+
+def compare_pairs(
+    encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the cosines and the grades of the pairs that have a grade, in their order: 2 x (graded,).
+
+    Those without are left out, and counted in the log.
+
+    Raises:
+        EaseError: Naming task and subset, if no pair is graded or an embedding has no cosine.
+    """
+    graded = [pair for pair in pairs if not math.isnan(pair.gold)]
+    if not graded:
+        raise EaseError(f"{task} {subset}: none of {len(pairs)} sentence pairs has a gold score.")
+    if len(graded) < len(pairs):
+        logger.info(
+            "%s %s: %d of %d pairs have no gold score", task, subset, len(pairs) - len(graded), len(pairs)
+        )
+    embeddings = encode([pair.left for pair in graded] + [pair.right for pair in graded])
+    try:
+        cosines = pairwise_cosine(embeddings[: len(graded)], embeddings[len(graded) :])
+    except EaseError as error:
+        raise EaseError(f"{task} {subset}: {error}") from error
+    return cosines, np.array([pair.gold for pair in graded])
+
+
+def score_cosines(cosines: ArrayLike, grades: ArrayLike, task: str, subset: str) -> Score:
+    """Spearman's correlation, in points, of cosines with grades (section 4.1)."""
+    try:
+        correlation = spearman(cosines, grades)
+    except EaseError as error:
+        raise EaseError(f"{task} {subset}: {error}") from error
+    logger.info(
+        "%s %s: Spearman %.1f over %d pairs", task, subset, 100 * correlation.value, correlation.scored
+    )
+    return Score(task, subset, "spearman", 100 * correlation.value)
+
+
+def score_graded_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str) -> Score:
+    """Spearman's correlation, in points, of the pairs' cosines with their grades (section 4.1).
+
+    Raises:
+        EaseError: Naming task and subset, if fewer than 2 pairs are graded, all alike, or one has no cosine.
+    """
+    return score_cosines(*compare_pairs(encode, pairs, task, subset), task, subset)

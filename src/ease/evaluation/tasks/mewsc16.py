@@ -1,0 +1,60 @@
+"""MewsC-16: first sentences of Wikinews articles in 16 languages, to cluster by topic (section 5.2, Table 3)."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, read_paired
+from ease.evaluation.tasks.components.parquet import read_columns
+
+__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+
+SOURCE = (
+    "https://github.com/studio-ousia/ease, folder downstreams/text-clustering/data/mewsc16, or made from Wikinews "
+    "dumps by the pipeline `mewsc16` (Wikinews' text is CC BY)"
+)
+LANGUAGES = ("ar", "ca", "cs", "de", "en", "eo", "es", "fa", "fr", "ja", "ko", "pl", "pt", "ru", "sv", "tr")
+COLUMNS = pa.schema([("sentence", pa.string()), ("category", pa.string())])
+
+
+class Options(ClusteringOptions):
+    """The folder that holds the languages' files, the languages to score, and how k-means runs."""
+
+
+def files(options: Options) -> Files:
+    """A table of each language, `{language}.parquet`, where there is one; its two files of lines otherwise."""
+    return {language: _language_files(options.path, language) for language in options.chosen(LANGUAGES)}
+
+
+def _language_files(folder: Path, language: str) -> tuple[Path, ...]:
+    table = folder / f"{language}.parquet"
+    if table.exists():
+        return (table,)
+    return folder / f"{language}_sentences.txt", folder / f"{language}_categories.txt"
+
+
+def read_language(paths: tuple[Path, ...]) -> LabelledTexts:
+    """Read the sentences of a language with their topics; blank sentences are left out and counted.
+
+    Raises:
+        EaseError: Naming the file, and the line or row that is wrong.
+    """
+    if len(paths) == 2:
+        return read_paired(*paths)
+    (table,) = paths
+    rows = enumerate(read_columns(table, COLUMNS).to_pylist(), start=1)
+    places = (
+        (f"{table}, row {number}", row["category"] or "", row["sentence"] or "") for number, row in rows
+    )
+    return gather(table, places)
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Accuracy and V-measure of k-means on each language, and their averages over the 16."""
+    readers = {language: partial(read_language, paths) for language, paths in at_hand(files(options)).items()}
+    return score_cluster_sets(encode, readers, "mewsc16", options, len(LANGUAGES))

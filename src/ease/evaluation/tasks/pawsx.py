@@ -1,0 +1,119 @@
+"""PAWS-X: is one sentence a paraphrase of the other, whose words are nearly the same? (Yang et al., 2019).
+
+A classifier on (u, v, |u − v|, u · v) of a pair's embeddings u and v learns in English and is tested in each of seven
+languages without training there; the average is over all seven, English included, as in section 4.6 and Table 5 of
+mSimCSE. There the encoder was fine-tuned with its classifier; here embeddings are frozen, and scores lower.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import finite_rows
+from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks.components.delimited import read_named_columns
+from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
+
+__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+
+TASK = "pawsx"
+SOURCE = (
+    "https://storage.googleapis.com/paws/pawsx/x-final.tar.gz: x-final/{de,en,es,fr,ja,ko,zh}/test_2k.tsv, "
+    "x-final/en/{train,dev_2k}.tsv (free for any purpose, with acknowledgement of Google LLC)"
+)
+LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
+COLUMNS = ("sentence1", "sentence2", "label")
+LABELS = ("0", "1")
+UNTRANSLATED = "NS"
+"""What stands in the published files for some sentences that were not translated."""
+
+
+class Options(TransferOptions):
+    """The folder that holds the languages' folders, the languages to test, and the grid."""
+
+    batch_sizes: tuple[PositiveInt, ...] = Field((128,), min_length=1, description="of the grid")
+    learning_rates: tuple[PositiveFloat, ...] = Field(
+        (0.1, 0.01, 0.001), min_length=1, description="of the grid"
+    )
+    evaluation_steps: PositiveInt = Field(100, description="steps between two looks at the development data")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of sentences, whether the one is a paraphrase of the other (0 or 1), and how many were left out."""
+
+    left: list[str]
+    right: list[str]
+    labels: list[str]
+    untranslated: int
+
+    @property
+    def note(self) -> str:
+        """What a reader of scores must know."""
+        return f"untranslated pairs left out: {self.untranslated}" if self.untranslated else ""
+
+
+def files(options: Options) -> Files:
+    """The English files to learn from, and the test file of each language."""
+    english = (options.path / "en" / "train.tsv", options.path / "en" / "dev_2k.tsv")
+    return {
+        language: (*english, options.path / language / "test_2k.tsv")
+        for language in options.chosen(LANGUAGES)
+    }
+
+
+def read_paraphrases(path: Path) -> Pairs:
+    """Read a tab-separated file of the columns sentence1, sentence2 and label.
+
+    Pairs of which a sentence is blank or `NS`, as translations that are missing, are left out and counted.
+
+    Raises:
+        EaseError: Naming the file, and the line whose label is missing or neither 0 nor 1.
+    """
+    kept: list[tuple[str, str, str]] = []
+    untranslated = 0
+    for place, row in read_named_columns(path, COLUMNS, "\t", csv.QUOTE_NONE):
+        left, right, label = (row[column] for column in COLUMNS)
+        if label not in LABELS:
+            raise EaseError(f"{place}: the label {label!r} is neither 0 nor 1; fetch the file again.")
+        if {left, right} & {"", UNTRANSLATED}:
+            untranslated += 1
+        else:
+            kept.append((left, right, label))
+    if not kept:
+        raise EaseError(f"{path}: holds no pair with both sentences; fetch the file again.")
+    left_side, right_side, labels = (list(column) for column in zip(*kept, strict=True))
+    return Pairs(left_side, right_side, labels, untranslated)
+
+
+def pair_features(left: np.ndarray, right: np.ndarray) -> NDArray[np.float32]:
+    """What a classifier sees of pairs: (u, v, |u − v|, u · v), 2 x (n, dimension) -> (n, 4 dimension)."""
+    first, second = np.asarray(left, dtype=np.float32), np.asarray(right, dtype=np.float32)
+    return np.concatenate([first, second, np.abs(first - second), first * second], axis=1)
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Accuracy in each language and their average, and the accuracy on the English development data.
+
+    Raises:
+        EaseError: Naming the task, if a file is wrong, an embedding is not finite, or a class lacks training data.
+    """
+
+    def read(path: Path) -> LabelledFile:
+        pairs = read_paraphrases(path)
+        name = f"embeddings of {path.parent.name}/{path.name}"
+
+        def embed() -> NDArray[np.float32]:
+            embeddings = finite_rows(encode([*pairs.left, *pairs.right]), name)
+            return pair_features(*np.split(embeddings, 2))
+
+        return LabelledFile(embed, pairs.labels, name, pairs.note)
+
+    return score_transfer(read, at_hand(files(options)), options, TASK, len(LANGUAGES))

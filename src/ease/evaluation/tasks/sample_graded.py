@@ -1,0 +1,52 @@
+"""The sample wiki's graded English pairs, kept out of its dumps: they select models in the sample's runs."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, Files, Score
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, check_gold, score_graded_pairs
+from ease.evaluation.tasks.components.options import TaskOptions
+from ease.evaluation.tasks.components.parquet import read_columns
+
+METRIC = "spearman"
+SOURCE = "made here: the pipeline `acquire_evaluation` writes it where `path` is `sample:graded`"
+SUBSET = "en"
+COLUMNS = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
+LOWEST, HIGHEST = 0.0, 5.0
+
+
+class Options(TaskOptions):
+    """The Parquet file with the columns sentence1, sentence2 and score (0 to 5)."""
+
+
+def files(options: Options) -> Files:
+    """The one file."""
+    return {SUBSET: (options.path,)}
+
+
+def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+    """Read the pairs.
+
+    Raises:
+        EaseError: Naming the file and the row, if a sentence is missing or a grade is out of range.
+    """
+    pairs = []
+    for number, row in enumerate(read_columns(options.path, COLUMNS).to_pylist(), start=1):
+        place = f"{options.path}, row {number}"
+        left, right = row["sentence1"], row["sentence2"]
+        if left is None or right is None:
+            raise EaseError(f"{place}: a sentence is missing; make the file again.")
+        gold = math.nan if row["score"] is None else check_gold(row["score"], LOWEST, HIGHEST, place)
+        pairs.append(GradedPair(left, right, gold))
+    if not pairs:
+        raise EaseError(f"{options.path}: holds no sentence pair.")
+    return {SUBSET: pairs}
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Spearman's correlation of cosines with the grades."""
+    return [score_graded_pairs(encode, read_pairs(options)[SUBSET], "sample_graded", SUBSET)]

@@ -1,0 +1,19 @@
+"""More of the sample wiki's graded English pairs, about other facts than `sample_graded`, to select models by."""
+
+from __future__ import annotations
+
+from ease.evaluation.tasks import Encode, Score, sample_graded
+from ease.evaluation.tasks.components.graded_pairs import score_graded_pairs
+
+METRIC = sample_graded.METRIC
+SOURCE = "made here: the pipeline `acquire_evaluation` writes it where `path` is `sample:graded_dev`"
+
+Options = sample_graded.Options
+files = sample_graded.files
+read_pairs = sample_graded.read_pairs
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Spearman's correlation of cosines with the grades."""
+    pairs = read_pairs(options)[sample_graded.SUBSET]
+    return [score_graded_pairs(encode, pairs, "sample_graded_dev", sample_graded.SUBSET)]

@@ -1,0 +1,133 @@
+"""The sample wiki's parallel sentences: facts kept out of its dumps, each stated in every language."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import parallel_accuracy
+from ease.evaluation.tasks import Encode, Files, Score, average
+from ease.evaluation.tasks.components.options import TaskOptions
+from ease.evaluation.tasks.components.parquet import read_columns
+
+logger = logging.getLogger(__name__)
+
+TASK, METRIC = "sample_parallel", "retrieval_accuracy"
+SOURCE = "made here: the pipeline `acquire_evaluation` writes it where `path` is `sample:parallel`"
+COLUMNS = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
+
+
+class Options(TaskOptions):
+    """The Parquet file with the columns fact_id, language and text, and how it is searched."""
+
+    candidates: int = Field(
+        default=300, ge=2, description="Sentences a side to search among: the first so many facts by fact_id."
+    )
+    pivot: str = Field(default="en", description="The language that all others are matched with.")
+    languages: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Languages to match with the pivot; null stands for all in the file.",
+    )
+
+    @model_validator(mode="after")
+    def _match_others(self) -> Options:
+        if self.pivot in (self.languages or ()):
+            raise EaseError(
+                f"`languages` of {TASK} holds the pivot {self.pivot}: matching it with itself says nothing."
+            )
+        return self
+
+
+def files(options: Options) -> Files:
+    """The one file, of all languages."""
+    return {"all": (options.path,)}
+
+
+def read_facts(path: Path) -> dict[str, dict[str, str]]:
+    """Read the sentences as language -> fact -> text.
+
+    Raises:
+        EaseError: Naming the file and the row, if a value is missing or a fact is stated twice in a language.
+    """
+    facts: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(read_columns(path, COLUMNS).to_pylist(), start=1):
+        fact, language, text = row["fact_id"], row["language"], row["text"]
+        if not (fact and language and text):
+            raise EaseError(
+                f"{path}, row {number}: fact_id, language or text is missing; make the file again."
+            )
+        if fact in facts.setdefault(language, {}):
+            raise EaseError(
+                f"{path}, row {number}: fact {fact} is stated twice in {language}; make the file again."
+            )
+        facts[language][fact] = text
+    return facts
+
+
+def shared_facts(facts: dict[str, dict[str, str]], language: str, options: Options) -> list[str]:
+    """The facts to match between a language and the pivot, by fact_id.
+
+    Raises:
+        EaseError: If both state fewer facts than there must be candidates.
+    """
+    shared = sorted(facts[language].keys() & facts[options.pivot].keys())
+    if len(shared) < options.candidates:
+        raise EaseError(
+            f"{options.path}: {len(shared)} facts are stated in both {language} and {options.pivot}, fewer "
+            f"than the {options.candidates} `candidates` of {TASK}: lower that parameter or "
+            "make a larger sample."
+        )
+    return shared[: options.candidates]
+
+
+def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
+    """Read the facts that are stated in both languages of a pair such as `ja-en`, by fact_id.
+
+    Raises:
+        EaseError: If there is no sentence in one of them.
+    """
+    facts = read_facts(options.path)
+    first, _, second = subset.rpartition("-")
+    _require_languages(facts, (first, second), options.path)
+    shared = sorted(facts[first].keys() & facts[second].keys())
+    return [facts[first][fact] for fact in shared], [facts[second][fact] for fact in shared]
+
+
+def _require_languages(facts: dict[str, dict[str, str]], languages: Sequence[str], path: Path) -> None:
+    absent = [language for language in languages if language not in facts]
+    if absent or len(languages) < 2:
+        raise EaseError(
+            f"{path}: no sentence in {', '.join(absent) or f'a language but {languages[0]}'}; "
+            f"it has {', '.join(sorted(facts)) or 'none at all'}."
+        )
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Retrieval accuracy between each language and the pivot, both directions averaged, and their average."""
+    facts = read_facts(options.path)
+    languages = options.languages or tuple(sorted(facts.keys() - {options.pivot}))
+    _require_languages(facts, (options.pivot, *languages), options.path)
+    shared = {language: shared_facts(facts, language, options) for language in languages}
+    pivot_facts = sorted(set().union(*shared.values()))
+    pivot_row = {fact: row for row, fact in enumerate(pivot_facts)}
+    pivot = encode([facts[options.pivot][fact] for fact in pivot_facts])
+    scores = []
+    for language, chosen in shared.items():
+        own = encode([facts[language][fact] for fact in chosen])
+        try:
+            accuracy = parallel_accuracy(own, pivot[[pivot_row[fact] for fact in chosen]])
+        except EaseError as error:
+            raise EaseError(f"{TASK} {language}-{options.pivot}: {error}") from error
+        scores.append(Score(TASK, f"{language}-{options.pivot}", METRIC, 100 * accuracy.average))
+    mean = average(scores, len(languages))
+    logger.info(
+        "%s: %.1f of 100 retrieved among %d candidates, %d languages, both directions",
+        *(TASK, mean.value, options.candidates, len(languages)),
+    )
+    return [*scores, mean]

@@ -1,0 +1,160 @@
+"""Four classification tasks of SentEval, English, by logistic regression on frozen embeddings (Table 6 of DuEAM).
+
+Movie reviews (MR), subjectivity (SUBJ), types of questions (TREC) and sentiment (SST2); Conneau and Kiela (2018). As in
+SentEval, sets without a test split are tested in ten folds, and the regularisation C is chosen in ten inner folds, or
+on development data where there are such. Embeddings are taken as they come.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import Field, PositiveFloat
+
+from ease.errors import EaseError
+from ease.evaluation.classifier import LabelledEmbeddings
+from ease.evaluation.logistic_regression import Folds, Outcome, cross_validate, train_and_test
+from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, numbered_lines
+from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.tasks.components.repetitions import repeated_score
+
+logger = logging.getLogger(__name__)
+
+TASK, METRIC, DEVELOPMENT_METRIC = "senteval", "accuracy", "development_accuracy"
+SOURCE = (
+    "https://github.com/facebookresearch/SentEval: data/downstream/get_transfer_data.bash writes MR, SUBJ, TREC and "
+    "SST (each has its authors' terms, for research)"
+)
+FILES = {
+    "mr": ("MR/rt-polarity.pos", "MR/rt-polarity.neg"),
+    "subj": ("SUBJ/subj.objective", "SUBJ/subj.subjective"),
+    "trec": ("TREC/train_5500.label", "TREC/TREC_10.label"),
+    "sst2": tuple(f"SST/binary/sentiment-{split}" for split in ("train", "dev", "test")),
+}
+QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+
+
+class Options(SubsetOptions):
+    """The folder that holds MR, SUBJ, TREC and SST, the sets to score, and how classifiers are chosen."""
+
+    folds: int = Field(10, ge=2, description="of sets without a test split, and of training data to choose C")
+    seed: int = Field(1111, ge=0, lt=2**32, description="of the folds")
+    strengths: tuple[PositiveFloat, ...] = Field(
+        (0.25, 0.5, 1, 2, 4, 8),
+        min_length=1,
+        description="C of logistic regression, of which the best is chosen",
+    )
+    strengths_trec: tuple[PositiveFloat, ...] = Field(
+        (0.5, 1, 2, 4, 8, 16, 32), min_length=1, description="the same for TREC, as in SentEval"
+    )
+
+
+def files(options: Options) -> Files:
+    """The files of each set: of its two classes, or of its splits."""
+    return {subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)}
+
+
+def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
+    """Read the files of MR or SUBJ, a class each, a sentence a line, in UTF-8 or Latin-1.
+
+    Raises:
+        EaseError: Naming the file, if it cannot be read or holds no sentence.
+    """
+    parts = []
+    for path in paths:
+        rows = ((f"{path}, line {n}", path.name, text) for n, text in numbered_lines(path, latin1=True))
+        parts.append(gather(path, rows))
+    texts, labels = ([row for part in parts for row in getattr(part, side)] for side in ("texts", "labels"))
+    return LabelledTexts(texts, labels, sum(part.blank for part in parts))
+
+
+def read_questions(path: Path) -> LabelledTexts:
+    """Read TREC's lines: a type, a colon, a subtype, a space and a question; in UTF-8 or Latin-1.
+
+    Raises:
+        EaseError: Naming the file and the line whose type is missing or unknown.
+    """
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for number, line in numbered_lines(path, latin1=True):
+            if line.strip():
+                kind, colon, rest = line.partition(":")
+                if not colon or kind not in QUESTION_TYPES:
+                    raise EaseError(
+                        f"{path}, line {number}: begins with none of {', '.join(QUESTION_TYPES)} and a colon; is it "
+                        "another kind of file?"
+                    )
+                yield f"{path}, line {number}", kind, rest.partition(" ")[2]
+
+    return gather(path, rows())
+
+
+def read_sentiments(path: Path) -> LabelledTexts:
+    """Read lines of a sentence, a tab and 0 (negative) or 1 (positive).
+
+    Raises:
+        EaseError: Naming the file and the line whose label is missing or unknown.
+    """
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for number, line in numbered_lines(path):
+            if line.strip():
+                text, _, label = line.rpartition("\t")
+                if label.strip() not in ("0", "1"):
+                    raise EaseError(f"{path}, line {number}: does not end with a tab and the label 0 or 1.")
+                yield f"{path}, line {number}", label, text
+
+    return gather(path, rows())
+
+
+def read_set(subset: str, paths: tuple[Path, ...]) -> dict[str, LabelledTexts]:
+    """Read a set by its splits: `all` where there is one only.
+
+    Raises:
+        EaseError: Naming the file and line that is wrong.
+    """
+    if subset == "trec":
+        return dict(zip(("train", "test"), map(read_questions, paths), strict=True))
+    if subset == "sst2":
+        return dict(zip(("train", "dev", "test"), map(read_sentiments, paths), strict=True))
+    return {"all": read_classes(paths)}
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Accuracy on each set and on the data that chose C, and the mean accuracy over the four sets.
+
+    The deviation of a set without a test split is that over its folds.
+
+    Raises:
+        EaseError: Naming the file that is wrong, or the set that cannot be scored.
+    """
+    scores = []
+    for subset, paths in at_hand(files(options)).items():
+        texts = read_set(subset, paths)
+        try:
+            outcome = _score(encode, texts, options, subset)
+        except EaseError as error:
+            raise EaseError(f"{TASK} {subset}: {error}") from error
+        note = "; ".join(f"{split}: {part.note}" for split, part in texts.items() if part.note)
+        scores.append(repeated_score(TASK, subset, METRIC, outcome.accuracies, note))
+        scores.append(repeated_score(TASK, subset, DEVELOPMENT_METRIC, outcome.development))
+        logger.info(
+            "%s %s: accuracy %.1f; of C %s were chosen",
+            *(TASK, subset, scores[-2].value, ", ".join(f"{c:g}" for c in sorted({*outcome.strengths}))),
+        )
+    return [*scores, average([score for score in scores if score.metric == METRIC], len(FILES))]
+
+
+def _score(encode: Encode, texts: Mapping[str, LabelledTexts], options: Options, subset: str) -> Outcome:
+    folds = Folds(options.folds, options.seed)
+    strengths = options.strengths_trec if subset == "trec" else options.strengths
+    data = {
+        split: LabelledEmbeddings(encode(part.texts), part.labels, f"embeddings of {split}")
+        for split, part in texts.items()
+    }
+    if "all" in data:
+        return cross_validate(data["all"], strengths, folds)
+    return train_and_test(data["train"], data["test"], strengths, data.get("dev", folds))

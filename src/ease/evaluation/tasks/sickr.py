@@ -1,0 +1,43 @@
+"""SICK-Relatedness: English sentence pairs graded 1 to 5 (Marelli et al., 2014)."""
+
+from __future__ import annotations
+
+from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks.components.graded_pairs import (
+    GradedColumns,
+    GradedPair,
+    read_graded_pairs,
+    score_graded_pairs,
+)
+from ease.evaluation.tasks.components.options import SubsetOptions
+
+METRIC = "spearman"
+SOURCE = "https://zenodo.org/records/2787612: SICK_{train,trial,test_annotated}.txt (CC BY-NC-SA 3.0)"
+COLUMNS = GradedColumns(left="sentence_A", right="sentence_B", gold="relatedness_score", lowest=1, highest=5)
+FILES = {"train": "SICK_train.txt", "trial": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+
+
+class Options(SubsetOptions):
+    """The folder that holds SICK_{train,trial,test_annotated}.txt, and the subsets to score; trial selects models."""
+
+
+def files(options: Options) -> Files:
+    """One file a split; `all` takes the three together, as MTEB does, where the papers take `test`."""
+    splits = {split: (options.path / file,) for split, file in FILES.items()}
+    known = {**splits, "all": tuple(options.path / file for file in FILES.values())}
+    return {subset: known[subset] for subset in options.chosen(known)}
+
+
+def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+    """Read the pairs of each subset whose files are there."""
+    return {
+        subset: [pair for path in paths for pair in read_graded_pairs(path, COLUMNS)]
+        for subset, paths in at_hand(files(options)).items()
+    }
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Spearman's correlation of cosines with the grades, for each split."""
+    return [
+        score_graded_pairs(encode, pairs, "sickr", subset) for subset, pairs in read_pairs(options).items()
+    ]

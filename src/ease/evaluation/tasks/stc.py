@@ -1,0 +1,58 @@
+"""Eight English sets of short texts to cluster (section 4.1 and Table 15 of EASE; Zhang et al., 2021)."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
+from ease.evaluation.tasks.components.labelled_texts import (
+    LabelledTexts,
+    read_json_lines,
+    read_paired,
+    read_tab_separated,
+)
+
+__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+
+SOURCE = (
+    "https://github.com/studio-ousia/ease, folder downstreams/text-clustering/data/monolingual_benchmark (sets of "
+    "Rakib et al., 2020, and Xu et al., 2017; no licence stated: for research)"
+)
+FILES = {
+    "agnews": ("agnews.txt",),
+    "biomedical": ("biomedical.txt", "biomedical_label.txt"),
+    "googlenews-s": ("s.txt",),
+    "googlenews-t": ("t.txt",),
+    "googlenews-ts": ("ts.txt",),
+    "searchsnippets": ("searchsnippets.txt", "searchsnippets_label.txt"),
+    "stackoverflow": ("stackoverflow.txt", "stackoverflow_label.txt"),
+    "tweet": ("tweet.txt",),
+}
+
+
+class Options(ClusteringOptions):
+    """The folder that holds agnews.txt and the others, the subsets to score, and how k-means runs."""
+
+
+def files(options: Options) -> Files:
+    """One file a set, or two where the labels lie apart."""
+    return {subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)}
+
+
+def read_set(subset: str, paths: tuple[Path, ...]) -> LabelledTexts:
+    """Read a set in the form in which it is published: lines of JSON, paired lines, or a label, a tab and a text.
+
+    Raises:
+        EaseError: Naming the file and line that is wrong.
+    """
+    if subset == "tweet":
+        return read_json_lines(paths[0], text="text", label="cluster")
+    return read_paired(*paths) if len(paths) == 2 else read_tab_separated(paths[0])
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Accuracy and V-measure of k-means on each set, and their averages."""
+    readers = {subset: partial(read_set, subset, paths) for subset, paths in at_hand(files(options)).items()}
+    return score_cluster_sets(encode, readers, "stc", options, len(FILES))

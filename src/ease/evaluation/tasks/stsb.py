@@ -1,0 +1,36 @@
+"""STS Benchmark: English sentence pairs graded 0 to 5 (Cer et al., 2017)."""
+
+from __future__ import annotations
+
+from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks.components.graded_pairs import (
+    GradedColumns,
+    GradedPair,
+    read_graded_pairs,
+    score_graded_pairs,
+)
+from ease.evaluation.tasks.components.options import SubsetOptions
+
+METRIC = "spearman"
+SOURCE = "https://ixa2.si.ehu.eus/stswiki: Stsbenchmark.tar.gz, which holds sts-{train,dev,test}.csv (CC BY-SA 4.0)"
+COLUMNS = GradedColumns(left=5, right=6, gold=4, lowest=0, highest=5)
+
+
+class Options(SubsetOptions):
+    """The folder that holds sts-train.csv, sts-dev.csv and sts-test.csv, and those to score; dev selects models."""
+
+
+def files(options: Options) -> Files:
+    """One file a split."""
+    chosen = options.chosen(("train", "dev", "test"))
+    return {split: (options.path / f"sts-{split}.csv",) for split in chosen}
+
+
+def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+    """Read the pairs of each split whose file is there."""
+    return {split: read_graded_pairs(path, COLUMNS) for split, (path,) in at_hand(files(options)).items()}
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Spearman's correlation of cosines with the grades, for each split."""
+    return [score_graded_pairs(encode, pairs, "stsb", split) for split, pairs in read_pairs(options).items()]

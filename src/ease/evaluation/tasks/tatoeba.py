@@ -1,0 +1,129 @@
+"""Tatoeba: sentences of 112 languages and their English translations (Artetxe and Schwenk, 2019; section 5.3).
+
+Each language's sentences are matched with its own English ones, by cosine, in both directions. Hits are counted over
+the pair's own number of sentences, of which the smaller languages have fewer than 1,000.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ease.errors import EaseError
+from ease.evaluation.metrics import parallel_accuracy
+from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks.components.labelled_texts import numbered_lines
+from ease.evaluation.tasks.components.options import SubsetOptions
+
+logger = logging.getLogger(__name__)
+
+TASK, METRIC = "tatoeba", "retrieval_accuracy"
+SOURCE = (
+    "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1: "
+    "tatoeba.{afr,amh,...}-eng.{afr,amh,...,eng} (Tatoeba, CC BY 2.0 FR)"
+)
+
+LANGUAGES = tuple(
+    "afr amh ang ara arq arz ast awa aze bel ben ber bos bre bul cat cbk ceb ces cha cmn cor csb cym dan deu dsb dtp "
+    "ell epo est eus fao fin fra fry gla gle glg gsw heb hin hrv hsb hun hye ido ile ina ind isl ita jav jpn kab kat "
+    "kaz khm kor kur kzj lat lfn lit lvs mal mar max mhr mkd mon nds nld nno nob nov oci orv pam pes pms pol por ron "
+    "rus slk slv spa sqi srp swe swg swh tam tat tel tgl tha tuk tur tzl uig ukr urd uzb vie war wuu xho yid yue "
+    "zsm".split()
+)
+"""All 112, by their ISO 639-3 codes as the files have them."""
+
+TABLE_4 = tuple("ara cat ces deu epo spa fra ita jpn kor nld pol por rus swe tur".split())
+"""The languages of Table 4: those of EASE's training but English and Persian, in the table's order."""
+
+OTHERS = tuple(code for code in LANGUAGES if code not in {*TABLE_4, "pes"})
+"""The languages that EASE is not trained on: 95 by the files, where the paper's Table 5 averages 94."""
+
+XTREME_36 = tuple(
+    "afr ara ben bul cmn deu ell est eus fin fra heb hin hun ind ita jav jpn kat kaz kor mal mar nld pes por rus spa "
+    "swh tam tel tgl tha tur urd vie".split()
+)
+"""The languages of Tatoeba in XTREME (Hu et al., 2020): its zh is cmn, its fa pes, its sw swh."""
+
+XTREME_14 = tuple("ara bul cmn deu ell fra hin rus spa swh tha tur urd vie".split())
+"""Those of XTREME's that XNLI has, too: Tatoeba-14 in Table 1 of mSimCSE (Wang et al., 2022)."""
+
+GROUPS = {"table4": TABLE_4, "others": OTHERS, "xtreme36": XTREME_36, "xtreme14": XTREME_14}
+"""Languages that are averaged together, as `average_` and the group's name."""
+
+
+class Options(SubsetOptions):
+    """The folder that holds tatoeba.{xxx}-eng.{xxx,eng}, and the language pairs to score, such as deu-eng."""
+
+
+def files(options: Options) -> Files:
+    """Both sides of each language pair: the other language's sentences, and the English ones."""
+    known = {
+        f"{code}-eng": tuple(options.path / f"tatoeba.{code}-eng.{side}" for side in (code, "eng"))
+        for code in LANGUAGES
+    }
+    return {subset: known[subset] for subset in options.chosen(known)}
+
+
+def read_sentences(path: Path) -> list[str]:
+    """Read a file of one sentence a line.
+
+    Raises:
+        EaseError: Naming the file, if it cannot be read or is empty, or its line that is blank or not UTF-8.
+    """
+    sentences = []
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            raise EaseError(f"{path}, line {number}: no sentence; fetch the file again.")
+        sentences.append(line.strip())
+    if not sentences:
+        raise EaseError(f"{path}: holds no sentence; fetch it again.")
+    return sentences
+
+
+def read_pair(own: Path, english: Path) -> tuple[list[str], list[str]]:
+    """Read both sides of a language pair: line i of both say the same.
+
+    Raises:
+        EaseError: Naming both files, if they have not as many lines; or as `read_sentences` does.
+    """
+    left, right = read_sentences(own), read_sentences(english)
+    if len(left) != len(right):
+        raise EaseError(
+            f"{own} has {len(left)} lines and {english} {len(right)}: line i of both say the same, so fetch both again."
+        )
+    return left, right
+
+
+def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
+    """Read both sides of a language pair such as deu-eng."""
+    own, english = files(options.model_copy(update={"subsets": (subset,)}))[subset]
+    return read_pair(own, english)
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Retrieval accuracy of each language pair, both directions averaged, and the means of all and of the groups.
+
+    Sentences that occur twice on a side cannot be told apart: they are misses, as `parallel_accuracy` counts ties.
+
+    Raises:
+        EaseError: Naming the files or the pair that cannot be scored.
+    """
+    chosen = files(options)
+    scores: dict[str, Score] = {}
+    for subset, (own, english) in tqdm(at_hand(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False):
+        left, right = read_pair(own, english)
+        embeddings = encode(left + right)
+        try:
+            accuracy = parallel_accuracy(embeddings[: len(left)], embeddings[len(left) :])
+        except EaseError as error:
+            raise EaseError(f"{TASK} {subset}: {error}") from error
+        scores[subset] = Score(TASK, subset, METRIC, 100 * accuracy.average)
+    means = [average(list(scores.values()), len(LANGUAGES))]
+    for name, codes in GROUPS.items():
+        members = [scores[f"{code}-eng"] for code in codes if f"{code}-eng" in scores]
+        if members:
+            means.append(average(members, len(codes), f"average_{name}"))
+    logger.info("%s: %.1f of 100 retrieved, %d language pairs", TASK, means[0].value, len(scores))
+    return [*scores.values(), *means]

@@ -1,0 +1,86 @@
+"""TNEWS: titles of Chinese news of 15 topics, to cluster (section 4.5 and Table 4 of mSimCSE; CLUE, Xu et al., 2020).
+
+K-means with as many clusters as there are topics, scored by purity. The paper calls its score "the mean accuracy of
+each cluster"; purity weighs clusters by their size, `mean_cluster_purity` all alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from ease.errors import EaseError
+from ease.evaluation.clustering import mean_cluster_purity, purity
+from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks.components.clusters import ClusteringOptions, score_cluster_sets
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, numbered_lines
+
+METRIC, SECOND_METRIC = "purity", "mean_cluster_purity"
+SOURCE = (
+    "https://github.com/CLUEbenchmark/CLUE (tnews: train.json, dev.json) and https://github.com/CLUEbenchmark/FewCLUE "
+    "(datasets/tnews: train_few_all.json, dev_few_all.json, test_public.json); no licence stated: for research"
+)
+SETS = ("dev", "train", "dev_few_all", "train_few_all", "test_public")
+TOPICS = {
+    **{"100": "news_story", "101": "news_culture", "102": "news_entertainment", "103": "news_sports"},
+    **{"104": "news_finance", "106": "news_house", "107": "news_car", "108": "news_edu"},
+    **{"109": "news_tech", "110": "news_military", "112": "news_travel", "113": "news_world"},
+    **{"114": "news_stock", "115": "news_agriculture", "116": "news_game"},
+}
+"""By the numbers that stand for them."""
+
+
+class Options(ClusteringOptions):
+    """The folder that holds dev.json and the others, the files to score, and how k-means runs."""
+
+
+def files(options: Options) -> Files:
+    """One file a set."""
+    return {subset: (options.path / f"{subset}.json",) for subset in options.chosen(SETS)}
+
+
+def read_news(path: Path) -> LabelledTexts:
+    """Read lines of JSON objects with a sentence and its topic, by name (`label_desc`) or by number (`label`).
+
+    Raises:
+        EaseError: Naming the file and line that is no such object, or whose topic is missing or unknown.
+    """
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for number, line in numbered_lines(path):
+            if line.strip():
+                yield f"{path}, line {number}", *_parse(line, f"{path}, line {number}")
+
+    return gather(path, rows())
+
+
+def _parse(line: str, place: str) -> tuple[str, str]:
+    """Return topic and sentence."""
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise EaseError(f"{place}: no JSON object ({error}).") from error
+    if not isinstance(row, dict) or not isinstance(sentence := row.get("sentence"), str):
+        raise EaseError(f"{place}: no JSON object with a text in its field 'sentence'.")
+    given = row.get("label_desc") or row.get("label")
+    if given in (None, ""):
+        raise EaseError(
+            f"{place}: neither 'label_desc' nor 'label' names a topic; the test set of CLUE has none."
+        )
+    topic = TOPICS.get(str(given), str(given))
+    if topic not in TOPICS.values():
+        raise EaseError(f"{place}: the topic {given!r} is none of {', '.join(TOPICS.values())}.")
+    return topic, sentence
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Purity and mean purity of the clusters of each set, and their averages.
+
+    Raises:
+        EaseError: Naming the file and line, or the set, that cannot be scored.
+    """
+    readers = {subset: partial(read_news, path) for subset, (path,) in at_hand(files(options)).items()}
+    measures = {METRIC: purity, SECOND_METRIC: mean_cluster_purity}
+    return score_cluster_sets(encode, readers, "tnews", options, len(options.chosen(SETS)), measures)

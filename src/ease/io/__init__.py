@@ -1,0 +1,1 @@
+"""Files, addresses, archives, downloads, locks and cache versions: what every other package builds on."""

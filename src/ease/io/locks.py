@@ -1,0 +1,121 @@
+"""Locks on work folders: the system releases them when their process ends, even by a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ease.errors import EaseError
+from ease.io.files import write_faults_named
+
+LOCK_FILE = "lock"
+"""File in a locked folder that carries the lock and names its holder."""
+
+_SCRATCH = ".scratch-"
+_MACHINE = platform.node()
+_ABANDONED_SECONDS = 7 * 24 * 3600
+
+
+class FolderLock(NamedTuple):
+    """A lock that this process holds."""
+
+    folder: Path
+    descriptor: int
+    """A process that inherits this descriptor shares the lock, which then lasts until both have ended"""
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[FolderLock]:
+    """Lock a folder, which is created if missing, until the block ends.
+
+    Raises:
+        EaseError: If another run holds the lock, or the folder cannot be written.
+    """
+    with write_faults_named(folder):
+        lock = _acquire(folder)
+    if lock is None:
+        raise EaseError(
+            f"Another run is at work in {folder}{_holder(folder)}: wait for it or stop it, or choose another folder."
+        )
+    try:
+        yield lock
+    finally:
+        os.close(lock.descriptor)
+
+
+@contextmanager
+def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Create a new locked folder that no other run uses, and remove it when the block ends.
+
+    Scratch folders that killed runs have left in the same parent folder are removed first.
+
+    Args:
+        parent: Folder that holds the scratch folders of all runs.
+        name: Beginning of the folder's name.
+
+    Raises:
+        EaseError: If the folder cannot be created.
+    """
+    with write_faults_named(parent):
+        _remove_abandoned(parent)
+        lock = None
+        while lock is None:  # another run may take the new folder for an abandoned one before it is locked
+            lock = _acquire(parent / f"{name}{_SCRATCH}{_MACHINE}-{uuid.uuid4().hex[:12]}")
+    try:
+        yield lock.folder
+    finally:
+        shutil.rmtree(lock.folder, ignore_errors=True)
+        os.close(lock.descriptor)
+
+
+def _acquire(folder: Path) -> FolderLock | None:
+    """Lock a folder, or return None if another process, or another part of this one, holds the lock."""
+    path = folder / LOCK_FILE
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # the former holder has just removed the folder
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)
+                    return FolderLock(folder, descriptor)
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+
+def _holder(folder: Path) -> str:
+    """Name the process that holds a folder's lock, as far as it is known."""
+    with suppress(OSError):
+        if holder := (folder / LOCK_FILE).read_text(encoding="utf-8"):
+            return f" ({holder})"
+    return ""
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the scratch folders that no process holds.
+
+    Not every shared file system shows the locks of other machines: their folders are kept for a week.
+    """
+    for folder in parent.glob(f"*{_SCRATCH}*"):
+        with suppress(OSError):  # another run has just removed it, or another user owns it
+            own = f"{_SCRATCH}{_MACHINE}-" in folder.name
+            if own or time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
+                lock = _acquire(folder)
+                if lock is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock.descriptor)

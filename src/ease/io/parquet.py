@@ -1,0 +1,84 @@
+"""Parquet files, wherever they lie, as tables of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fsspec import AbstractFileSystem
+
+from ease.io.addresses import address_of, as_remote, is_remote
+from ease.io.lazy import ibis
+
+
+def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
+    """The rows of Parquet files, or of folders of them, in their order.
+
+    Args:
+        engine: An Ibis connection to DuckDB or PySpark; DuckDB reads remote files by fsspec, Spark by its own
+            connectors.
+        files: One at least; folders for Spark alone.
+    """
+    if engine.name == "duckdb":
+        return engine.read_parquet([_path_in_duckdb(engine, file) for file in files])
+    from pyspark.sql import SparkSession
+
+    name = ibis.util.gen_name("read_parquet")
+    session = SparkSession.builder.getOrCreate()
+    session.read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
+    return engine.table(name)
+
+
+def _path_in_duckdb(engine: Any, file: Path) -> str:
+    if not is_remote(file):
+        return str(file)
+    reads = _ExactReads(as_remote(file).fs)
+    if reads.protocol not in engine.con.list_filesystems():
+        engine.register_filesystem(reads)
+    return f"{reads.protocol}://{as_remote(file).path}"
+
+
+class _ExactReads(AbstractFileSystem):
+    """A file system under a name of its own, whose files are read without reading ahead.
+
+    DuckDB asks for the ranges that it needs of a Parquet file, some MB each; and under the name `s3` Ibis would
+    have it download an extension.
+    """
+
+    cachable = False
+
+    def __init__(self, store: AbstractFileSystem) -> None:
+        super().__init__()
+        self.protocol = f"fsspec{store._fs_token[:12]}"
+        self._store = store
+        # DuckDB asks about ten times for each file and query; a table's or a part's file never changes.
+        self._info: dict[str, Any] = {}
+        self._modified: dict[str, datetime] = {}
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return path.rpartition("://")[2]
+
+    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        """Open a file."""
+        return self._store.open(self._strip_protocol(path), mode, cache_type="none")
+
+    def info(self, path: str, **options: Any) -> Any:
+        """Describe a file."""
+        path = self._strip_protocol(path)
+        if path not in self._info:
+            self._info[path] = self._store.info(path)
+        return self._info[path]
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        """List a folder."""
+        return self._store.ls(self._strip_protocol(path), detail)
+
+    def modified(self, path: str) -> datetime:
+        """Return when a file was last written."""
+        path = self._strip_protocol(path)
+        if path not in self._modified:
+            self._modified[path] = self._store.modified(path)
+        return self._modified[path]

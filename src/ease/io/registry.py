@@ -1,0 +1,79 @@
+"""Modules that are found by the names of their files: evaluation tasks, training methods, kinds of training texts."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable
+from importlib import import_module
+from types import ModuleType
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from ease.errors import EaseError
+from ease.io.suggestions import nearest, suggest
+
+
+def module_names(folders: Iterable[str]) -> list[str]:
+    """Return the names of a package's modules, sorted, without `base` and without subpackages such as `components`.
+
+    Args:
+        folders: The package's `__path__`.
+    """
+    return sorted(
+        module.name for module in pkgutil.iter_modules(folders) if module.name != "base" and not module.ispkg
+    )
+
+
+def named_module(package: str, name: str, names: list[str], what: str) -> ModuleType:
+    """Import a module of a package.
+
+    Args:
+        package: Its full name.
+        name: Of the module.
+        names: Those that there are.
+        what: The module is, for the message.
+
+    Raises:
+        EaseError: If there is none of that name, with the nearest ones and all that there are.
+    """
+    check_name(name, names, what)
+    return import_module(f"{package}.{name}")
+
+
+def check_name(name: str, names: list[str], what: str) -> None:
+    """Refuse a name that is not among those of a package's modules.
+
+    Raises:
+        EaseError: With the nearest ones and all that there are.
+    """
+    if name not in names:
+        raise EaseError(f"Unknown {what} {name!r}: {suggest(name, names)}")
+
+
+def told_faults(error: ValidationError, model: type[BaseModel]) -> str:
+    """Name every wrong field of a model with what is wrong, in one line; suggest the names near to a misspelt one."""
+    return "; ".join(_fault(fault["type"], fault["loc"], fault["msg"], model) for fault in error.errors())
+
+
+def _fault(kind: str, place: tuple[int | str, ...], message: str, model: type[BaseModel]) -> str:
+    field = ".".join(map(str, place))
+    if kind != "extra_forbidden":
+        about = f"{field}: " if field else ""
+        return f"{about}{message.removeprefix('Value error, ')}"
+    known = _fields(model, place[:-1])
+    near = nearest(str(place[-1]), known)
+    hint = f": did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(known)}" if known else ""
+    return f"there is no field `{field}`{hint}"
+
+
+def _fields(annotation: Any, place: tuple[int | str, ...]) -> list[str]:
+    """The fields of the model at a place within a type, none if there is no model."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not place:
+            return list(annotation.model_fields)
+        found = annotation.model_fields.get(str(place[0]))
+        return _fields(found.annotation, place[1:]) if found else []
+    # A union is at the same place as its members, a list or a mapping one step above its items.
+    inner = (_fields(part, rest) for part in get_args(annotation) for rest in (place, place[1:]))
+    return next((fields for fields in inner if fields), [])

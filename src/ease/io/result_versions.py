@@ -1,0 +1,29 @@
+"""Versions of the code behind what is kept from run to run; a kept result of another version is not used.
+
+Raise a number when its code gives another result for the same input. `tests/io/test_result_versions.py` fails when the
+meaning of that code has changed, and says how to record the change where results stay the same.
+"""
+
+WIKIPEDIA_PARTS = 1
+"""Sentences, redirects and pages, parsed from a dump."""
+
+WIKIDATA_PARTS = 1
+"""Sitelinks and entity types, parsed from Wikidata's JSON dump."""
+
+TRUTHY_PARTS = 1
+"""Entity types, parsed from Wikidata's truthy statements."""
+
+PAGE_PROPS_PARTS = 1
+"""Items of pages, parsed from a table page_props."""
+
+SAMPLE_WIKI = 1
+"""The sample wiki with its Wikidata, its test sentences and its training texts."""
+
+SAMPLE_NEWS = 1
+"""The sample Wikinews."""
+
+TRAINING = 1
+"""Checkpoints and results of trainings."""
+
+EMBEDDINGS = 1
+"""Embeddings kept for evaluation."""

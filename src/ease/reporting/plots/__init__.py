@@ -1,0 +1,27 @@
+"""Figures of a run: tables in, Plotly figures out."""
+
+from ease.reporting.plots.curves import plot_curves
+from ease.reporting.plots.data import plot_ingest_summary, plot_pair_funnel
+from ease.reporting.plots.embeddings import (
+    plot_alignment_uniformity,
+    plot_cosine_distributions,
+    plot_language_pair,
+)
+from ease.reporting.plots.published import plot_table_bars, plot_table_scatter
+from ease.reporting.plots.scores import plot_scores, plot_variants
+from ease.reporting.plots.style import method_label, method_styles
+
+__all__ = [
+    "method_label",
+    "method_styles",
+    "plot_alignment_uniformity",
+    "plot_cosine_distributions",
+    "plot_curves",
+    "plot_ingest_summary",
+    "plot_language_pair",
+    "plot_pair_funnel",
+    "plot_scores",
+    "plot_table_bars",
+    "plot_table_scatter",
+    "plot_variants",
+]

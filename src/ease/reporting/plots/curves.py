@@ -1,0 +1,108 @@
+"""Figures of training as it went."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing
+
+DEVELOPMENT = "development"
+"""The score that chooses the checkpoint; its parts, one a task and subset, follow after slashes."""
+
+
+def plot_curves(history: pd.DataFrame) -> go.Figure:
+    """Loss terms, rates and development scores over the steps of training: a panel each, a line a method.
+
+    Args:
+        history: Columns `method`, `step`, `name`, `value`. The best value of a curve named `development` or
+            `development/<task>/<subset>` carries a star.
+    """
+    title = "Training curves"
+    history = history.dropna(subset="value")
+    if history.empty:
+        return nothing(title)
+    names = _panels(history["name"])
+    rows = -(-len(names) // 2)
+    figure = make_subplots(
+        rows=rows,
+        cols=2,
+        subplot_titles=[name.replace("_", " ") for name in names],
+        horizontal_spacing=0.08,
+        vertical_spacing=0.28 / rows,
+    )
+    for method, style in method_styles(list(history["method"])).items():
+        shown = False
+        for index, name in enumerate(names):
+            row, column = index // 2 + 1, index % 2 + 1
+            curve = history[(history["method"] == method) & (history["name"] == name)].sort_values("step")
+            if curve.empty:
+                continue
+            figure.add_trace(_curve(curve, method, style, shown), row, column)
+            shown = True
+            if _is_development(name):
+                figure.add_trace(_best_point(curve, method, style), row, column)
+    figure.update_xaxes(range=[0, history["step"].max() * 1.02])
+    for index, name in enumerate(names):
+        row, column = index // 2 + 1, index % 2 + 1
+        figure.update_yaxes(title_text=_unit(name), row=row, col=column)
+        if name.endswith("per_second"):
+            figure.update_yaxes(rangemode="tozero", row=row, col=column)
+        if index >= len(names) - 2:
+            figure.update_xaxes(title_text="training step", row=row, col=column)
+    return finish(figure, title, 170 + 240 * rows)
+
+
+def _is_development(name: str) -> bool:
+    """Tell scores, in points, from what training itself reports."""
+    return name.partition("/")[0] == DEVELOPMENT
+
+
+def _panels(names: pd.Series) -> list[str]:
+    """Curves to show: development first; a single task that it averages would be the same curve again."""
+    shown = sorted(names.unique(), key=lambda name: (not _is_development(name), name.count("/"), name))
+    parts = [name for name in shown if _is_development(name) and name != DEVELOPMENT]
+    return (
+        [name for name in shown if name not in parts] if DEVELOPMENT in shown and len(parts) == 1 else shown
+    )
+
+
+def _unit(name: str) -> str:
+    """What a curve's axis counts."""
+    if _is_development(name):
+        return "points"
+    if name.endswith("per_second"):
+        return f"{name.removesuffix('_per_second').replace('_', ' ')}/s"
+    return "loss (nats)" if "loss" in name else ""
+
+
+def _curve(curve: pd.DataFrame, method: str, style: Style, shown: bool) -> go.Scatter:
+    """One method's line in one panel; few points are marked."""
+    return go.Scatter(
+        x=curve["step"],
+        y=curve["value"],
+        mode="lines+markers" if len(curve) <= 30 else "lines",
+        name=method_label(method),
+        legendgroup=method,
+        showlegend=not shown,
+        line={"color": style.colour, "dash": style.dash, "width": 2},
+        marker={"symbol": style.symbol, "size": 6},
+        hovertemplate=f"{method_label(method)}, step %{{x:,}}: %{{y:.4g}}<extra></extra>",
+    )
+
+
+def _best_point(curve: pd.DataFrame, method: str, style: Style) -> go.Scatter:
+    """The highest point of a development curve."""
+    best = curve.loc[curve["value"].idxmax()]
+    return go.Scatter(
+        x=[best["step"]],
+        y=[best["value"]],
+        mode="markers+text",
+        text=[f"{best['value']:.1f}"],
+        textposition="bottom center",
+        legendgroup=method,
+        showlegend=False,
+        marker={"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}},
+        hovertemplate=f"{method_label(method)}, best: %{{y:.1f}} at step %{{x:,}}<extra></extra>",
+    )

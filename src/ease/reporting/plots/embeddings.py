@@ -1,0 +1,186 @@
+"""Figures of embeddings: alignment against uniformity, sentences in the plane, cosines of two kinds of pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from ease.evaluation.tasks import AVERAGE
+from ease.reporting.plots.style import OTHER_STYLES, Style, finish, method_label, method_styles, nothing
+
+PANELS_A_ROW = 3
+LINE_COLOUR = "#BBBBBB"
+COSINE_STEP = 0.025
+KIND_STYLES = {
+    "positive": Style("#0072B2", "", "solid", "circle"),
+    "negative": Style("#E69F00", "/", "dash", "x"),
+}
+
+
+def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
+    """A point a model, uniformity on x and alignment on y (Figure 3): the nearer to the lower left, the better.
+
+    Args:
+        table: Columns `model`, `subset`, `alignment`, `uniformity`, `positives`, `sentences`; of a model with several
+            subsets their average is drawn.
+    """
+    title = "Alignment and uniformity"
+    if table.empty:
+        return nothing(title)
+    several = table.groupby("model")["subset"].transform("nunique") > 1
+    rows = table[~several | (table["subset"] == AVERAGE)]
+    figure = go.Figure()
+    for model, style in method_styles(list(rows["model"])).items():
+        own = rows[rows["model"] == model]
+        figure.add_trace(
+            go.Scatter(
+                x=own["uniformity"],
+                y=own["alignment"],
+                mode="markers",
+                name=method_label(model),
+                showlegend=True,
+                marker={"color": style.colour, "symbol": style.symbol, "size": 14},
+                customdata=own[["positives", "sentences"]],
+                hovertemplate=(
+                    f"{method_label(model)}: uniformity %{{x:.2f}} over %{{customdata[1]:,}} sentences, "
+                    "alignment %{y:.3f} over %{customdata[0]:,} pairs<extra></extra>"
+                ),
+            )
+        )
+    figure.update_xaxes(title_text="uniformity ℓ<sub>uniform</sub> (lower is better)", nticks=8)
+    figure.update_yaxes(title_text="alignment ℓ<sub>align</sub> (lower is better)", rangemode="tozero")
+    return finish(figure, title, 480)
+
+
+def plot_language_pair(table: pd.DataFrame) -> go.Figure:
+    """Sentences of two languages, a line from each to its translation, a panel for each model.
+
+    Args:
+        table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (the share that the plane keeps;
+            NaN where there is none to tell).
+    """
+    title = "Sentences and their translations"
+    if table.empty:
+        return nothing(title)
+    first, second = table["language"].unique()
+    panels = list(table.groupby("model", sort=False))
+    columns = min(PANELS_A_ROW, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        subplot_titles=[_panel_title(model, own["variance"].iloc[0]) for model, own in panels],
+        horizontal_spacing=0.04,
+        vertical_spacing=0.16 / rows,
+    )
+    for index, (_, own) in enumerate(panels):
+        place = {"row": index // columns + 1, "col": index % columns + 1}
+        figure.add_trace(_translations(own, first, second, labelled=index == 0), **place)
+        for language, style in zip((first, second), OTHER_STYLES, strict=False):
+            rows_of = own[own["language"] == language]
+            figure.add_trace(_sentences(rows_of, language, style, labelled=index == 0), **place)
+    # A plane has no direction and no unit, but its two axes share one.
+    bare = {"showticklabels": False, "showgrid": False, "zeroline": False}
+    figure.update_xaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
+    figure.update_yaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
+    for index in range(len(panels)):
+        figure.update_yaxes(
+            scaleanchor=f"x{index + 1 if index else ''}", row=index // columns + 1, col=index % columns + 1
+        )
+    return finish(figure, f"{title}: {first} and {second}", 130 + 400 * rows)
+
+
+def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
+    """How often each cosine occurs among positive and negative pairs, a panel for each model (Figure 7 of Mirror-BERT).
+
+    Args:
+        table: Columns `model`, `kind` (positive or negative), `cosine`.
+        summary: Columns `model` and `auc`.
+    """
+    title = "Cosines of positive and negative pairs"
+    if table.empty:
+        return nothing(title)
+    areas = summary.set_index("model")["auc"]
+    panels = list(table.groupby("model", sort=False))
+    columns = min(PANELS_A_ROW, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        shared_xaxes="all",
+        shared_yaxes="all",
+        subplot_titles=[f"{method_label(model)}: AUC {areas[model]:.2f}" for model, _ in panels],
+        horizontal_spacing=0.04,
+        vertical_spacing=0.25 / rows,
+    )
+    for index, (_, own) in enumerate(panels):
+        place = {"row": index // columns + 1, "col": index % columns + 1}
+        for kind, style in KIND_STYLES.items():
+            cosines = own.loc[own["kind"] == kind, "cosine"]
+            figure.add_trace(_histogram(cosines, kind, style, labelled=index == 0), **place)
+    figure.update_layout(barmode="overlay", bargap=0)
+    figure.update_xaxes(title_text="cosine", showticklabels=True)
+    figure.update_yaxes(title_text="share of pairs", tickformat=".0%", col=1)
+    return finish(figure, title, 130 + 320 * rows)
+
+
+def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> go.Bar:
+    """Shares of the pairs of a kind by steps of the cosine, from the first step that holds a pair to the last."""
+    steps = round(2 / COSINE_STEP)
+    counts, edges = np.histogram(cosines, bins=steps, range=(-1, 1))
+    filled = np.flatnonzero(counts)
+    shown = slice(filled[0], filled[-1] + 1)
+    return go.Bar(
+        x=((edges[:-1] + edges[1:]) / 2)[shown].round(4),
+        y=(counts / counts.sum())[shown],
+        width=COSINE_STEP,
+        name=f"{kind} pairs",
+        legendgroup=kind,
+        showlegend=labelled,
+        marker={"color": style.colour, "pattern": {"shape": style.pattern}, "line": {"width": 0}},
+        opacity=0.6,
+        customdata=counts[shown],
+        hovertemplate=f"{kind}, cosine %{{x:.2f}}: %{{y:.1%}} (%{{customdata:,}} pairs)<extra></extra>",
+    )
+
+
+def _panel_title(model: str, variance: float) -> str:
+    """The model's name and how much of its space the panel shows."""
+    shown = "" if pd.isna(variance) else f": {variance:.0%} of the variance"
+    return f"{method_label(model)}{shown}"
+
+
+def _translations(own: pd.DataFrame, first: str, second: str, labelled: bool) -> go.Scatter:
+    """All lines of a panel in one trace, gaps between them."""
+    ends = own.set_index(["language", "pair"])[["x", "y"]]
+    left, right = ends.loc[first], ends.loc[second]
+    lines = {
+        axis: [value for pair in left.index for value in (left.at[pair, axis], right.at[pair, axis], None)]
+        for axis in ("x", "y")
+    }
+    return go.Scatter(
+        **lines,
+        mode="lines",
+        name="translations",
+        legendgroup="translations",
+        showlegend=labelled,
+        line={"color": LINE_COLOUR, "width": 1},
+        hoverinfo="skip",
+    )
+
+
+def _sentences(own: pd.DataFrame, language: str, style: Style, labelled: bool) -> go.Scatter:
+    """The points of a language in one panel; its sentences show under the pointer."""
+    return go.Scatter(
+        x=own["x"],
+        y=own["y"],
+        mode="markers",
+        name=language,
+        legendgroup=language,
+        showlegend=labelled,
+        marker={"color": style.colour, "symbol": style.symbol, "size": 9, "opacity": 0.9},
+        customdata=own["sentence"],
+        hovertemplate=f"{language}: %{{customdata}}<extra></extra>",
+    )

@@ -1,0 +1,157 @@
+"""Figures of scores made here beside those that papers have printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from ease.reporting.plots.labels import place_labels
+from ease.reporting.plots.style import PUBLISHED_STYLES, Style, finish, nothing, series_styles
+
+Scatter = tuple[str, pd.DataFrame, str, str]
+"""A panel's title; its points, with the columns `label`, `kind`, `method`, `x`, `y`; the titles of its axes."""
+
+BAR_PANEL, SCATTER_PANEL = 330, 480
+"""Heights in pixels."""
+
+WIDTH = 1000
+"""Pixels that a panel's width is taken to have when names are placed."""
+
+LABELLED_BARS, WIDEST_BARS = 30, 20
+"""Up to how many bars of a panel carry numbers, and how many there is room for, so that few do not grow wide."""
+
+
+def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
+    """Tables as bars, a panel each: our models in colour beside published ones in grey.
+
+    Args:
+        tables: Titles, and figures in points with the columns `label`, `kind` (published or own), `method`, `column`,
+            `value`, `deviation` (over seeds, may be missing).
+    """
+    title = "Scores beside the published ones"
+    tables = [(name, rows) for name, rows in tables if not rows.empty]
+    if not tables:
+        return nothing(title)
+    figure = _panels([name for name, _ in tables])
+    styles = _styles([rows for _, rows in tables])
+    shown: set[str] = set()
+    for panel, (_, rows) in enumerate(tables, start=1):
+        for label in dict.fromkeys(rows["label"]):
+            series = rows[rows["label"] == label]
+            bar = _bar(series, label, styles[label], numbered=len(rows) <= LABELLED_BARS)
+            figure.add_trace(bar.update(showlegend=label not in shown), panel, 1)
+            shown.add(label)
+        _set_axes(figure, panel, rows)
+    figure.update_layout(barmode="group", bargap=0.22)
+    figure.update_yaxes(title_text="points")
+    heading = tables[0][0] if len(tables) == 1 else title
+    room = 24 * (-(-len(shown) // 4))
+    height = 120 + room + BAR_PANEL * len(tables)
+    finish(figure, heading, height)
+    return figure.update_layout(margin_t=70 + room, legend_y=1 - 42 / height)
+
+
+def _panels(names: Sequence[str]) -> go.Figure:
+    """Panels below one another, with their titles where there are several."""
+    titles = list(names) if len(names) > 1 else None
+    return make_subplots(rows=len(names), cols=1, subplot_titles=titles, vertical_spacing=0.24 / len(names))
+
+
+def _set_axes(figure: go.Figure, panel: int, rows: pd.DataFrame) -> None:
+    """Columns in the table's order, with room for numbers above the bars."""
+    columns = list(dict.fromkeys(rows["column"]))
+    places = max(len(columns), min(8, -(-WIDEST_BARS // rows["label"].nunique())))
+    figure.update_xaxes(
+        type="category",
+        categoryorder="array",
+        categoryarray=columns,
+        range=[-0.5, places - 0.5],
+        row=panel,
+        col=1,
+    )
+    low, high = rows["value"].min(), rows["value"].max()
+    figure.update_yaxes(range=[min(0, low * 1.1), max(1, high) * 1.12], row=panel, col=1)
+
+
+def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
+    """One style a model in all panels."""
+    series = pd.concat(list(tables)).drop_duplicates("label")
+    own, published = series[series["kind"] == "own"], series[series["kind"] == "published"]
+    greys = [PUBLISHED_STYLES[index % len(PUBLISHED_STYLES)] for index in range(len(published))]
+    return {
+        **dict(zip(published["label"], greys, strict=True)),
+        **dict(zip(own["label"], series_styles(list(own["method"])), strict=True)),
+    }
+
+
+def _bar(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> go.Bar:
+    """A model's bars in one panel, with whiskers of one standard deviation where there are several seeds."""
+    spread = rows["deviation"].astype(float)
+    whiskers = {"type": "data", "array": spread, "visible": True} if spread.notna().any() else None
+    return go.Bar(
+        x=rows["column"],
+        y=rows["value"],
+        name=label,
+        legendgroup=label,
+        error_y=whiskers,
+        text=rows["value"].map("{:.1f}".format) if numbered else None,
+        # A whisker would cross a number above the bar.
+        textposition="inside" if whiskers else "outside",
+        textangle=0,
+        cliponaxis=False,
+        marker={"color": style.colour, "pattern": {"shape": style.pattern, "size": 6}},
+        hovertemplate=f"{label}, %{{x}}: %{{y:.1f}} points<extra></extra>",
+    )
+
+
+def plot_table_scatter(panels: Sequence[Scatter]) -> go.Figure:
+    """Models as points, a panel for each pair of tables: our models in colour, published ones in grey.
+
+    Args:
+        panels: Title, points in points of 100, and titles of the axes.
+    """
+    title = "One kind of task against another"
+    if not panels:
+        return nothing(title)
+    figure = _panels([name for name, *_ in panels])
+    styles = _styles([points for _, points, *_ in panels])
+    for panel, (_, points, x_title, y_title) in enumerate(panels, start=1):
+        x_range, y_range = _padded(points["x"]), _padded(points["y"])
+        places = place_labels(points, x_range, y_range, WIDTH, SCATTER_PANEL - 130)
+        for (_, row), place in zip(points.iterrows(), places, strict=True):
+            figure.add_trace(_point(row, styles[row["label"]], place), panel, 1)
+        figure.update_xaxes(title_text=x_title, range=x_range, row=panel, col=1)
+        figure.update_yaxes(title_text=y_title, range=y_range, row=panel, col=1)
+    figure.update_layout(showlegend=False)
+    finish(figure, panels[0][0] if len(panels) == 1 else title, 60 + SCATTER_PANEL * len(panels))
+    return figure.update_layout(margin={"t": 80, "b": 90, "l": 90})
+
+
+def _point(row: pd.Series, style: Style, place: str) -> go.Scatter:
+    own = row["kind"] == "own"
+    return go.Scatter(
+        x=[row["x"]],
+        y=[row["y"]],
+        mode="markers+text",
+        name=row["label"],
+        text=[f"<b>{row['label']}</b>" if own else row["label"]],
+        textposition=place,
+        textfont={"size": 12 if own else 11, "color": "#222222" if own else "#595959"},
+        marker={
+            "color": style.colour if own else "#8C8C8C",
+            "symbol": style.symbol if own else "circle-open",
+            "size": 12 if own else 9,
+            "line": {"width": 0 if own else 2},
+        },
+        hovertemplate=f"{row['label']}: %{{x:.1f}}, %{{y:.1f}}<extra></extra>",
+    )
+
+
+def _padded(values: pd.Series) -> list[float]:
+    """A range with room for names at both ends."""
+    low, high = float(values.min()), float(values.max())
+    room = max(1.0, (high - low) * 0.13)
+    return [low - room, high + room]

@@ -1,0 +1,147 @@
+"""Figures of scores: methods side by side, and repeated trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from ease.evaluation.tasks import get_task
+from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing
+from ease.reporting.score_tables import split_scores
+
+METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
+MAIN_PANEL = "Main score of each task"
+
+
+def plot_scores(scores: pd.DataFrame) -> go.Figure:
+    """Methods side by side: a panel for each task of several subsets, and one with every task's main score.
+
+    Args:
+        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points); second figures are left out.
+    """
+    title = "Scores by method"
+    if scores.empty:
+        return nothing(title)
+    metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
+    scores = scores[scores["metric"] == scores["task"].map(metrics)]
+    subsets, mains = split_scores(scores)
+    panels = [_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)]
+    figure, main_column = _score_grid([name for name, _ in panels], mains["task"].nunique())
+    for method, style in method_styles(list(scores["method"])).items():
+        for row, (_, rows) in enumerate(panels, start=1):
+            own = rows[rows["method"] == method]
+            figure.add_trace(_score_bar(own["subset"], own["value"], method, style, labelled=False), row, 1)
+        own = mains[mains["method"] == method]
+        labels = own["task"] + "<br>" + own["metric"].map(lambda name: METRIC_LABELS.get(name, name))
+        figure.add_trace(_score_bar(labels, own["value"], method, style, labelled=True), 1, main_column)
+    figure.update_layout(barmode="group", bargap=0.25)
+    # One range for all panels, with room above the highest bar for its number.
+    figure.update_yaxes(range=[min(0, scores["value"].min() * 1.1), max(1, scores["value"].max()) * 1.1])
+    figure.update_xaxes(tickangle=0, col=main_column)
+    figure.update_yaxes(title_text="points", col=1)
+    return finish(figure, title, 200 + 300 * max(1, len(panels)))
+
+
+def _score_grid(names: Sequence[str], tasks: int) -> tuple[go.Figure, int]:
+    """Panels of tasks below one another, the main scores beside them all; also the main scores' column."""
+    if not names:
+        return make_subplots(subplot_titles=[MAIN_PANEL]), 1
+    main_width = min(0.14 * tasks, 0.5)
+    rows = len(names)
+    figure = make_subplots(
+        rows=rows,
+        cols=2,
+        column_widths=[1 - main_width, main_width],
+        horizontal_spacing=0.06,
+        vertical_spacing=0.3 / rows,
+        specs=[[{}, {"rowspan": rows} if row == 0 else None] for row in range(rows)],
+        subplot_titles=[names[0], MAIN_PANEL, *names[1:]],
+    )
+    return figure, 2
+
+
+def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
+    """A task's title and rows; where all subsets are matched with one language, the title alone names it."""
+    partners = rows["subset"].str.partition("-")
+    if partners[2].nunique() > 1 or not partners[2].all():
+        return task, rows
+    return f"{task}: each language with {partners[2].iloc[0]}", rows.assign(subset=partners[0])
+
+
+def _score_bar(x: pd.Series, values: pd.Series, method: str, style: Style, labelled: bool) -> go.Bar:
+    """A method's bars in one panel; the panel of main scores carries the numbers and the legend."""
+    return go.Bar(
+        x=x,
+        y=values,
+        name=method_label(method),
+        legendgroup=method,
+        showlegend=labelled,
+        text=values.map("{:.1f}".format) if labelled else None,
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        marker={"color": style.colour, "pattern": {"shape": style.pattern, "size": 6}},
+        hovertemplate=f"{method_label(method)}, %{{x}}: %{{y:.1f}} points<extra></extra>",
+    )
+
+
+def plot_variants(
+    table: pd.DataFrame, title: str, value_label: str = "retrieval accuracy (points)"
+) -> go.Figure:
+    """Scores of repeated trainings: a point for each seed, a bar across at the mean of each variant.
+
+    Args:
+        table: Columns `variant` (what differs: a learning rate, a control), `method`, `seed`, `value`.
+        title: What was varied.
+        value_label: The score and its unit.
+    """
+    if table.empty:
+        return nothing(title)
+    variants = list(dict.fromkeys(table["variant"].astype(str)))
+    figure = go.Figure()
+    for method, style in method_styles(list(table["method"])).items():
+        points = table[table["method"] == method].assign(variant=lambda rows: rows["variant"].astype(str))
+        means = points.groupby("variant", sort=False)["value"].mean()
+        centres = pd.Series({variant: variants.index(variant) for variant in means.index})
+        figure.add_trace(
+            go.Scatter(
+                x=_spread(points, variants),
+                y=points["value"],
+                mode="markers",
+                name=method_label(method),
+                marker={"color": style.colour, "symbol": style.symbol, "size": 10, "opacity": 0.8},
+                customdata=points["seed"],
+                hovertemplate=f"{method_label(method)}, seed %{{customdata}}: %{{y:.1f}}<extra></extra>",
+            )
+        )
+        for variant, mean in means.items():
+            _add_mean(figure, float(centres[variant]), float(mean), style)
+    figure.update_xaxes(
+        tickvals=list(range(len(variants))), ticktext=variants, range=[-0.6, len(variants) - 0.4]
+    )
+    figure.update_yaxes(title_text=value_label, rangemode="tozero")
+    return finish(figure, title, 480)
+
+
+def _spread(points: pd.DataFrame, variants: Sequence[str]) -> list[float]:
+    """Places beside a variant's centre, so that seeds of equal scores do not hide one another."""
+    count = points.groupby("variant")["seed"].transform("size")
+    rank = points.sort_values("seed").groupby("variant").cumcount().reindex(points.index)
+    offset = (rank - (count - 1) / 2) * 0.08
+    return [variants.index(variant) + shift for variant, shift in zip(points["variant"], offset, strict=True)]
+
+
+def _add_mean(figure: go.Figure, centre: float, mean: float, style: Style) -> None:
+    """A line at a variant's mean, with the number beside it."""
+    figure.add_shape(
+        type="line",
+        x0=centre - 0.3,
+        x1=centre + 0.3,
+        y0=mean,
+        y1=mean,
+        line={"color": style.colour, "width": 2},
+    )
+    figure.add_annotation(x=centre + 0.31, y=mean, text=f"{mean:.1f}", showarrow=False, xanchor="left")

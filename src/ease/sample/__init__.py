@@ -1,0 +1,14 @@
+"""The sample wikis: a small Wikipedia in 18 languages, its Wikidata dump, a Wikinews; made from CLDR's data."""
+
+from ease.sample.news import SampleNews, write_sample_news
+from ease.sample.options import SampleNewsOptions, SampleOptions
+from ease.sample.writer import SampleFiles, write_sample
+
+__all__ = [
+    "SampleFiles",
+    "SampleNews",
+    "SampleNewsOptions",
+    "SampleOptions",
+    "write_sample",
+    "write_sample_news",
+]

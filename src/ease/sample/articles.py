@@ -1,0 +1,142 @@
+"""What each article of a wiki says, before any wiki markup."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from ease.sample.facts import Entity, Fact, World
+from ease.sample.phrases import Phrasebook, Sentence, Statement, tell
+
+OWN_PAGE_SHARE = 0.4
+"""Share of the sentences that stand on the page of an entity that they mention."""
+
+_LEADS = {"territory": "located", "region": "part"}
+_SHARED = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
+
+
+@dataclass
+class ArticlePlan:
+    """The sentences of one article: its first, those about its subject, and those about others."""
+
+    entity: Entity
+    lead: Sentence
+    facts: list[Sentence] = field(default_factory=list)
+    comparison: list[Sentence] = field(default_factory=list)
+
+
+class StatementDeck:
+    """Statements that a wiki may make about an entity, drawn evenly over the ways to speak of it."""
+
+    def __init__(self, world: World, held_out: Collection[Fact], book: Phrasebook) -> None:
+        """Lay out the facts that are not kept out and whose entities have a name in the language."""
+        self._members: dict[str, list[Entity]] = defaultdict(list)
+        for entity in world.entities:
+            if entity in book.wiki.names:
+                self._members[entity.kind].append(entity)
+        self._facts: dict[Entity, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
+        for fact in world.facts:
+            if fact not in held_out and fact.subject in book.wiki.names and fact.object in book.wiki.names:
+                self._facts[fact.subject][fact.relation].append(fact)
+                self._facts[fact.object][fact.relation].append(fact)
+
+    def lead(self, entity: Entity, random: Random) -> Statement:
+        """What an article's first sentence says: where a place lies, or what kind of thing the subject is."""
+        relation = _LEADS.get(entity.kind)
+        facts = [fact for fact in self._facts[entity].get(relation or "", ()) if fact.subject == entity]
+        if relation is None or not facts:
+            return Statement("define", (entity,))
+        return tell(random.choice(facts))
+
+    def draw(self, entity: Entity, random: Random) -> Statement:
+        """Draw a statement that mentions the entity: first the way to speak of it, then the others in it."""
+        by_relation = self._facts[entity]
+        ways = ["define", "several", *by_relation]
+        ways += [_SHARED[relation] for relation in by_relation if relation in _SHARED]
+        if "pays" in by_relation or "speaks" in by_relation:
+            ways.append("pays_speaks")
+        way = random.choice(ways)
+        if way == "several":
+            return self._several(entity, random)
+        if way in by_relation:
+            return tell(random.choice(by_relation[way]))
+        if way == "pays_speaks":
+            return self._pays_and_speaks(entity, random)
+        relations = [relation for relation, shared in _SHARED.items() if shared == way]
+        return self._shared(entity, relations[0], random) if relations else Statement("define", (entity,))
+
+    def _several(self, entity: Entity, random: Random) -> Statement:
+        others = [other for other in random.sample(self._members[entity.kind], 3) if other != entity][:2]
+        if len(others) < 2:
+            return Statement("define", (entity,))
+        return Statement("several", tuple(random.sample([entity, *others], 3)))
+
+    def _pays_and_speaks(self, entity: Entity, random: Random) -> Statement:
+        relations = [relation for relation in ("pays", "speaks") if relation in self._facts[entity]]
+        fact = random.choice(self._facts[entity][random.choice(relations)])
+        other = "speaks" if fact.relation == "pays" else "pays"
+        partners = self._facts[fact.subject].get(other)
+        if not partners:
+            return tell(fact)
+        partner = random.choice(partners)
+        pays, speaks = (fact, partner) if fact.relation == "pays" else (partner, fact)
+        return Statement("pays_speaks", (fact.subject, pays.object, speaks.object))
+
+    def _shared(self, entity: Entity, relation: str, random: Random) -> Statement:
+        fact = random.choice(self._facts[entity][relation])
+        partners = [
+            other
+            for other in self._facts[fact.object][relation]
+            if other.object == fact.object and other.subject != fact.subject
+        ]
+        if not partners:
+            return tell(fact)
+        return Statement(_SHARED[relation], (fact.subject, random.choice(partners).subject, fact.object))
+
+
+def plan_articles(
+    world: World, held_out: Collection[Fact], book: Phrasebook, sentences: int, seed: int
+) -> list[ArticlePlan]:
+    """Plan a wiki's articles: one an entity, so that all entities are mentioned about equally often.
+
+    Args:
+        sentences: How many in all; never below one an article.
+    """
+    random = Random(f"articles {seed} {book.language}")
+    deck = StatementDeck(world, held_out, book)
+    plans = {
+        entity: ArticlePlan(entity, book.say(deck.lead(entity, random), template=0))
+        for entity in world.entities
+        if entity in book.wiki.names
+    }
+    entities = list(plans)
+    left = max(0, sentences - len(plans))
+    while left:
+        random.shuffle(entities)
+        for entity in entities[:left]:
+            statement = deck.draw(entity, random)
+            _place(statement, _word(book, statement, random), plans, entities, random)
+        left -= len(entities[:left])
+    return list(plans.values())
+
+
+def _word(book: Phrasebook, statement: Statement, random: Random) -> Sentence:
+    return book.say(statement, random.randrange(1_000_000))
+
+
+def _place(
+    statement: Statement,
+    sentence: Sentence,
+    plans: Mapping[Entity, ArticlePlan],
+    entities: Sequence[Entity],
+    random: Random,
+) -> None:
+    """Put a sentence on the page of one of its entities, or among another page's comparisons."""
+    if random.random() < OWN_PAGE_SHARE:
+        plans[random.choice(statement.entities)].facts.append(sentence)
+        return
+    host = random.choice(entities)
+    section = plans[host].facts if host in statement.entities else plans[host].comparison
+    section.append(sentence)

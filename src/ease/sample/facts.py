@@ -1,0 +1,118 @@
+"""Entities and facts of the sample wiki, from CLDR through Babel.
+
+A fact is a relation between two entities: a territory and its currency, a language and its script, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import NamedTuple
+
+import yaml
+from babel.core import get_global
+
+KINDS: tuple[str, ...] = ("territory", "currency", "language", "script", "region", "continent")
+"""The kinds of entities; each is a class in the sample's Wikidata dump."""
+
+MINIMUM_SPEAKERS = 10.0
+"""Percentage of a territory's people from which a language without official status counts as spoken there."""
+
+QID_BASE = 9_000_000_000
+"""Synthetic Wikidata numbers start here, far above the real ones, so that nobody takes them for real ones."""
+
+
+class Entity(NamedTuple):
+    """A thing that articles are about: its kind and its ISO or UN code."""
+
+    kind: str
+    code: str
+
+    @property
+    def qid(self) -> int:
+        """A number that depends on the entity alone (codes have at most four letters or digits)."""
+        return QID_BASE + (KINDS.index(self.kind) + 1) * 10_000_000 + int(self.code, 36)
+
+
+class Fact(NamedTuple):
+    """A relation that holds between two entities."""
+
+    relation: str
+    subject: Entity
+    object: Entity
+
+    @property
+    def key(self) -> str:
+        """The fact's name in the kept-out tables, such as `pays:JP:JPY`."""
+        return f"{self.relation}:{self.subject.code}:{self.object.code}"
+
+
+@dataclass(frozen=True)
+class World:
+    """What the sample's wikis can tell, in a fixed order."""
+
+    entities: tuple[Entity, ...]
+    facts: tuple[Fact, ...]
+
+
+def read_world(territories: int) -> World:
+    """Read CLDR's facts about a number of territories.
+
+    Territories are taken in turn from the UN's regions, so that a small world still has all continents.
+    """
+    by_region = [
+        (Entity("continent", continent), Entity("region", region), codes.split())
+        for continent, regions in _read_regions().items()
+        for region, codes in regions.items()
+    ]
+    longest = max(len(codes) for _, _, codes in by_region)
+    places = [
+        (continent, region, Entity("territory", codes[turn]))
+        for turn in range(longest)
+        for continent, region, codes in by_region
+        if turn < len(codes)
+    ][:territories]
+    facts: list[Fact] = []
+    for continent, region, territory in places:
+        facts.append(Fact("part", region, continent))
+        facts.append(Fact("located", territory, region))
+        for currency in _currencies(territory.code):
+            facts += [Fact("pays", territory, currency), Fact("circulates", currency, region)]
+        for language in _languages(territory.code):
+            facts += [Fact("speaks", territory, language), Fact("heard", language, region)]
+            facts += [Fact("writes", language, script) for script in _scripts(language.code)]
+    return _ordered(facts)
+
+
+def _ordered(facts: Iterable[Fact]) -> World:
+    unique = sorted(set(facts))
+    entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
+    return World(tuple(sorted(entities, key=lambda e: (KINDS.index(e.kind), e.code))), tuple(unique))
+
+
+def _read_regions() -> dict[str, dict[str, str]]:
+    text = files("ease.sample").joinpath("regions.yml").read_text(encoding="utf-8")
+    return yaml.safe_load(text)
+
+
+def _currencies(territory: str) -> list[Entity]:
+    """Currencies that are legal tender today (no end date)."""
+    history = get_global("territory_currencies").get(territory, [])
+    return [Entity("currency", code) for code, _, end, tender in history if tender and end is None]
+
+
+def _languages(territory: str) -> list[Entity]:
+    """Languages with an official status or enough speakers, but no varieties such as `zh_Hant`."""
+    spoken = get_global("territory_languages").get(territory, {})
+    return [
+        Entity("language", code)
+        for code, use in spoken.items()
+        if "_" not in code
+        and (use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS)
+    ]
+
+
+def _scripts(language: str) -> list[Entity]:
+    likely = get_global("likely_subtags").get(language)
+    return [Entity("script", likely.split("_")[1])] if likely else []

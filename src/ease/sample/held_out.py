@@ -1,0 +1,227 @@
+"""Facts that no wiki tells, and the test sentences about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
+from typing import NamedTuple
+
+from ease.errors import EaseError
+from ease.sample.facts import Entity, Fact, World
+from ease.sample.options import SampleOptions
+from ease.sample.phrases import Phrasebook, Statement, tell
+
+MOST_SHARED: dict[str, int] = {"pays": 3, "speaks": 6}
+"""Kept-out facts that may share a currency or a language, so that widespread ones do not make up the test."""
+MOST_PER_TERRITORY: dict[str, int] = {"pays": 1, "speaks": 2}
+"""Kept-out facts of a relation that a territory may have."""
+MOST_PAID = 0.4
+"""Share of the parallel facts that are about currencies: territories have fewer of them than languages."""
+
+SCORES = range(6)
+"""Of graded pairs; `GradedPair` says what each means."""
+
+
+class ParallelSentence(NamedTuple):
+    """A kept-out fact worded in one language."""
+
+    fact_id: str
+    language: str
+    text: str
+
+
+class GradedPair(NamedTuple):
+    """Two English sentences about kept-out facts.
+
+    `score` is 5 for the same facts in other words, 4 where one sentence tells one fact more, 3 for two facts
+    about the same territory, 2 for the same currency or language of two territories, 1 for the same relation
+    between other entities, 0 for nothing in common.
+    """
+
+    sentence1: str
+    sentence2: str
+    score: float
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The kept-out facts: those of the parallel sentences and those of the graded pairs."""
+
+    parallel: tuple[Fact, ...]
+    graded: tuple[tuple[Fact, Fact], ...]
+    """For each territory what people pay with and a language that they speak."""
+
+    @property
+    def facts(self) -> frozenset[Fact]:
+        """All of them, which the articles must not tell."""
+        return frozenset(self.parallel).union(*self.graded) if self.graded else frozenset(self.parallel)
+
+
+def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: SampleOptions) -> HeldOut:
+    """Draw the facts to keep out among those that can be told in every language.
+
+    Raises:
+        EaseError: If the world is too small for them.
+    """
+    random = Random(f"held out {options.seed}")
+    usable = unmistakable(world, books)
+    facts = [f for f in world.facts if f.relation in MOST_SHARED and {f.subject, f.object} <= usable]
+    random.shuffle(facts)
+    graded = _draw_graded(facts, options.graded_territories)
+    parallel = _draw_parallel(
+        [f for f in facts if not any(f in pair for pair in graded)], options.parallel_facts
+    )
+    if len(parallel) < options.parallel_facts or len(graded) < options.graded_territories:
+        raise EaseError(
+            f"A sample of {options.territories} territories has {len(parallel)} of parallel_facts="
+            f"{options.parallel_facts} facts and {len(graded)} of graded_territories="
+            f"{options.graded_territories} territories to keep out: raise `territories` or lower the others."
+        )
+    return HeldOut(tuple(sorted(parallel)), tuple(sorted(graded)))
+
+
+def unmistakable(world: World, books: Mapping[str, Phrasebook]) -> set[Entity]:
+    """Entities named in every language, nowhere the same as another of their kind."""
+    usable = set(world.entities)
+    for book in books.values():
+        names = book.wiki.names
+        count = Counter((entity.kind, name.casefold()) for entity, name in names.items())
+        usable &= {entity for entity, name in names.items() if count[entity.kind, name.casefold()] == 1}
+    return usable
+
+
+def _draw_graded(facts: Sequence[Fact], territories: int) -> list[tuple[Fact, Fact]]:
+    """Take a currency and a language of each of some territories, rather such as several share."""
+    uses = Counter(fact.object for fact in facts)
+    paid: dict[Entity, Fact] = {}
+    spoken: dict[Entity, Fact] = {}
+    for fact in sorted(facts, key=lambda fact: -min(uses[fact.object], 3)):
+        (paid if fact.relation == "pays" else spoken).setdefault(fact.subject, fact)
+    both = [territory for territory in dict.fromkeys(fact.subject for fact in facts) if territory in paid]
+    return [(paid[one], spoken[one]) for one in both if one in spoken][:territories]
+
+
+def _draw_parallel(facts: Sequence[Fact], wanted: int) -> list[Fact]:
+    """Take facts in their order, but few of the same territory, currency or language."""
+    taken: list[Fact] = []
+    counts: Counter[tuple[str, Entity] | str] = Counter()
+    for fact in facts:
+        subject, object_ = (fact.relation, fact.subject), (fact.relation, fact.object)
+        if (
+            len(taken) < wanted
+            and counts[subject] < MOST_PER_TERRITORY[fact.relation]
+            and counts[object_] < MOST_SHARED[fact.relation]
+            and not (fact.relation == "pays" and counts["pays"] >= MOST_PAID * wanted)
+        ):
+            taken.append(fact)
+            counts.update((subject, object_, fact.relation))
+    return taken
+
+
+def word_parallel(
+    held_out: HeldOut, books: Mapping[str, Phrasebook], languages: Sequence[str], seed: int
+) -> list[ParallelSentence]:
+    """Word each kept-out fact in each language, with a template drawn for each."""
+    rows = []
+    for language in languages:
+        random = Random(f"parallel {seed} {language}")
+        for fact in held_out.parallel:
+            sentence = books[language].say(tell(fact), random.randrange(1_000_000))
+            rows.append(ParallelSentence(fact.key, language, sentence.text))
+    return rows
+
+
+def word_graded(held_out: HeldOut, english: Phrasebook, pairs: int, seed: int) -> list[GradedPair]:
+    """Word English pairs, as many of each score.
+
+    Raises:
+        EaseError: If the kept-out facts do not give so many different pairs.
+    """
+    rows = _word_pairs(held_out.graded, english, pairs, Random(f"graded {seed}"), SCORES)
+    if len(rows) < pairs:
+        raise EaseError(
+            f"The facts of {len(held_out.graded)} territories do not give {pairs} graded pairs: lower "
+            "`graded_pairs` or raise `graded_territories`."
+        )
+    return rows
+
+
+def word_graded_dev(held_out: HeldOut, english: Phrasebook, pairs: int, seed: int) -> list[GradedPair]:
+    """Word English pairs about the facts of the parallel sentences, which share no fact with `word_graded`.
+
+    A small sample gives fewer pairs than `pairs`, or none.
+    """
+    graded = sorted(_draw_graded(held_out.parallel, len(held_out.parallel)))
+    if len(graded) < 2:
+        return []
+    needed = {1: _couples(graded, same_object=False), 2: _couples(graded, same_object=True)}
+    scores = [score for score in SCORES if needed.get(score, True)]
+    return _word_pairs(graded, english, pairs, Random(f"graded development {seed}"), scores)
+
+
+def _word_pairs(
+    graded: Sequence[tuple[Fact, Fact]],
+    english: Phrasebook,
+    pairs: int,
+    random: Random,
+    scores: Sequence[int],
+) -> list[GradedPair]:
+    """Word different pairs, as many of each score, until there are enough or the facts give no more."""
+    rows: dict[frozenset[str], GradedPair] = {}
+    for number in range(pairs):
+        score = scores[number % len(scores)]
+        for _ in range(1000):
+            drawn = _draw_pair(graded, score, random)
+            first, second = (english.say(statement, random.randrange(1_000_000)).text for statement in drawn)
+            if first != second and frozenset((first, second)) not in rows:
+                rows[frozenset((first, second))] = GradedPair(first, second, float(score))
+                break
+        else:
+            break
+    return list(rows.values())
+
+
+def _draw_pair(
+    graded: Sequence[tuple[Fact, Fact]], score: int, random: Random
+) -> tuple[Statement, Statement]:
+    """Draw two statements that are as alike as a score says."""
+    (pays, speaks), (_, other_speaks) = random.sample(graded, 2)
+    fact = random.choice((pays, speaks))
+    match score:
+        case 5:
+            return tell(fact), tell(fact)
+        case 4:
+            return Statement("pays_speaks", (pays.subject, pays.object, speaks.object)), tell(fact)
+        case 3:
+            return tell(pays), tell(speaks)
+        case 2 | 1:
+            return _draw_two_facts(graded, score == 2, random)
+        case _:
+            return tell(pays), tell(other_speaks)
+
+
+def _draw_two_facts(
+    graded: Sequence[tuple[Fact, Fact]], same_object: bool, random: Random
+) -> tuple[Statement, Statement]:
+    """Draw the same relation of two territories, to the same object or to different ones."""
+    couples = _couples(graded, same_object)
+    if not couples:
+        raise EaseError(
+            f"None of the {len(graded)} territories of the graded pairs shares its currency or language with "
+            "another: raise `graded_territories`."
+        )
+    fact, other = random.choice(couples)
+    return tell(fact), tell(other)
+
+
+def _couples(graded: Sequence[tuple[Fact, Fact]], same_object: bool) -> list[tuple[Fact, Fact]]:
+    """List the facts of one relation about two territories, with the same object or with different ones."""
+    return [
+        (fact, other)
+        for pair, other_pair in combinations(graded, 2)
+        for fact, other in zip(pair, other_pair, strict=True)
+        if (fact.object == other.object) is same_object
+    ]

@@ -1,0 +1,184 @@
+"""Sentences as wikitext, with the many ways in which real pages write links, references and emphasis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from random import Random
+from typing import NamedTuple
+
+from ease.sample.facts import Entity
+from ease.sample.names import WikiNames, capitalize
+from ease.sample.phrases import Sentence
+from ease.wikimedia.wikitext.linktrails import link_prefix, link_trail
+
+RIGHT_TO_LEFT = frozenset({"ar", "fa"})
+RIGHT_TO_LEFT_MARK = "\u200f"
+
+_LINK_STYLES = (
+    *("plain", "plain", "plain", "piped", "plain", "underscores", "plain", "fragment", "plain", "redirect"),
+    *("plain", "lower", "trail", "plain", "colon", "plain", "double_redirect", "italic", "marked"),
+)
+_EXTRAS = (
+    *("", "", "reference", "", "italic", "", "repeated_reference", "", "", "comment", "", "nowiki", ""),
+    *("template", "", "bold", "", "", "direction", "long_reference"),
+)
+_WORD = re.compile(r"(?<![\w'])[^\W\d_]{3,}(?![\w'\u0300-\u036f\u064b-\u0670\u200c])")
+
+
+class ExpectedLink(NamedTuple):
+    """A link that a reader of the dump should find: offsets into its sentence, and the title it names."""
+
+    start: int
+    end: int
+    target: str
+
+
+class ExpectedSentence(NamedTuple):
+    """A sentence (or a heading) that a reader of the dump should find."""
+
+    text: str
+    links: tuple[ExpectedLink, ...] = ()
+
+
+@dataclass(frozen=True)
+class Aliases:
+    """Titles of redirects, by the entity that they lead to; `double` ones lead there through another one."""
+
+    single: Mapping[Entity, str]
+    double: Mapping[Entity, str]
+
+
+class Marker:
+    """Writes sentences as wikitext, taking turns among the styles so that each occurs in every wiki."""
+
+    def __init__(self, wiki: WikiNames, aliases: Aliases, heading: str, random: Random) -> None:
+        """Prepare for a wiki.
+
+        Args:
+            wiki: Names and titles of the entities.
+            aliases: Redirects that links may use.
+            heading: A section's heading, for links to a section.
+            random: Shuffles the turns, so that wikis differ.
+        """
+        self._wiki = wiki
+        self._aliases = aliases
+        self._heading = heading
+        self._link_styles = cycle(random.sample(_LINK_STYLES, len(_LINK_STYLES)))
+        self._extras = cycle(random.sample(_EXTRAS, len(_EXTRAS)))
+        self._trail = re.compile(link_trail(wiki.language))
+        self._prefix = re.compile(link_prefix(wiki.language) or "")
+
+    def write(
+        self, sentence: Sentence, subject: Entity | None = None, lead: bool = False
+    ) -> tuple[str, ExpectedSentence]:
+        """Write a sentence, and say what a reader should make of it.
+
+        Args:
+            sentence: The prose.
+            subject: The page's own subject, which is not linked there.
+            lead: Whether this is the page's first sentence, which sets the subject in bold.
+        """
+        extra = next(self._extras)
+        pieces: list[str] = []
+        links: list[ExpectedLink] = []
+        position = 0
+        for start, end, entity in sentence.mentions:
+            pieces.append(sentence.text[position:start])
+            surface = sentence.text[start:end]
+            if entity == subject:
+                pieces.append(f"'''{surface}'''" if lead and not links and "'" not in surface else surface)
+                lead = False
+            else:
+                markup, target = self.link(surface, entity)
+                pieces.append(markup)
+                # An Arabic "and" before the link joins it.
+                joined = self._prefix.match(sentence.text[position:start][::-1])
+                links.append(ExpectedLink(start - (joined.end() if joined else 0), end, target))
+            position = end
+        pieces.append(sentence.text[position:])
+        text = sentence.text
+        if extra == "direction" and self._wiki.language in RIGHT_TO_LEFT:
+            pieces[-1] = _insert_before_end(pieces[-1])
+            text = _insert_before_end(text)
+        _emphasise(pieces, extra)
+        return "".join(pieces) + self._trailer(extra, sentence), ExpectedSentence(text, tuple(links))
+
+    def link(self, surface: str, entity: Entity) -> tuple[str, str]:
+        """A link that shows `surface`, in the style whose turn it is, and the title that it names."""
+        style, title = next(self._link_styles), self._wiki.titles[entity]
+        if alias := self._alias(style, entity):
+            return f"[[{alias}|{surface}]]", alias
+        if style == "plain" and capitalize(surface, self._wiki.language) == title:
+            return f"[[{surface}]]", title
+        if style == "trail" and surface[-4:-2].isalpha() and self._trail.fullmatch(surface[-2:]):
+            return f"[[{title}|{surface[:-2]}]]{surface[-2:]}", title
+        if style == "italic" and "'" not in surface:
+            return f"[[{title}|''{surface}'']]", title
+        return f"[[{self._head(style, title)}|{surface.replace('&', '&amp;')}]]", title
+
+    def _alias(self, style: str, entity: Entity) -> str | None:
+        """The redirect that a link in this style names, if there is one."""
+        aliases = {"redirect": self._aliases.single, "double_redirect": self._aliases.double}
+        return aliases[style].get(entity) if style in aliases else None
+
+    def _head(self, style: str, title: str) -> str:
+        """A title as a piped link may write it."""
+        language = self._wiki.language
+        heads = {
+            "underscores": title.replace(" ", "_"),
+            "fragment": f"{title}#{self._heading}",
+            "colon": f":{title}",
+            "lower": lower_first(title, language),
+            "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if language in RIGHT_TO_LEFT else title,
+        }
+        return heads.get(style, title)
+
+    def _trailer(self, extra: str, sentence: Sentence) -> str:
+        """What follows a sentence and is no prose."""
+        title = self._wiki.titles[sentence.mentions[0].entity]
+        match extra:
+            case "reference":
+                return f'<ref name="cldr">Unicode CLDR, [[{title}]].</ref>'
+            case "repeated_reference":
+                return '<ref name="cldr" />'
+            case "comment":
+                return f"<!-- [[{title}]] {{{{ -->"
+            case "template":
+                return f"{{{{Fact|date=2024|text={{{{lc:[[{title}]]}}}}}}}}"
+            case "long_reference":
+                return f"<ref>{{{{Cite web|title=[[{title}]]|url=https://cldr.unicode.org/}}}}</ref>"
+        return ""
+
+
+def _insert_before_end(text: str) -> str:
+    return f"{text[:-1]}{RIGHT_TO_LEFT_MARK}{text[-1]}"
+
+
+def lower_first(title: str, language: str) -> str:
+    """The title with a small first letter, where the wiki takes that for the same title."""
+    lowered = title[:1].lower() + title[1:]
+    return lowered if capitalize(lowered, language) == title else title
+
+
+def _emphasise(pieces: list[str], extra: str) -> None:
+    """Wrap one word that is no name in italics, bold or `<nowiki>`, as far as there is one.
+
+    Args:
+        pieces: Prose (even places) and names (odd places); changed in place.
+        extra: What to wrap it in, if it is one of these.
+    """
+    wraps = {"italic": ("''", "''"), "bold": ("'''", "'''"), "nowiki": ("<nowiki>", "</nowiki>")}
+    if extra not in wraps:
+        return
+    before, after = wraps[extra]
+    for place in range(0, len(pieces), 2):
+        piece = pieces[place]
+        for word in _WORD.finditer(piece):
+            at_start, at_end = word.start() == 0 and place > 0, word.end() == len(piece)
+            beside = pieces[place - 1][-1:] * at_start + "".join(pieces[place + 1 : place + 2])[:1] * at_end
+            if "'" not in beside:  # five or six quotes in a row would read otherwise
+                pieces[place] = f"{piece[: word.start()]}{before}{word[0]}{after}{piece[word.end() :]}"
+                return

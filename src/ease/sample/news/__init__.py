@@ -1,0 +1,6 @@
+"""The sample Wikinews: news in the 16 languages of MewsC-16 with what a reader should make of each page."""
+
+from ease.sample.news.words import NEWS_LANGUAGES
+from ease.sample.news.writer import SampleNews, write_sample_news
+
+__all__ = ["NEWS_LANGUAGES", "SampleNews", "write_sample_news"]

@@ -1,0 +1,62 @@
+"""Pages of a sample Wikinews that are no articles: redirects, category pages, talk, project pages, templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ease.sample.news.articles import NewsPage, loop_categories
+from ease.sample.news.words import NewsWords
+from ease.sample.pages import WikiPage
+from ease.sample.phrases import Phrasebook
+
+REDIRECT, OTHER_NAMESPACE = "redirect", "other namespace"
+
+
+def write_news_redirects(words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
+    """Redirects to articles, by the wiki's keyword or the English one, each with a topic's category."""
+    site = words.site
+    for number, title in enumerate(titles):
+        keyword = site.redirect_keyword if number % 2 else "REDIRECT"
+        text = f"#{keyword} [[{title}]]\n\n[[{site.names[14]}:{words.topics[0].category}]]"
+        yield NewsPage(WikiPage(f"{title} (2)", text, redirect=title), "redirect", dropped=REDIRECT)
+
+
+def write_other_namespaces(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
+    """Pages of other namespaces; they stand in topics' categories and are no news."""
+    site, message = words.site, book.notes["message"]
+    link = f"[[{site.names[14]}:{words.topics[0].category}]]"
+    yield from _category_pages(words, message)
+    for title in titles:
+        yield _page(words, 1, title, f"{book.notes['talk']} [[{title}]] ~~~~\n\n{link}", "talk")
+    yield _page(words, 4, words.topics[0].category, f"{message}\n\n{link}", "project")
+    for name in words.templates.values():
+        text = f"<noinclude>{message}</noinclude><includeonly>{{{{{{1|}}}}}}{link}</includeonly>"
+        yield _page(words, 10, name, text, "template")
+
+
+def _category_pages(words: NewsWords, message: str) -> Iterator[NewsPage]:
+    """The topics' categories, the second below the first; former names that redirect; a loop of redirects."""
+    prefix = words.site.names[14]
+    for number, topic in enumerate(words.topics):
+        parent = words.topics[0].category if number == 1 else words.site.names[4]
+        yield _page(words, 14, topic.category, f"{message}\n\n[[{prefix}:{parent}]]", "category")
+    by_redirect, by_template = words.renamed
+    yield _category_redirect(words, by_redirect.former or "", by_redirect.category)
+    text = f"{{{{Category redirect|{by_template.category}}}}}"
+    yield _page(words, 14, by_template.former or "", text, "category_redirect")
+    one, other = loop_categories(words)
+    yield _category_redirect(words, one, other)
+    yield _category_redirect(words, other, one)
+
+
+def _category_redirect(words: NewsWords, name: str, target: str) -> NewsPage:
+    title = f"{words.site.names[14]}:{target}"
+    text = f"#{words.site.redirect_keyword} [[:{title}]]"
+    return _page(words, 14, name, text, "category_redirect", redirect=title)
+
+
+def _page(
+    words: NewsWords, namespace: int, name: str, text: str, case: str, redirect: str | None = None
+) -> NewsPage:
+    page = WikiPage(f"{words.site.names[namespace]}:{name}", text, namespace, redirect)
+    return NewsPage(page, case, dropped=OTHER_NAMESPACE)

@@ -1,0 +1,70 @@
+"""What a sample Wikinews calls things: its namespaces, its topics' categories, its sentence templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+from ease.sample.phrases import split_template
+from ease.sample.site import Site, read_site
+
+NEWS_LANGUAGES: tuple[str, ...] = (
+    *("ar", "ca", "cs", "de", "en", "eo", "es", "fa"),
+    *("fr", "ja", "ko", "pl", "pt", "ru", "sv", "tr"),
+)
+"""The 16 languages of MewsC-16 (appendix E of the paper)."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of MewsC-16 in one wiki."""
+
+    name: str
+    """The English name, as in the paper."""
+    category: str
+    former: str | None
+    """A category that redirects to this one."""
+    templates: tuple[tuple[str, ...], ...]
+    """Sentences, each split into literal text (even places) and slots (odd places)."""
+
+
+@dataclass(frozen=True)
+class NewsWords:
+    """The words of one wiki."""
+
+    site: Site
+    topics: tuple[Topic, ...]
+    templates: Mapping[str, str]
+    """The wiki's names of the templates `date`, `source`, `archived` and `lead`."""
+    sources: str
+    """The heading above the sources."""
+
+    @property
+    def renamed(self) -> tuple[Topic, ...]:
+        """The topics whose category had another name before."""
+        return tuple(topic for topic in self.topics if topic.former)
+
+
+@cache
+def read_news_words(language: str) -> NewsWords:
+    """A wiki's words, from the language's file."""
+    path = files("ease.sample.news").joinpath("templates", f"{language}.yml")
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    wikipedia = read_site(language)
+    own = dict(zip((4, 5), content["project"], strict=True))
+    own |= dict(zip((2, 3), content.get("users", ()), strict=False))
+    topics = tuple(
+        Topic(
+            name,
+            topic["category"],
+            topic.get("former"),
+            tuple(split_template(line) for line in topic["sentences"].splitlines()),
+        )
+        for name, topic in content["topics"].items()
+    )
+    site = replace(wikipedia, names={**wikipedia.names, **own}, project="wikinews")
+    return NewsWords(site, topics, content["templates"], content["sources"])

@@ -1,0 +1,159 @@
+"""The sample Wikinews as files, written whole or not at all and reused where they already lie."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from ease.errors import EaseError
+from ease.io.result_versions import SAMPLE_NEWS
+from ease.sample.dump_files import dump_name, revision_id, write_dump
+from ease.sample.facts import World, read_world
+from ease.sample.names import read_names
+from ease.sample.news.articles import CASES, PLAIN, NewsPage, NewsWriter, topics_for
+from ease.sample.news.other_pages import write_news_redirects, write_other_namespaces
+from ease.sample.news.stories import Reporter
+from ease.sample.news.words import NEWS_LANGUAGES, NewsWords, Topic, read_news_words
+from ease.sample.options import SampleNewsOptions
+from ease.sample.phrases import make_phrasebook, nouns
+from ease.sample.whole_folder import content_key, is_whole, write_whole
+from ease.wikimedia.languages import check_languages
+
+logger = logging.getLogger(__name__)
+
+SMALL_CLASS = 6
+"""Articles on the last of a wiki's topics, fewer than the ten that a class of MewsC-16 needs."""
+
+_TERRITORIES = 243
+_ARTICLES_A_CASE = 50
+"""One in so many articles is of each case."""
+_TRUTH = pa.schema(
+    [
+        *(("language", pa.string()), ("page_id", pa.int64()), ("revision_id", pa.int64())),
+        *(("namespace", pa.int32()), ("title", pa.string()), ("case", pa.string())),
+        *(("topic", pa.string()), ("dropped", pa.string()), ("first_sentence", pa.string())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class SampleNews:
+    """Where the parts of a sample Wikinews lie: in one folder."""
+
+    folder: Path
+
+    @property
+    def wikinews(self) -> Path:
+        """The folder of the Wikinews dumps."""
+        return self.folder / "wikinews"
+
+    @property
+    def truth(self) -> Path:
+        """What a reader should make of each page of the dumps.
+
+        Columns: language, page_id, revision_id, namespace, title, case; topic (in English) and
+        first_sentence, or why the page is dropped. Classes are not dropped here, however small.
+        """
+        return self.folder / "news_truth.parquet"
+
+
+def write_sample_news(
+    folder: Path, languages: Sequence[str] = NEWS_LANGUAGES, options: SampleNewsOptions | None = None
+) -> SampleNews:
+    """Write the sample Wikinews below a folder, in a folder of its own named by what it is made from.
+
+    Args:
+        folder: Where samples lie; made where needed.
+        languages: Wikis to write, of the 16 of MewsC-16 (appendix E of the paper).
+        options: Size and seed.
+
+    Raises:
+        EaseError: A language has no templates, or the folder cannot be written.
+    """
+    options = options or SampleNewsOptions()
+    _check(languages)
+    content = {"languages": list(languages), "options": options.model_dump()}
+    key = content_key({**content, "languages": sorted(languages)}, SAMPLE_NEWS)
+    files = SampleNews(folder / f"sample-news-{key}")
+    if is_whole(files.folder):
+        logger.info("The sample Wikinews lies whole in %s", files.folder)
+        return files
+    write_whole(files.folder, content, lambda aside: _write_files(SampleNews(aside), languages, options))
+    logger.info("Wrote the sample Wikinews in %d languages to %s", len(languages), files.folder)
+    return files
+
+
+def _check(languages: Sequence[str]) -> None:
+    check_languages(languages)
+    missing = [language for language in languages if language not in NEWS_LANGUAGES]
+    if missing:
+        raise EaseError(
+            f"The sample Wikinews has no templates for {', '.join(missing)}; it speaks "
+            f"{', '.join(NEWS_LANGUAGES)}. Take those, or give dumps of your own."
+        )
+
+
+def _write_files(files: SampleNews, languages: Sequence[str], options: SampleNewsOptions) -> None:
+    files.wikinews.mkdir()
+    world = read_world(_TERRITORIES)
+    truth: list[dict[str, Any]] = []
+    for language in tqdm(languages, desc="sample Wikinews", unit="wiki", disable=None):
+        pages = write_news_pages(language, world, options)
+        site = read_news_words(language).site
+        path = files.wikinews / dump_name(language, site.project)
+        write_dump(path, site, [page.page for page in pages], options.pages_per_stream)
+        truth += _truth(language, pages)
+    pq.write_table(pa.Table.from_pylist(truth, schema=_TRUTH), files.truth)
+
+
+def _truth(language: str, pages: Sequence[NewsPage]) -> Iterator[dict[str, Any]]:
+    for page_id, page in enumerate(pages, start=1):
+        yield {
+            "language": language,
+            "page_id": page_id,
+            "revision_id": revision_id(language, page_id),
+            "namespace": page.page.namespace,
+            "title": page.page.title,
+            "case": page.case,
+            "topic": page.topic,
+            "dropped": page.dropped,
+            "first_sentence": page.first_sentence,
+        }
+
+
+def write_news_pages(language: str, world: World, options: SampleNewsOptions) -> list[NewsPage]:
+    """Write all pages of one wiki, in the order of its dump."""
+    random = Random(f"news {options.seed} {language}")
+    words = read_news_words(language)
+    book = make_phrasebook(read_names(language, world.entities, nouns(language)))
+    reporter, writer = Reporter(book, world, random), NewsWriter(book, words, random)
+    pages = [
+        writer.write(reporter.report(topic), case, number)
+        for number, (case, topic) in enumerate(_assignments(words, options.news_per_language))
+    ]
+    some = [page.page.title for page in pages[:: len(CASES)]]
+    pages += write_news_redirects(words, some)
+    pages += write_other_namespaces(book, words, some)
+    random.shuffle(pages)
+    return pages
+
+
+def _assignments(words: NewsWords, articles: int) -> Iterator[tuple[str, Topic]]:
+    """A case and a topic for each article: each case equally often, each topic but the last one, too."""
+    special = [case for case in CASES for _ in range(max(1, articles // _ARTICLES_A_CASE))]
+    for number, case in enumerate(special):
+        topics = topics_for(case, words)
+        yield case, topics[number % len(topics)]
+    common = topics_for(PLAIN, words)
+    for number in range(articles - len(special) - SMALL_CLASS):
+        yield PLAIN, common[number % len(common)]
+    for _ in range(SMALL_CLASS):
+        yield PLAIN, words.topics[-1]

@@ -1,0 +1,92 @@
+"""The page_props table of a sample wiki as an SQL dump: the items of pages among other properties, as on real wikis."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ease.sample.dump_files import DUMP_DATE
+from ease.sample.pages import WikiPage
+from ease.sample.site import Site
+
+_ROWS_PER_STATEMENT = 500
+_TEMPLATE = 10
+_HEAD = """-- MySQL dump 10.19  Distrib 10.5.23-MariaDB, for debian-linux-gnu (x86_64)
+--
+-- Host: localhost    Database: {database}
+-- ------------------------------------------------------
+/*!40101 SET NAMES utf8mb4 */;
+
+DROP TABLE IF EXISTS `page_props`;
+CREATE TABLE `page_props` (
+  `pp_page` int(10) unsigned NOT NULL,
+  `pp_propname` varbinary(60) NOT NULL,
+  `pp_value` blob NOT NULL,
+  `pp_sortkey` float DEFAULT NULL,
+  PRIMARY KEY (`pp_page`,`pp_propname`),
+  UNIQUE KEY `pp_propname_page` (`pp_propname`,`pp_page`),
+  UNIQUE KEY `pp_propname_sortkey_page` (`pp_propname`,`pp_sortkey`,`pp_page`)
+) ENGINE=InnoDB DEFAULT CHARSET=binary;
+
+/*!40000 ALTER TABLE `page_props` DISABLE KEYS */;
+"""
+_FOOT = """/*!40000 ALTER TABLE `page_props` ENABLE KEYS */;
+
+-- Dump completed on 2024-01-01  0:00:00
+"""
+_ESCAPES = {
+    **{b"\\": b"\\\\", b"'": b"\\'", b'"': b'\\"'},
+    **{b"\0": b"\\0", b"\n": b"\\n", b"\r": b"\\r", b"\x1a": b"\\Z"},
+}
+Property = tuple[str, bytes, str]
+"""A name, a value and a sort key."""
+
+
+def page_props_name(language: str) -> str:
+    """The name of a wiki's dump of this table."""
+    return f"{language}wiki-{DUMP_DATE}-page_props.sql.gz"
+
+
+def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Mapping[str, int]) -> None:
+    """Write the dump.
+
+    Args:
+        path: Of the file.
+        site: The wiki.
+        pages: All of them, in the order of the dump of pages, which numbers them from 1.
+        qids: The items of pages, by title.
+    """
+    rows = [
+        _row(number, *values)
+        for number, page in enumerate(pages, 1)
+        for values in sorted(_properties(number, page, qids.get(page.title)))
+    ]
+    statements = [
+        b"INSERT INTO `page_props` VALUES " + b",".join(rows[start : start + _ROWS_PER_STATEMENT]) + b";\n"
+        for start in range(0, len(rows), _ROWS_PER_STATEMENT)
+    ]
+    content = b"".join((_HEAD.format(database=site.dbname).encode(), *statements, _FOOT.encode()))
+    path.write_bytes(gzip.compress(content, mtime=0))
+
+
+def _properties(number: int, page: WikiPage, qid: int | None) -> Iterator[Property]:
+    if qid is not None:
+        yield "wikibase_item", f"Q{qid}".encode(), "NULL"
+        yield "wikibase-badge-Q17437796", b"1", "1"
+    if number % 3 == 0:
+        yield "displaytitle", f"<i>''{page.title}''</i>".encode(), "NULL"
+    if number % 20 == 7:
+        # What would mislead a reader that does not mind quotes and escapes.
+        text = f"\\'),({number},'wikibase_item','Q{number}',NULL),\n\"\\"
+        yield "wikibase-shortdesc", text.encode(), "NULL"
+    if page.namespace == _TEMPLATE:
+        # MediaWiki stores it compressed.
+        yield "templatedata", zlib.compress(json.dumps({"description": page.title}).encode(), 9), "NULL"
+
+
+def _row(number: int, name: str, value: bytes, sort_key: str) -> bytes:
+    escaped = b"".join(_ESCAPES.get(bytes((byte,)), bytes((byte,))) for byte in value)
+    return b"(%d,'%s','%s',%s)" % (number, name.encode(), escaped, sort_key.encode())

@@ -1,0 +1,142 @@
+"""Sentences in 18 languages from hand-written templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import yaml
+
+from ease.sample.facts import Entity, Fact
+from ease.sample.names import WikiNames, capitalize
+
+FRAMES: dict[str, tuple[str, ...]] = {
+    "define": ("X",),
+    "several": ("A", "B", "D"),
+    "located": ("T", "R"),
+    "part": ("R", "K"),
+    "pays": ("T", "C"),
+    "speaks": ("T", "L"),
+    "writes": ("L", "S"),
+    "circulates": ("C", "R"),
+    "heard": ("L", "R"),
+    "pays_speaks": ("T", "C", "L"),
+    "same_currency": ("T", "T2", "C"),
+    "same_language": ("T", "T2", "L"),
+    "same_region": ("T", "T2", "R"),
+}
+"""What can be said, each with the slots of its templates in the order of a statement's entities.
+
+The first template of each is a plain definition, with which an article may begin.
+"""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+class Statement(NamedTuple):
+    """Something to say, in whatever language: a frame and the entities for its slots."""
+
+    frame: str
+    entities: tuple[Entity, ...]
+
+
+def tell(fact: Fact) -> Statement:
+    """The statement that tells one fact and no more."""
+    return Statement(fact.relation, (fact.subject, fact.object))
+
+
+class Mention(NamedTuple):
+    """An entity's name in a sentence: code point offsets into its text."""
+
+    start: int
+    end: int
+    entity: Entity
+
+
+class Sentence(NamedTuple):
+    """A sentence of prose and the names in it, in order."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True)
+class Phrasebook:
+    """The words and templates of one language, with the names to fill in."""
+
+    language: str
+    wiki: WikiNames
+    words: Mapping[str, Mapping[str, str]]
+    headings: Mapping[str, str]
+    notes: Mapping[str, str]
+    articles: Mapping[Entity, str]
+    templates: Mapping[str, tuple[tuple[str, ...], ...]]
+    """Frame to its templates, each split into literal text (even places) and slots (odd places)."""
+
+    def say(self, statement: Statement, template: int) -> Sentence:
+        """Word a statement with one of its frame's templates (any number: it wraps around)."""
+        choices = self.templates[statement.frame]
+        entities = dict(zip(FRAMES[statement.frame], statement.entities, strict=True))
+        kind = self.words[statement.entities[0].kind]
+        return self.fill(choices[template % len(choices)], entities, kind)
+
+    def note(self, name: str, entity: Entity) -> Sentence:
+        """Word one of the notes (a caption, a list item) about an entity."""
+        return self.fill(split_template(self.notes[name]), {"X": entity}, self.words[entity.kind])
+
+    def fill(
+        self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]
+    ) -> Sentence:
+        """Put names, which become mentions, and other words into the slots of a split template."""
+        text = ""
+        mentions = []
+        for place, piece in enumerate(template):
+            if place % 2 == 0:
+                text += piece
+            elif piece in entities:
+                entity = entities[piece]
+                text += self.articles.get(entity, "")
+                mentions.append(Mention(len(text), len(text) + len(self.wiki.names[entity]), entity))
+                text += self.wiki.names[entity]
+            else:
+                text += words[piece]
+        return Sentence(capitalize(text, self.language), tuple(mentions))
+
+
+@cache
+def read_templates(language: str) -> dict[str, Any]:
+    """The language's file of words and templates, parsed."""
+    path = files("ease.sample").joinpath("templates", f"{language}.yml")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def nouns(language: str) -> dict[str, str]:
+    """The language's word for each kind of entity."""
+    return {kind: forms["short"] for kind, forms in read_templates(language)["words"].items()}
+
+
+def make_phrasebook(wiki: WikiNames) -> Phrasebook:
+    """Join a language's templates with its names."""
+    content = read_templates(wiki.language)
+    articles = {
+        Entity(kind, code): f"{article} "
+        for kind, by_article in content.get("articles", {}).items()
+        for article, codes in by_article.items()
+        for code in codes.split()
+    }
+    templates = {
+        frame: tuple(split_template(line) for line in lines.splitlines())
+        for frame, lines in content["frames"].items()
+    }
+    return Phrasebook(
+        wiki.language, wiki, content["words"], content["headings"], content["notes"], articles, templates
+    )
+
+
+def split_template(template: str) -> tuple[str, ...]:
+    """Literal text (even places) and slots (odd places)."""
+    return tuple(_SLOT.split(template))

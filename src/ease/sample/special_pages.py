@@ -1,0 +1,106 @@
+"""Pages that are no articles: redirects, disambiguation pages, an empty page, other namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ease.sample.facts import Entity
+from ease.sample.markup import Aliases, ExpectedLink, ExpectedSentence
+from ease.sample.names import capitalize
+from ease.sample.pages import WikiPage
+from ease.sample.phrases import Phrasebook
+from ease.sample.site import Site
+
+_STANDARDS = {
+    "territory": "ISO 3166",
+    "currency": "ISO 4217",
+    "language": "ISO 639",
+    "script": "ISO 15924",
+    "region": "UN M49",
+    "continent": "UN M49",
+}
+LOOP = ("ISO 3166 QM", "ISO 3166 QN")
+"""Titles of two redirects that lead to each other; ISO 3166 leaves these codes to users."""
+EMPTY = "ISO 3166 QO"
+MISSING = "ISO 3166 QP"
+"""A title without a page, to which a redirect leads."""
+
+
+_INFOBOX = '{| class="infobox"\n! {{{name|}}}\n|-\n| {{{image|}}}\n|}'
+
+
+def name_aliases(entities: Sequence[Entity]) -> Aliases:
+    """Titles of redirects: for each third entity one, for each sixth one to that redirect."""
+    single = {entity: f"{_STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]}
+    double = {entity: f"{_STANDARDS[entity.kind]}-{entity.code}" for entity in entities[::6]}
+    return Aliases(single, double)
+
+
+def write_redirects(book: Phrasebook, site: Site, aliases: Aliases) -> Iterator[WikiPage]:
+    """Redirects, redirects to redirects, to a section, to a page that is missing, and a loop."""
+    titles = book.wiki.titles
+    section = book.headings["facts"]
+    for number, (entity, alias) in enumerate(aliases.single.items()):
+        if entity in titles:
+            target = f"{titles[entity]}#{section}" if number % 10 == 3 else titles[entity]
+            yield _redirect(alias, target, site, number)
+    for number, (entity, alias) in enumerate(aliases.double.items()):
+        if entity in titles:
+            yield _redirect(alias, aliases.single[entity], site, number)
+    yield _redirect(LOOP[0], LOOP[1], site, 0)
+    yield _redirect(LOOP[1], LOOP[0], site, 1)
+    yield _redirect(f"{MISSING} (1)", MISSING, site, 0)
+
+
+def _redirect(title: str, target: str, site: Site, number: int) -> WikiPage:
+    """A redirect, by the wiki's own keyword or the English one."""
+    keyword = site.redirect_keyword if number % 2 else "REDIRECT"
+    return WikiPage(title, f"#{keyword} [[{target}]]", redirect=target.partition("#")[0])
+
+
+def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
+    """A page for each name that several entities share, and for one code of both a country and a language."""
+    for title, entities in book.wiki.ambiguous.items():
+        yield _disambiguation(book, title, entities, ())
+    by_code = {entity.code.upper(): entity for entity in book.wiki.titles if entity.kind == "territory"}
+    taken = {*book.wiki.titles.values(), *book.wiki.ambiguous}
+    for entity in book.wiki.titles:
+        code = entity.code.upper()
+        if entity.kind == "language" and code in by_code and capitalize(code, book.language) not in taken:
+            yield _disambiguation(book, code, (by_code[code], entity), (LOOP[0], EMPTY))
+            return
+
+
+def _disambiguation(
+    book: Phrasebook, title: str, entities: Sequence[Entity], others: Sequence[str]
+) -> WikiPage:
+    """A list of what a name may mean; `others` are titles to list as well."""
+    before, _, after = book.notes["disambiguation"].partition("{X}")
+    lines = [f"{before}'''{title}'''{after}", ""]
+    expected = [ExpectedSentence(before + title + after)]
+    for entity in entities:
+        item = book.note("item", entity)
+        start, end, _ = item.mentions[0]
+        target = book.wiki.titles[entity]
+        lines.append(f"* {item.text[:start]}[[{target}|{item.text[start:end]}]]{item.text[end:]}")
+        expected.append(ExpectedSentence(item.text, (ExpectedLink(start, end, target),)))
+    for other in others:
+        lines.append(f"* [[{other}]]")
+        expected.append(ExpectedSentence(other, (ExpectedLink(0, len(other), other),)))
+    lines += ["", "{{Disambiguation}}"]
+    return WikiPage(title, "\n".join(lines), sentences=tuple(expected))
+
+
+def write_other_pages(book: Phrasebook, site: Site) -> Iterator[WikiPage]:
+    """An empty article, and pages of other namespaces: they hold links, which readers must not take."""
+    first = next(iter(book.wiki.titles.values()))
+    message, talk = book.notes["message"], book.notes["talk"]
+    yield WikiPage(EMPTY, "")
+    for kind, words in book.words.items():
+        text = f"{_INFOBOX}<noinclude>{message}</noinclude>"
+        yield WikiPage(f"{site.names[10]}:Infobox {kind}", text, namespace=10)
+        category = f"{site.names[14]}:{capitalize(words['many'], book.language)}"
+        yield WikiPage(category, f"[[{first}]] {message}", namespace=14)
+    yield WikiPage(f"{site.names[10]}:Fact", f"<sup>[{message}]</sup>", namespace=10)
+    yield WikiPage(f"{site.names[1]}:{first}", f"{talk} [[{first}]] ~~~~", namespace=1)
+    yield WikiPage(f"{site.names[4]}:{first}", f"{message} [[{first}]]", namespace=4)

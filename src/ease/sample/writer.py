@@ -1,0 +1,145 @@
+"""The sample wiki as files, written whole or not at all and reused where they already lie."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ease.errors import EaseError
+from ease.io.result_versions import SAMPLE_WIKI
+from ease.sample.dump_files import dump_name, write_dump
+from ease.sample.held_out import (
+    GradedPair,
+    ParallelSentence,
+    word_graded,
+    word_graded_dev,
+    word_parallel,
+)
+from ease.sample.options import SampleOptions
+from ease.sample.page_props_dump import page_props_name, write_page_props
+from ease.sample.site import read_site
+from ease.sample.training_files import write_training_texts
+from ease.sample.truthy_dump import TRUTHY_NAME, write_truthy
+from ease.sample.whole_folder import content_key, is_whole, write_whole
+from ease.sample.wiki import Sample, prepare_sample, write_pages
+from ease.sample.wikidata_dump import WIKIDATA_NAME, wikidata_entities, write_wikidata
+from ease.wikimedia.languages import PAPER_LANGUAGES, check_languages
+
+logger = logging.getLogger(__name__)
+
+_PARALLEL = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
+_GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
+
+
+@dataclass(frozen=True)
+class SampleFiles:
+    """Where the parts of a sample lie: in one folder."""
+
+    folder: Path
+
+    @property
+    def wikipedia(self) -> Path:
+        """The folder of the Wikipedia dumps: of pages, and of the table page_props."""
+        return self.folder / "wikipedia"
+
+    @property
+    def wikidata(self) -> Path:
+        """The Wikidata dump."""
+        return self.folder / WIKIDATA_NAME
+
+    @property
+    def truthy(self) -> Path:
+        """The dump of Wikidata's truthy statements."""
+        return self.folder / TRUTHY_NAME
+
+    @property
+    def parallel(self) -> Path:
+        """Kept-out facts in every language: fact_id, language, text."""
+        return self.folder / "parallel.parquet"
+
+    @property
+    def graded(self) -> Path:
+        """Kept-out English pairs: sentence1, sentence2, score (0 to 5)."""
+        return self.folder / "graded.parquet"
+
+    @property
+    def graded_dev(self) -> Path:
+        """English pairs about the facts of the parallel sentences, in the same columns."""
+        return self.folder / "graded_dev.parquet"
+
+    @property
+    def nli(self) -> Path:
+        """Inferences to train on, in XNLI's columns."""
+        return self.folder / "nli.tsv.gz"
+
+    @property
+    def parallel_train(self) -> Path:
+        """Told facts in every language to train on: fact_id, language, text."""
+        return self.folder / "parallel_train.tsv.gz"
+
+
+def write_sample(
+    folder: Path, languages: Sequence[str] = PAPER_LANGUAGES, options: SampleOptions | None = None
+) -> SampleFiles:
+    """Write the sample wiki below a folder, in a folder of its own named by what it is made from.
+
+    Args:
+        folder: Where samples lie; made where needed.
+        languages: Wikis to write, of the 18.
+        options: Size and seed.
+
+    Raises:
+        EaseError: A language has no templates, the options do not fit together, or the folder cannot be
+            written.
+    """
+    options = options or SampleOptions()
+    _check(languages)
+    content = {"languages": list(languages), "options": options.model_dump()}
+    key = content_key({**content, "languages": sorted(languages)}, SAMPLE_WIKI)
+    files = SampleFiles(folder / f"sample-{key}")
+    if is_whole(files.folder):
+        logger.debug("The sample wiki lies whole in %s", files.folder)
+        return files
+    sample = prepare_sample(options)
+    write_whole(files.folder, content, lambda aside: _write_files(SampleFiles(aside), sample, languages))
+    logger.info("Wrote the sample wiki in %d languages to %s", len(languages), files.folder)
+    return files
+
+
+def _check(languages: Sequence[str]) -> None:
+    check_languages(languages)
+    missing = [language for language in languages if language not in PAPER_LANGUAGES]
+    if missing:
+        raise EaseError(
+            f"The sample wiki has no templates for {', '.join(missing)}; it speaks "
+            f"{', '.join(PAPER_LANGUAGES)}. Take those, or give dumps of your own."
+        )
+
+
+def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -> None:
+    options = sample.options
+    files.wikipedia.mkdir()
+    for language in languages:
+        pages, site = write_pages(sample, language), read_site(language)
+        write_dump(files.wikipedia / dump_name(language), site, pages, options.pages_per_stream)
+        qids = {title: entity.qid for entity, title in sample.books[language].wiki.titles.items()}
+        write_page_props(files.wikipedia / page_props_name(language), site, pages, qids)
+    entities = list(wikidata_entities(sample.world, sample.books))
+    write_wikidata(files.wikidata, entities)
+    write_truthy(files.truthy, entities)
+    parallel = word_parallel(sample.held_out, sample.books, languages, options.seed)
+    _write_table(files.parallel, parallel, _PARALLEL)
+    graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
+    _write_table(files.graded, graded, _GRADED)
+    development = word_graded_dev(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
+    _write_table(files.graded_dev, development, _GRADED)
+    write_training_texts(files.nli, files.parallel_train, sample, languages)
+
+
+def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], schema: pa.Schema) -> None:
+    pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], schema=schema), path)

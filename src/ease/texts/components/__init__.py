@@ -1,0 +1,1 @@
+"""Parts that kinds of training texts share: options, file readers, NLI forms and mixtures."""

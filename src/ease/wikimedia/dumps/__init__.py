@@ -1,0 +1,1 @@
+"""Dump files: finding and downloading them, shards, streams of pages, SQL tables, and parts written as Parquet."""

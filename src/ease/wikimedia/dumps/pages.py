@@ -1,0 +1,231 @@
+"""The pages of a dump's shard: XML cut at `<page>` and `</page>`, each page parsed alone.
+
+A literal `<page>` cannot occur in a page's text, which XML escapes; so cutting first is safe. It lets a shard
+begin anywhere, a page too large go by without being held, a broken page be skipped, and no entities be
+declared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lxml import etree
+
+from ease.wikimedia.dumps.files import Shard
+from ease.wikimedia.dumps.streams import DecompressedStream
+
+DEFAULT_MAX_PAGE_BYTES = 20_000_000
+NAMED_FAULTS = 5
+"""How many skipped pages of a kind are named for a shard."""
+
+_PAGE_TAG = re.compile(rb"<(/?)page\s*>")
+_TITLE = re.compile(rb"<title>(.*?)</title>", re.DOTALL)
+_CONTROLS = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|&#(?:x0*1?[0-9a-fA-F]|0*(?:[12]?[0-9]|3[01]));")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_END_TAG = b"</mediawiki"
+_OVERLAP = 32
+"""Bytes kept of a block without a tag, since a tag may lie across two blocks."""
+_HEAD_BYTES = 4096
+"""Bytes kept of a page too large, to name its title."""
+
+
+class Page(NamedTuple):
+    """A page with its last revision; `redirect` is the target that the dump itself names."""
+
+    page_id: int
+    title: str
+    namespace: int
+    revision_id: int
+    redirect: str | None
+    text: str
+    model: str
+
+
+@dataclass
+class PageTally:
+    """What the reading of a shard met.
+
+    Attributes:
+        seen: Pages that began in the shard.
+        skipped: How many of them were left out, by reason.
+        faults: The first few of each reason in words.
+        truncated: The file ended inside a page, inside its compressed data, or without `</mediawiki>`.
+    """
+
+    seen: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    truncated: bool = False
+
+    def skip(self, reason: str, title: str, explanation: str) -> None:
+        """Count a faulty page that is left out, and name the first few."""
+        self.skipped[reason] += 1
+        if self.skipped[reason] <= NAMED_FAULTS:
+            self.faults.append(f"page {title!r} is skipped: {explanation}")
+
+
+class _RawPage(NamedTuple):
+    content: bytes
+    fault: str | None
+
+
+def iterate_pages(
+    shard: Shard, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES, tally: PageTally | None = None
+) -> Iterator[Page]:
+    """The readable pages that begin in a shard, in the order of the dump.
+
+    Args:
+        shard: Where in which file.
+        max_page_bytes: A page with more bytes of XML is skipped, without being held in memory.
+        tally: Filled with the counts on the way.
+
+    Raises:
+        EaseError: The file is missing or its data do not decode (a cut end is no error: `tally.truncated`).
+    """
+    tally = PageTally() if tally is None else tally
+    for content, fault in _PageScanner(shard, max_page_bytes, tally):
+        tally.seen += 1
+        if fault == "too_large":
+            tally.skip(fault, _raw_title(content), f"it has more than {max_page_bytes:,} bytes")
+            continue
+        if fault:
+            tally.skip(fault, _raw_title(content), "it has no end")
+            continue
+        try:
+            page = _parse_page(content)
+        except (etree.XMLSyntaxError, ValueError) as error:
+            title = _TITLE.search(content)
+            reason = "bad_title" if title and _CONTROLS.search(title[1]) else "malformed"
+            tally.skip(reason, _raw_title(content), str(error))
+            continue
+        if not page.title or _CONTROL.search(page.title):
+            tally.skip("bad_title", page.title, "its title is empty or has control characters")
+            continue
+        yield page
+
+
+class _PageScanner:
+    """Cuts the decompressed bytes of a shard into pages."""
+
+    def __init__(self, shard: Shard, max_page_bytes: int, tally: PageTally) -> None:
+        self._shard = shard
+        self._max_page_bytes = max_page_bytes
+        self._tally = tally
+        self._buffer = bytearray()
+        self._base = 0
+        """Decompressed offset, from the shard's start, of the buffer's first byte."""
+        self._limit: int | None = None
+        """Decompressed offset where the shard ends, once known: pages from there on are the next shard's."""
+        self._inside = False
+        self._huge = False
+        """The page is too large: only its head is in the buffer, and what may be the beginning of a tag."""
+        self._scanned = 0
+        self._closed = False
+        self._done = False
+        """A page of the next shard has begun."""
+
+    def __iter__(self) -> Iterator[_RawPage]:
+        start, end = self._shard.start, self._shard.end
+        stream = DecompressedStream(self._shard.dump.path, start, end)
+        owned = start == 0
+        for begins, block in stream:
+            if self._limit is None and begins >= end:
+                self._limit = self._base + len(self._buffer)
+            self._buffer += block
+            for page in self._complete_pages():
+                owned = True
+                yield page
+            if self._done:
+                return
+        # How the file ends is for the shard to say in which its last page begins: it has read all that follows.
+        if owned or self._inside:
+            self._tally.truncated = stream.truncated or self._inside or not self._closed
+
+    def _complete_pages(self) -> Iterator[_RawPage]:
+        """The pages that end in the buffer, which afterwards holds what is still open."""
+        while tag := _PAGE_TAG.search(self._buffer, self._scanned):
+            opens = not tag[1]
+            if self._inside:
+                # An opening tag inside a page means that the page before was never closed.
+                fault = "malformed" if opens else "too_large" if self._is_too_large(tag.end()) else None
+                yield _RawPage(bytes(self._buffer[: tag.start() if opens else tag.end()]), fault)
+            self._inside, self._huge = opens, False
+            if not opens:
+                self._forget(tag.end())
+                continue
+            self._closed = False
+            self._forget(tag.start())
+            self._scanned = tag.end() - tag.start()
+            if self._limit is not None and self._base >= self._limit:
+                self._inside, self._done = False, True
+                return
+        self._keep_open_end()
+
+    def _is_too_large(self, size: int) -> bool:
+        return self._huge or size > self._max_page_bytes
+
+    def _keep_open_end(self) -> None:
+        if not self._inside:
+            self._note_end(len(self._buffer))
+            self._forget(max(0, len(self._buffer) - _OVERLAP))
+            return
+        if self._is_too_large(len(self._buffer)):
+            self._huge = True
+            surplus = len(self._buffer) - _HEAD_BYTES - _OVERLAP
+            if surplus > 0:
+                del self._buffer[_HEAD_BYTES : _HEAD_BYTES + surplus]
+                self._base += surplus
+        self._scanned = max(len(b"<page>"), len(self._buffer) - _OVERLAP)
+
+    def _note_end(self, end: int) -> None:
+        self._closed = self._closed or self._buffer.find(_END_TAG, 0, end) >= 0
+
+    def _forget(self, size: int) -> None:
+        del self._buffer[:size]
+        self._base += size
+        self._scanned = 0
+
+
+def _parse_page(content: bytes) -> Page:
+    """Read one `<page>` element.
+
+    Raises:
+        XMLSyntaxError: It is not well-formed.
+        ValueError: An element that every page has is missing, or a number is none.
+    """
+    # huge_tree lifts libxml2's limit of 10 MB on a text; the scanner has bounded the page already.
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
+    page = etree.fromstring(content, parser)
+    parts = {_local_name(child): child for child in page}
+    if "revision" not in parts:
+        raise ValueError("it has no revision")
+    revision = {_local_name(child): child for child in reversed(parts["revision"])}
+    redirect = parts.get("redirect")
+    return Page(
+        page_id=int(_text_of(parts, "id")),
+        title=_text_of(parts, "title"),
+        namespace=int(_text_of(parts, "ns") or 0),
+        revision_id=int(_text_of(revision, "id") or 0),
+        redirect=None if redirect is None else redirect.get("title"),
+        text=_text_of(revision, "text"),
+        model=_text_of(revision, "model") or "wikitext",
+    )
+
+
+def _local_name(element: etree._Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _text_of(parts: dict[str, etree._Element], name: str) -> str:
+    element = parts.get(name)
+    return "" if element is None else element.text or ""
+
+
+def _raw_title(content: bytes) -> str:
+    """The title of a page that could not be parsed."""
+    title = _TITLE.search(content[:_HEAD_BYTES])
+    return title[1].decode("utf-8", errors="replace") if title else "(without title)"

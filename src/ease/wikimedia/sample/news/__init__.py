@@ -1,6 +1,0 @@
-"""The sample Wikinews: news in the 16 languages of MewsC-16 with what a reader should make of each page."""
-
-from ease.wikimedia.sample.news.words import NEWS_LANGUAGES
-from ease.wikimedia.sample.news.writer import SampleNews, write_sample_news
-
-__all__ = ["NEWS_LANGUAGES", "SampleNews", "write_sample_news"]

@@ -1,0 +1,1 @@
+"""Wikidata: sitelinks and entity types from the JSON dump, truthy statements or page_props tables."""

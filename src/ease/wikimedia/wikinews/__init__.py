@@ -1,0 +1,1 @@
+"""Wikinews: the MewsC-16 clustering set."""

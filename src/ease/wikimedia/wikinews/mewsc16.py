@@ -1,0 +1,250 @@
+"""MewsC-16 from Wikinews dumps: the first sentences of articles with exactly one topic (appendix E of the paper)."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field
+from tqdm import tqdm
+
+from ease.errors import EaseError
+from ease.io.files import folder_written_whole
+from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
+from ease.wikimedia.dumps.mapping import joblib_map
+from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
+from ease.wikimedia.dumps.parts import TableWriter
+from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories, topics_of
+from ease.wikimedia.wikinews.files import NEWS, NewsSource, write_card, write_language
+from ease.wikimedia.wikinews.first_sentences import FirstSentences
+from ease.wikimedia.wikipedia.ingestion import IngestOptions
+from ease.wikimedia.wikitext.redirects import redirect_target
+from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
+
+logger = logging.getLogger(__name__)
+
+Counts = dict[str, Any]
+Result = TypeVar("Result")
+_NAMED_FAULTS = 20
+"""Skipped pages of a language that the log names."""
+
+
+class NewsOptions(IngestOptions):
+    """How Wikinews dumps are read, and which pages are taken."""
+
+    min_class_size: int = Field(10, ge=1, description="A language's topics with fewer pages are dropped.")
+    topics: dict[str, dict[str, str]] = Field(
+        min_length=1, description="Name of each topic's category in each language."
+    )
+    category_redirects: tuple[str, ...] = Field(
+        (), description="Templates on a category's page that name the category which stands for it."
+    )
+    shown_templates: tuple[str, ...] = Field(
+        (), description="Templates that stand for their second argument or else their first."
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A shard whose pages go into the file `part`; `topics` are the wiki's categories with their topics."""
+
+    shard: Shard
+    site: SiteInfo
+    options: NewsOptions
+    part: Path
+    topics: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What became of the pages of a shard."""
+
+    counts: Counter[str]
+    tally: PageTally
+
+
+def build_mewsc16(
+    dumps: Sequence[DumpFile], options: NewsOptions, folder: Path, source: NewsSource
+) -> dict[str, Counts]:
+    """Write the data set into a folder, which appears whole.
+
+    Args:
+        dumps: As `find_dumps` gives them.
+        options: Topics, and how dumps are read.
+        folder: Gets `{language}.parquet`, `{language}_sentences.txt`, `{language}_categories.txt` and README.md.
+        source: What the dumps are of, for the card.
+
+    Returns:
+        For each language `sentences`, `classes` and `dropped_classes` (topics with their pages), `pages`, `skipped`
+        (pages by reason), `faults` (skipped pages in words) and `dumps` (file, date, truncated, used). The kept
+        sentences and the skipped pages add up to the pages.
+
+    Raises:
+        EaseError: A file is broken, a language has no topic, nothing is left, or the folder cannot be written.
+    """
+    with folder_written_whole(folder) as aside:
+        parts = aside / "parts"
+        parts.mkdir()
+        tasks = _plan(dumps, options, parts)
+        total = 2 * sum(task.shard.end - task.shard.start for task in tasks)
+        with tqdm(total=total, unit="B", unit_scale=True, desc="reading Wikinews", disable=None) as bar:
+            tasks = _with_redirects(tasks, _run(_find_redirects, tasks, bar))
+            reports = _run(_read_shard, tasks, bar)
+        counts = {
+            language: _gather(language, tasks, reports, options, aside)
+            for language in dict.fromkeys(task.shard.dump.language for task in tasks)
+        }
+        shutil.rmtree(parts)
+        if not any(found["sentences"] for found in counts.values()):
+            raise EaseError(
+                "No Wikinews page is left in any language: check `topics` against the dumps, and lower "
+                f"`min_class_size` ({options.min_class_size})."
+            )
+        write_card(aside, counts, options.min_class_size, source)
+    return counts
+
+
+def _plan(dumps: Sequence[DumpFile], options: NewsOptions, parts: Path) -> list[_Task]:
+    tasks: list[_Task] = []
+    for dump in dumps:
+        site = read_siteinfo(dump)
+        topics = _topic_categories(site, options)
+        for shard in split_into_shards(dump, options.bytes_per_shard):
+            tasks.append(_Task(shard, site, options, parts / f"{len(tasks):06d}.parquet", topics))
+    return tasks
+
+
+def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
+    """Topics by the normalised titles of a wiki's categories.
+
+    Raises:
+        EaseError: The language has no topic, or two with the same category.
+    """
+    found: dict[str, str] = {}
+    for topic, names in options.topics.items():
+        if site.language in names:
+            title = normalize_title(names[site.language], site)
+            if found.setdefault(title, topic) != topic:
+                raise EaseError(
+                    f"`topics` gives {found[title]} and {topic} the same category {title!r} in {site.language}."
+                )
+    if not found:
+        raise EaseError(
+            f"`topics` names no category in {site.language}: add its names, or take it out of `languages`."
+        )
+    return found
+
+
+def _run(
+    function: Callable[[_Task], tuple[Path, Result]], tasks: Sequence[_Task], bar: tqdm
+) -> dict[Path, Result]:
+    """The results for all shards, by their parts, whatever the order in which they come."""
+    results = {}
+    sizes = {task.part: task.shard.end - task.shard.start for task in tasks}
+    for part, result in joblib_map(tasks[0].options.workers)(function, tasks):
+        results[part] = result
+        bar.update(sizes[part])
+    return results
+
+
+def _find_redirects(task: _Task) -> tuple[Path, dict[str, str]]:
+    """Categories and those that stand for them."""
+    templates = frozenset(normalize_title(name, task.site) for name in task.options.category_redirects)
+    pages = iterate_pages(task.shard, task.options.max_page_bytes)
+    return task.part, dict(
+        found for page in pages if (found := category_redirect(page, task.site, templates))
+    )
+
+
+def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str, str]]) -> list[_Task]:
+    """The tasks with the categories that lead to topics. A wiki's category redirects are few, unlike its pages."""
+    by_language: dict[str, dict[str, str]] = {}
+    for task in reversed(tasks):  # so that the first file's word counts
+        by_language.setdefault(task.site.language, {}).update(redirects[task.part])
+    return [
+        replace(task, topics=follow_redirects(by_language[task.site.language], task.topics)) for task in tasks
+    ]
+
+
+def _read_shard(task: _Task) -> tuple[Path, _Report]:
+    """Write a shard's rows, and count what became of its pages."""
+    tally, counts = PageTally(), Counter[str]()
+    sentences = FirstSentences(task.site, task.options.splitter, task.options.shown_templates)
+    with TableWriter(task.part, NEWS) as table:
+        for page in iterate_pages(task.shard, task.options.max_page_bytes, tally):
+            reason, row = _read_page(page, task, sentences)
+            if row:
+                table.append(row, characters=len(row[0]))
+            else:
+                counts[reason] += 1
+    return task.part, _Report(counts, tally)
+
+
+def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str, tuple[Any, ...]]:
+    """A page's row, or why it has none."""
+    if page.namespace != 0:
+        return "other_namespace", ()
+    if page.redirect or redirect_target(page.text, task.site):
+        return "redirect", ()
+    if page.model != "wikitext":
+        return "not_wikitext", ()
+    if not page.text.strip():
+        return "empty", ()
+    topics = topics_of(read_categories(page.text, task.site), task.topics)
+    if len(topics) != 1:
+        return "several_topics" if topics else "no_topic", ()
+    sentence = sentences.find(page.text)
+    if sentence is None:
+        return "no_sentence", ()
+    title = normalize_title(page.title, task.site)
+    return "", (sentence, topics.pop(), page.page_id, title, page.revision_id, task.shard.dump.dump_date)
+
+
+def _gather(
+    language: str, tasks: Sequence[_Task], reports: Mapping[Path, _Report], options: NewsOptions, folder: Path
+) -> Counts:
+    """Write a language's files from its parts, and count."""
+    own = [task for task in tasks if task.shard.dump.language == language]
+    files = list(_used_files(own, reports, options))
+    used = [task for dump, tasks_of in files if dump["used"] for task in tasks_of]
+    pages, skipped = 0, Counter[str]()
+    faults: list[str] = []
+    for task in used:
+        report = reports[task.part]
+        pages += report.tally.seen
+        skipped += report.counts + report.tally.skipped
+        faults += [f"{task.shard.dump.path.name}: {fault}" for fault in report.tally.faults]
+    for fault in faults[:_NAMED_FAULTS]:
+        logger.warning("%s", fault)
+    written = write_language(folder, language, [task.part for task in used], options.min_class_size)
+    skipped += Counter({"repeated": written.repeated, "small_class": sum(written.dropped.values())})
+    if not written.classes:
+        logger.warning("Nothing is left of %s: %s", language, dict(skipped))
+    return {
+        "sentences": sum(written.classes.values()),
+        "classes": written.classes,
+        "dropped_classes": written.dropped,
+        "pages": pages,
+        "skipped": dict(sorted(skipped.items())),
+        "faults": faults,
+        "dumps": [dump for dump, _ in files],
+    }
+
+
+def _used_files(
+    tasks: Sequence[_Task], reports: Mapping[Path, _Report], options: NewsOptions
+) -> Iterator[tuple[dict[str, Any], list[_Task]]]:
+    """Each dump file of a language with its shards; a truncated one is used where the options keep it."""
+    for dump in dict.fromkeys(task.shard.dump for task in tasks):
+        own = [task for task in tasks if task.shard.dump == dump]
+        truncated = any(reports[task.part].tally.truncated for task in own)
+        used = options.truncated == "keep" or not truncated
+        if truncated:
+            action = "what was read before is kept" if used else "its pages are dropped"
+            logger.warning("%s is truncated: it ends before its end; %s (`truncated`)", dump.path, action)
+        yield {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": used}, own

@@ -1,0 +1,1 @@
+"""Wikipedia: dump shards parsed into the tables `sentences`, `redirects` and `pages`."""

@@ -1,0 +1,197 @@
+"""One shard of a dump, from its pages to a part of the tables `sentences` and `redirects`."""
+
+from __future__ import annotations
+
+import gc
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps.files import Shard
+from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
+from ease.wikimedia.dumps.parts import TableWriter, whole_folder, write_counts
+from ease.wikimedia.wikitext.parser import Article, Link, parse_wikitext
+from ease.wikimedia.wikitext.redirects import redirect_target
+from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
+from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+"""Python's 700 would take a tenth of the time."""
+
+SENTENCES_FILE = "sentences.parquet"
+REDIRECTS_FILE = "redirects.parquet"
+PAGES_FILE = "pages.parquet"
+
+LINKS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())]))
+SENTENCES = pa.schema(
+    [
+        ("language", pa.string()),
+        ("page_id", pa.int64()),
+        ("page_title", pa.string()),
+        ("revision_id", pa.int64()),
+        ("sentence_index", pa.int32()),
+        ("text", pa.string()),
+        ("links", LINKS),
+    ]
+)
+"""`links` count characters from the beginning of `text`."""
+REDIRECTS = pa.schema(
+    [("language", pa.string()), ("source_title", pa.string()), ("target_title", pa.string())]
+)
+PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
+"""All pages, also redirects, those without sentences and those of other namespaces: what Wikidata may link to."""
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """A shard to parse into the folder `part`."""
+
+    shard: Shard
+    site: SiteInfo
+    splitter: SplitterEngine
+    max_page_bytes: int
+    part: Path
+
+
+class Sentence(NamedTuple):
+    """A sentence's span in an article, and the links in it with offsets from the sentence's beginning."""
+
+    start: int
+    end: int
+    links: list[Link]
+
+
+def parse_shard(task: ShardTask) -> tuple[Path, str | None]:
+    """Write a shard's part.
+
+    Returns:
+        The part, and in words a fault that the user can mend: Spark would wrap an exception in pages of
+        trace.
+    """
+    try:
+        with whole_folder(task.part) as folder, _collecting_seldom():
+            with (
+                TableWriter(folder / SENTENCES_FILE, SENTENCES) as sentences,
+                TableWriter(folder / REDIRECTS_FILE, REDIRECTS) as redirects,
+                TableWriter(folder / PAGES_FILE, PAGES) as pages,
+            ):
+                parser = _ShardParser(task, sentences, redirects, pages)
+                for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally):
+                    try:
+                        parser.add(page)
+                    except Exception as error:
+                        error.add_note(
+                            f"while parsing page {page.title!r} ({page.page_id}) of {task.shard.dump.path}"
+                        )
+                        raise
+            tally = parser.tally
+            skipped = dict(tally.skipped + parser.skipped)
+            counts = {"pages": tally.seen, "skipped": skipped, **parser.counts}
+            write_counts(folder, {"counts": counts, "faults": tally.faults, "truncated": tally.truncated})
+    except EaseError as fault:
+        return task.part, str(fault)
+    return task.part, None
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Let the garbage collector look for cycles less often: waiting rows are many and have none."""
+    threshold = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *threshold[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*threshold)
+
+
+def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Sentence], Counter[str]]:
+    """The sentences of an article with their links, and what happened to links at boundaries.
+
+    A boundary inside the surface of a link is none ("[[John F. Kennedy]]" is one name): the two sentences are
+    joined, counted as `boundaries_in_links`. A link over several lines is left out, counted as
+    `links_across_lines`.
+    """
+    spans = splitter.spans(article.text)
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    counts: Counter[str] = Counter()
+    joined: set[int] = set()
+    for link in article.links:
+        first, last = bisect_right(ends, link.start), bisect_left(starts, link.end) - 1
+        if last > first and "\n" not in article.text[link.start : link.end]:
+            joined.update(range(first, last))
+    counts["boundaries_in_links"] = len(joined)
+    starts = [start for index, start in enumerate(starts) if index - 1 not in joined]
+    ends = [end for index, end in enumerate(ends) if index not in joined]
+    sentences = [Sentence(start, end, []) for start, end in zip(starts, ends, strict=True)]
+    for link in article.links:
+        first, last = bisect_right(ends, link.start), bisect_left(starts, link.end) - 1
+        if first != last:
+            counts["links_across_lines"] += 1
+            continue
+        start, end, links = sentences[first]
+        links.append(Link(max(link.start, start) - start, min(link.end, end) - start, link.target))
+    return sentences, counts
+
+
+class _ShardParser:
+    """Turns pages into rows, and counts them."""
+
+    def __init__(
+        self, task: ShardTask, sentences: TableWriter, redirects: TableWriter, pages: TableWriter
+    ) -> None:
+        self.tally = PageTally()
+        self.skipped: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self._site = task.site
+        self._language = task.shard.dump.language
+        self._splitter = SentenceSplitter(self._language, task.splitter)
+        self._sentences = sentences
+        self._redirects = redirects
+        self._pages = pages
+
+    def add(self, page: Page) -> None:
+        """Write the rows of one page."""
+        self._pages.append((self._language, page.page_id, page.title))
+        reason = self._reason_to_skip(page)
+        if reason is None:
+            article = parse_wikitext(page.text, self._site)
+            sentences, link_counts = split_article(article, self._splitter)
+            reason = None if sentences else "no_sentences"
+        if reason is not None:
+            self.skipped[reason] += 1
+            return
+        self.counts.update(link_counts)
+        self.counts["articles"] += 1
+        title = normalize_title(page.title, self._site)
+        self._write(page, title, article.text, sentences)
+
+    def _reason_to_skip(self, page: Page) -> str | None:
+        if page.namespace != 0:
+            return "other_namespace"
+        target = page.redirect or (
+            redirect_target(page.text, self._site) if page.model == "wikitext" else None
+        )
+        if target is not None:
+            resolved = resolve_target(target, self._site)
+            if resolved is not None:
+                self._redirects.append((self._language, normalize_title(page.title, self._site), resolved))
+                self.counts["redirects"] += 1
+            return "redirect"
+        if page.model != "wikitext":
+            return "not_wikitext"
+        return None if page.text.strip() else "empty"
+
+    def _write(self, page: Page, title: str, text: str, sentences: Sequence[Sentence]) -> None:
+        for index, sentence in enumerate(sentences):
+            words = text[sentence.start : sentence.end]
+            row = (self._language, page.page_id, title, page.revision_id, index, words, sentence.links)
+            self._sentences.append(row, characters=len(words))
+            self.counts["links"] += len(sentence.links)
+        self.counts["sentences"] += len(sentences)

@@ -1,0 +1,1 @@
+"""Wikitext: markup to prose and links, titles, namespaces, redirects and sentences."""

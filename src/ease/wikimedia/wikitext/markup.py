@@ -1,0 +1,279 @@
+"""Taking out of wikitext what is no prose: comments, extensions, templates, tables, tags, quotes.
+
+Each function is one pass over the text, linear on any input. What is taken out leaves a `HOLE`, so that the
+punctuation around it can be mended later and letters after it join no link before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ease.wikimedia.wikitext.html_entities import decode_entities
+
+LINK_START, LINK_END, HOLE = "\x01", "\x02", "\x05"
+BREAK = "\x04"
+"""Stands beside a link for a tag or quotes that were there: letters beyond them do not join the link."""
+LITERAL = "\x03"
+"""Stands around the number of a text that must not be read as markup."""
+
+_REMOVED_EXTENSIONS = (
+    "ref|references|gallery|math|ce|chem|pre|syntaxhighlight|source|timeline|score|hiero|imagemap|graph|mapframe|"
+    "maplink|templatedata|templatestyles|inputbox|categorytree|charinsert|dynamicpagelist|indicator|includeonly|phonos"
+)
+_BLOCK_TAGS = "p|div|br|hr|blockquote|center|li|ul|ol|dl|dt|dd|h[1-6]|table|caption|tr|td|th|thead|tbody|poem"
+_INLINE_TAGS = (
+    "abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|langconvert|mark|noinclude|nowiki|onlyinclude|q|rb|"
+    "rp|rt|rtc|ruby|s|samp|small|span|strike|strong|sub|sup|time|translate|tt|tvar|u|var|wbr"
+)
+_SECTION_MARK = r"</?(?:section|Abschnitt|sección|secção|seção|trecho|קטע)(?=[\s/>])[^<>]*+>"
+"""Labels a part of a page, `<section begin=a />`, and shows nothing; as wikis name it."""
+_FIRST_SECTION_MARK = re.compile(_SECTION_MARK, re.IGNORECASE)
+_SECTION_MARKS = re.compile(
+    rf"^[ \t]*+(?:{_SECTION_MARK}[ \t]*+)++\n|({_SECTION_MARK})", re.IGNORECASE | re.MULTILINE
+)
+_EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_REMOVED_EXTENSIONS})(?=[\s/>]))", re.IGNORECASE)
+_BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK_TAGS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
+_INLINE_TAG = re.compile(rf"</?(?:{_INLINE_TAGS}|{_REMOVED_EXTENSIONS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
+_ROW = re.compile(r"\n[ \t]*+(?:\{\||\|[-+}])")
+_HTML_TABLE = re.compile(r"(<table(?=[\s/>])[^<>]*+>)|</table\s*+>", re.IGNORECASE)
+_WIKI_TABLE = re.compile(rf"\n[ \t:{HOLE}]*+(?:(\{{\|)|\|\}})")
+_CLOSING_TAGS = {
+    name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_REMOVED_EXTENSIONS.split("|")]
+}
+_BRACES = re.compile(r"\{\{+|\}\}+")
+_QUOTES = re.compile("''+")
+_MAGIC_WORD = re.compile(
+    r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
+)
+"""Letters of any script with their marks and joiners, and single underscores between them."""
+_GEORGIAN = frozenset(map(chr, range(0x10D0, 0x1100)))
+"""Letters without case on wikis, though Unicode knows capitals of them."""
+_ENGLISH_MAGIC_WORDS = frozenset(
+    "notoc toc forcetoc nogallery noeditsection notitleconvert notc nocontentconvert nocc".split()
+)
+_BREAKS = re.compile(f"{BREAK}{BREAK}++")
+_LOOSE_BREAK = re.compile(rf"{BREAK}(?<!\]\]{BREAK})(?!\[\[)")
+
+
+class _Extensions:
+    """Walks through the comments and extension tags of a source, from left to right."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.pieces: list[str] = []
+        self.literals: list[str] = []
+        self._unclosed: set[str] = set()
+        self._position = 0
+
+    def hide(self) -> str:
+        """The source without comments and extensions."""
+        while start := _EXTENSION.search(self.source, self._position):
+            name = (start[1] or "").lower()
+            if name:
+                self._hide_tag(name, start.start(), start.end())
+            else:
+                self._hide_comment(start.start(), start.end())
+        self.pieces.append(self.source[self._position :])
+        return "".join(self.pieces)
+
+    def _keep_until(self, start: int, resume: int) -> None:
+        self.pieces.append(self.source[self._position : start])
+        self._position = resume
+
+    def _hide_comment(self, start: int, inside: int) -> None:
+        """Drop a comment, with its line where it is alone there; one without an end ends with the page."""
+        source = self.source
+        end = source.find("-->", inside)
+        end = len(source) if end < 0 else end + 3
+        line = start
+        while line > self._position and source[line - 1] in " \t":
+            line -= 1
+        after = end
+        while after < len(source) and source[after] in " \t":
+            after += 1
+        alone = (line == 0 or source[line - 1] == "\n") and source[after : after + 1] == "\n"
+        self._keep_until(line if alone else start, after + 1 if alone else end)
+
+    def _hide_tag(self, name: str, start: int, inside: int) -> None:
+        """Drop an extension with its content; of one without an end the tag alone, the rest is shown."""
+        source = self.source
+        tag_end = -1 if ">" in self._unclosed else source.find(">", inside)
+        if tag_end < 0:
+            self._unclosed.add(">")
+            self._keep_until(inside, inside)
+            return
+        if source[tag_end - 1] == "/":
+            self._keep_until(start, tag_end + 1)
+            self.pieces.append(HOLE)
+            return
+        close = None
+        if name not in self._unclosed:
+            close = _CLOSING_TAGS[name].search(source, tag_end + 1)
+        if close is None:
+            self._unclosed.add(name)
+            self._keep_until(start, tag_end + 1)
+            return
+        self._keep_until(start, close.end())
+        self.pieces.append(self._literal(source[tag_end + 1 : close.start()]) if name == "nowiki" else HOLE)
+
+    def _literal(self, content: str) -> str:
+        """A placeholder for text that is no markup, with spaces at its ends outside."""
+        content = decode_entities(content)
+        words = content.split()
+        if not words:
+            return " " if content else HOLE
+        self.literals.append(" ".join(words))
+        before, after = (" " if content[end].isspace() else "" for end in (0, -1))
+        return f"{before}{LITERAL}{len(self.literals) - 1}{LITERAL}{after}"
+
+
+def hide_extensions(source: str) -> tuple[str, list[str]]:
+    """Take out comments, references, galleries, formulas and the like.
+
+    Returns:
+        The rest, and the contents of `<nowiki>`, in whose place numbers stand between two `LITERAL`.
+    """
+    if "<" not in source:
+        return source, []
+    extensions = _Extensions(source)
+    return extensions.hide(), extensions.literals
+
+
+def cut_templates(text: str) -> str:
+    """Take out templates, parser functions and parameters; braces without a partner stay as text."""
+    if "{{" not in text:
+        return text
+    text = text.replace("{{!}}", "|")
+    opened: list[tuple[int, int]] = []  # where a run of braces begins, and how many of them are unmatched
+    cuts: list[tuple[int, int]] = []
+    for run in _BRACES.finditer(text):
+        position, end = run.span()
+        if text[position] == "{":
+            opened.append((position, end - position))
+            continue
+        while opened and end - position >= 2:
+            start, count = opened.pop()
+            matched = min(3, count, end - position)
+            position += matched
+            count -= matched
+            _add_cut(cuts, start + count, position)
+            if count >= 2:
+                opened.append((start, count))
+    return _without(text, cuts)
+
+
+def cut_tables(text: str) -> str:
+    """Take out tables, nested ones too; of a table without one of its ends the lines of rows."""
+    for table, mark in ((_WIKI_TABLE, "{|"), (_HTML_TABLE, "<")):
+        if mark in text:
+            text = "\n" + text  # so that a mark at the page's beginning is one after a line's end, too
+            opened: list[int] = []
+            cuts: list[tuple[int, int]] = []
+            for token in table.finditer(text):
+                if token[1]:
+                    opened.append(token.start(1))
+                elif opened:
+                    _add_cut(cuts, opened.pop(), token.end())
+            text = _without(text, cuts)
+    return _drop_rows(text) if _ROW.search(text) else text
+
+
+def _drop_rows(text: str) -> str:
+    """Drop the lines of rows that are left of tables which a template begins or ends, or which never end."""
+    lines, in_table = [], False
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if stripped.startswith(("{|", "|-", "|+")) or (in_table and stripped.startswith(("|", "!"))):
+            in_table, line = not stripped.startswith("|}"), ""
+        elif stripped.startswith("|}"):
+            in_table, line = False, stripped[2:]
+        elif stripped.startswith("="):
+            in_table = False
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _add_cut(cuts: list[tuple[int, int]], start: int, end: int) -> None:
+    """Add a span that encloses some of the last ones, which it replaces."""
+    while cuts and cuts[-1][0] >= start:
+        cuts.pop()
+    cuts.append((start, end))
+
+
+def _without(text: str, cuts: Sequence[tuple[int, int]]) -> str:
+    """The text with holes for spans that are in order and apart."""
+    pieces, position = [], 0
+    for start, end in cuts:
+        pieces.append(text[position:start])
+        position = end
+    pieces.append(text[position:])
+    return HOLE.join(pieces)
+
+
+def strip_tags(text: str) -> str:
+    """Drop HTML tags and keep what they hold; those of blocks end a line. Other tags stay as text."""
+    if "<" not in text:
+        return text
+    if _FIRST_SECTION_MARK.search(text):
+        text = _SECTION_MARKS.sub(lambda mark: BREAK if mark[1] else "", text)
+    return _drop_breaks(_INLINE_TAG.sub(BREAK, _BLOCK_TAG.sub("\n\n", text)))
+
+
+def _drop_breaks(text: str) -> str:
+    """Drop the breaks that are not beside a link."""
+    return _LOOSE_BREAK.sub("", _BREAKS.sub(BREAK, text)) if BREAK in text else text
+
+
+def strip_quotes(text: str) -> str:
+    """Drop the marks of bold and italics, and keep the apostrophes that MediaWiki shows."""
+    if "''" not in text:
+        return text
+    if "'''" not in text:
+        return _drop_breaks(text.replace("''", BREAK))
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if "''" in line:
+            lines[index] = _strip_line_quotes(line) if "'''" in line else line.replace("''", BREAK)
+    return _drop_breaks("\n".join(lines))
+
+
+def _strip_line_quotes(line: str) -> str:
+    """Drop a line's quotes as MediaWiki balances them.
+
+    Where both bolds and italics are odd in number, one bold is an apostrophe and an italic: `l'''amico''`.
+    """
+    runs = list(_QUOTES.finditer(line))
+    widths = [min(len(run[0]), 5) if len(run[0]) != 4 else 3 for run in runs]
+    bolds, italics = (sum(width in (mark, 5) for width in widths) for mark in (3, 2))
+    if bolds % 2 and italics % 2 and 3 in widths:
+        widths[_odd_bold(line, runs, widths)] = 2
+    pieces, position = [], 0
+    for run, width in zip(runs, widths, strict=True):
+        pieces += [line[position : run.start()], "'" * (len(run[0]) - width), BREAK]
+        position = run.end()
+    pieces.append(line[position:])
+    return "".join(pieces)
+
+
+def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -> int:
+    """Which bold begins with an apostrophe: first after a single letter, else a word, else a space."""
+    candidates: dict[str, int] = {}
+    for index, (run, width) in enumerate(zip(runs, widths, strict=True)):
+        if width == 3:
+            before = line[max(0, run.start() - 2) : run.start()].rjust(2)
+            place = "space" if before[1] == " " else "letter" if before[0] == " " else "word"
+            candidates.setdefault(place, index)
+    return next(candidates[place] for place in ("letter", "word", "space") if place in candidates)
+
+
+def drop_magic_words(text: str) -> str:
+    """Drop switches such as `__NOTOC__`, whatever their language."""
+    return _MAGIC_WORD.sub(_drop_magic_word, text) if "__" in text else text
+
+
+def _drop_magic_word(word: re.Match[str]) -> str:
+    """Nothing for a switch: letters without case or capitals, Georgian ones, or English ones of any case."""
+    name = word[1]
+    in_capitals = all(letter == letter.upper() or letter in _GEORGIAN for letter in name)
+    return "" if in_capitals or name.lower() in _ENGLISH_MAGIC_WORDS else word[0]

@@ -1,0 +1,175 @@
+"""Titles of pages as MediaWiki reads them in links."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from ease.wikimedia.wikitext.html_entities import decode_title_entities
+from ease.wikimedia.wikitext.namespaces import (
+    CATEGORY,
+    FILE,
+    LANGUAGE_PREFIXES,
+    WIKI_PREFIXES,
+    known_namespaces,
+)
+
+_DOTTED_I = frozenset({"tr", "az", "kaa"})
+_GEORGIAN = range(0x10D0, 0x1100)
+_MOST_BYTES = 255
+_MOST_PREFIXES = 8
+"""Prefixes of the wiki's own language (`[[en:en:Title]]`) that are followed; a link with more leads nowhere."""
+
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
+_SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_NEEDS_CARE = re.compile(
+    "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
+    "|  |^[ ./]| $|~~~|/\\."
+)
+"""What a plain title has not: prefixes, fragments, entities, marks, odd spaces, refused characters."""
+_PROTOCOL = re.compile(
+    r"(?:(?:ftps?|git|gopher|https?|ircs?|mms|nntp|redis|sftp|ssh|svn|telnet|wikipedia|worldwind)://|//"
+    r"|(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):)",
+    re.IGNORECASE,
+)
+"""How addresses begin that MediaWiki links to; a link in double brackets to one of them is none."""
+_ILLEGAL = re.compile(r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}")
+
+
+class TargetKind(Enum):
+    """What a link leads to."""
+
+    ARTICLE = "article"
+    FILE = "file"
+    CATEGORY = "category"
+    LANGUAGE = "language"
+    """The same article in another language: shown beside the text, not in it."""
+    OTHER = "other"
+    """Another namespace or wiki, a section of the same page: shown as text, leads to no article."""
+    INVALID = "invalid"
+
+
+class Target(NamedTuple):
+    """Where a link leads; the title is the normalised one of an article, else empty."""
+
+    kind: TargetKind
+    title: str
+
+
+@dataclass(frozen=True)
+class SiteInfo:
+    """A wiki, as its dump's `<siteinfo>` and its language tell.
+
+    `namespaces` may be given as the dump names them; the English names and the known local ones are added.
+    """
+
+    language: str
+    dbname: str = ""
+    case: str = "first-letter"
+    namespaces: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Complete the namespaces; what the dump says itself comes first."""
+        own = {_squeeze(name).lower(): number for name, number in self.namespaces.items() if name.strip()}
+        object.__setattr__(self, "namespaces", known_namespaces(self.language) | own)
+
+
+def normalize_title(raw: str, site: SiteInfo) -> str:
+    """The title as MediaWiki stores it, with spaces for underscores; empty where nothing is left.
+
+    Entities and percent-encoding are decoded, a leading colon and the `#fragment` cut, the first letter
+    raised where the wiki does so. A namespace stays in front.
+    """
+    return _raise_first(_squeeze(_decode(raw)).removeprefix(":").partition("#")[0].strip(), site)
+
+
+def resolve_target(raw: str, site: SiteInfo) -> str | None:
+    """The normalised title of the article of the same wiki that a link leads to; None if it leads to none."""
+    kind, title = read_target(raw, site)
+    return title if kind is TargetKind.ARTICLE else None
+
+
+def read_target(raw: str, site: SiteInfo) -> Target:
+    """Tell where a link leads, from what stands before its `|`."""
+    if raw and len(raw) * 4 <= _MOST_BYTES and _NEEDS_CARE.search(raw) is None:
+        return Target(TargetKind.ARTICLE, _raise_first(raw, site))
+    if is_address(raw):
+        return Target(TargetKind.INVALID, "")
+    text = _squeeze(_decode(raw))
+    inline = text.startswith(":")
+    kind, text = _follow_prefixes(text.removeprefix(":").lstrip(), site)
+    if kind is not TargetKind.ARTICLE:
+        return Target(TargetKind.OTHER if inline else kind, "")
+    title, hash_sign, _ = text.partition("#")
+    title = title.strip()
+    if not title:
+        return Target(TargetKind.OTHER if hash_sign else TargetKind.INVALID, "")
+    if title.startswith(":") or _ILLEGAL.search(title) or len(title.encode()) > _MOST_BYTES:
+        return Target(TargetKind.INVALID, "")
+    return Target(TargetKind.ARTICLE, _raise_first(title, site))
+
+
+def is_address(raw: str) -> bool:
+    """Whether what stands before a link's `|` is the address of a page in the web."""
+    return _PROTOCOL.match(raw) is not None
+
+
+_NAMESPACE_KINDS = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}
+
+
+def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
+    """Tell namespaces, languages and other wikis by the words before colons; also the rest without them."""
+    for _ in range(_MOST_PREFIXES):
+        prefix, colon, rest = text.partition(":")
+        if not colon:
+            return TargetKind.ARTICLE, text
+        name = prefix.strip().lower()
+        number = site.namespaces.get(name)
+        if number is not None:
+            return _NAMESPACE_KINDS.get(number, TargetKind.OTHER), ""
+        if name != site.language:
+            if name in LANGUAGE_PREFIXES:
+                return TargetKind.LANGUAGE, ""
+            return (TargetKind.OTHER if name in WIKI_PREFIXES else TargetKind.ARTICLE), text
+        text = rest.strip().removeprefix(":").lstrip()
+    return TargetKind.INVALID, ""
+
+
+def _decode(raw: str) -> str:
+    """Decode percent-encoding and entities, in the order in which MediaWiki does so for links."""
+    if _PERCENT.search(raw):
+        raw = unquote(raw)
+    return decode_title_entities(raw)
+
+
+def _squeeze(text: str) -> str:
+    """Runs of spaces and underscores as one space, none at the ends; direction marks dropped."""
+    return _SPACES.sub(" ", _BIDI_MARKS.sub("", text)).strip(" \n\t")
+
+
+def _raise_first(title: str, site: SiteInfo) -> str:
+    """Raise the first letter where the wiki does so; NFC, as all text of MediaWiki."""
+    if not title.isascii():
+        title = unicodedata.normalize("NFC", title)
+    if site.case != "first-letter" or not title:
+        return title
+    return _upper(title[0], site.language) + title[1:]
+
+
+@lru_cache(maxsize=4096)
+def _upper(letter: str, language: str) -> str:
+    """A letter's capital, where that is one letter: ß stays, as do Georgian letters on Wikipedia."""
+    if letter == "i" and language in _DOTTED_I:
+        return "İ"
+    if ord(letter) in _GEORGIAN:
+        return letter
+    for capital in (letter.upper(), letter.title()):
+        if len(capital) == 1:
+            return capital
+    return letter

@@ -1,0 +1,90 @@
+"""Variants of writing: `-{zh-hans:…;zh-hant:…}-` on the wikis that show their pages in several scripts.
+
+Of the forms of a word the first is kept, of text that is not to be converted the text, of rules nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from ease.wikimedia.wikitext.markup import HOLE
+
+_VARIANTS = {
+    "ban": "ban ban-bali ban-x-dharma ban-x-palmleaf ban-x-pku",
+    "crh": "crh crh-cyrl crh-latn",
+    "gan": "gan gan-hans gan-hant",
+    "iu": "iu ike-cans ike-latn",
+    "kk": "kk kk-cyrl kk-latn kk-arab kk-kz kk-tr kk-cn",
+    "ku": "ku ku-arab ku-latn",
+    "mni": "mni mni-beng",
+    "sh": "sh sh-latn sh-cyrl",
+    "shi": "shi shi-tfng shi-latn",
+    "sr": "sr sr-ec sr-el sr-cyrl sr-latn",
+    "tg": "tg tg-cyrl tg-latn",
+    "tly": "tly tly-cyrl",
+    "uz": "uz uz-latn uz-cyrl",
+    "wuu": "wuu wuu-hans wuu-hant",
+    "zgh": "zgh zgh-latn",
+    "zh": "zh zh-hans zh-hant zh-cn zh-hk zh-mo zh-my zh-sg zh-tw",
+}
+"""The wikis whose MediaWiki converts, and the codes of their variants; elsewhere `-{` is text."""
+
+_MARK = re.compile(r"-\{|\}-")
+_MOST_NESTED = 10
+"""Deeper marks are dropped, as MediaWiki's own limit does; it keeps the reading linear."""
+_SILENT_FLAGS = frozenset("TH-")
+"""Rules for the page's title, hidden rules, and rules taken back."""
+
+
+def choose_variants(text: str, language: str) -> str:
+    """Put one form in the place of each mark of variants; a mark that never ends stays as text."""
+    if language not in _VARIANTS or "-{" not in text:
+        return text
+    pieces: list[str] = []
+    opened: list[int] = []
+    deeper = position = 0
+    for mark in _MARK.finditer(text):
+        pieces.append(text[position : mark.start()])
+        position = mark.end()
+        if mark[0] == "-{":
+            if len(opened) == _MOST_NESTED:
+                deeper += 1
+            else:
+                opened.append(len(pieces))
+                pieces.append("-{")
+        elif deeper:
+            deeper -= 1
+        elif opened:
+            start = opened.pop()
+            content = "".join(pieces[start + 1 :])
+            del pieces[start:]
+            pieces.append(_choose(content, language))
+        else:
+            pieces.append("}-")
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+@cache
+def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What flags look like, with the bar; and where a form begins."""
+    codes = "|".join(sorted(_VARIANTS[language].split(), key=len, reverse=True))
+    flags = re.compile(rf"\s*+((?:(?:[ATRDHNS-]|{codes})?\s*+;\s*+)*+(?:[ATRDHNS-]|{codes})?)\s*+\|")
+    form = re.compile(rf"(?:\A|;)\s*+(?:{codes})\s*+:", re.IGNORECASE)
+    return flags, form
+
+
+def _choose(content: str, language: str) -> str:
+    """The text that the content of one mark shows."""
+    flags_pattern, form_pattern = _patterns(language)
+    flags = flags_pattern.match(content)
+    if flags:
+        if _SILENT_FLAGS.intersection(flag.strip() for flag in flags[1].split(";")):
+            return HOLE
+        content = content[flags.end() :]
+    first = form_pattern.match(content)
+    if first is None:
+        return content
+    following = form_pattern.search(content, first.end())
+    return content[first.end() : following.start() if following else len(content)].strip().removesuffix(";")

@@ -1,0 +1,167 @@
+"""Encoders from random weights and from folders: poolings, seeds, faults, and loading without code of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from sentence_transformers import SentenceTransformer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+from ease.encoders.encoder import (
+    build_encoder,
+    embedding_dimension,
+    load_encoder,
+    save_encoder,
+    set_pooling,
+    training_head,
+)
+from ease.encoders.options import POOLINGS, EncoderOptions, RandomBertOptions
+from ease.encoders.tokenizer import train_tokenizer
+from ease.errors import EaseError
+
+SENTENCES = [
+    "Berlin is the capital of Germany",
+    "ベルリンはドイツの首都です",
+    "A short one",
+    "برلين عاصمة ألمانيا",
+]
+SMALL = RandomBertOptions(
+    layers=3, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300, max_positions=64
+)
+
+
+def build(pooling: str = "mean", seed: int = 0) -> SentenceTransformer:
+    options = EncoderOptions.model_validate({"pooling": pooling, "random": SMALL, "seed": seed})
+    return build_encoder(options, SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder")
+    save_encoder(build(), folder, card="# A card\n")
+    return folder
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_every_pooling_loads_in_plain_libraries(pooling: str, tmp_path: Path) -> None:
+    encoder = build(pooling)
+    expected = encoder.encode(SENTENCES)
+    save_encoder(encoder, tmp_path)
+    loaded = SentenceTransformer(str(tmp_path), device="cpu")
+    assert np.array_equal(loaded.encode(SENTENCES), expected)
+    assert all(type(module).__module__.startswith("sentence_transformers.") for module in loaded)
+    assert AutoModel.from_pretrained(tmp_path).config.num_hidden_layers == 3
+    assert not list(tmp_path.rglob("*.bin"))
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "first_last_mean"])
+def test_poolings_are_what_their_names_say(pooling: str, tmp_path: Path) -> None:
+    encoder = build(pooling)
+    save_encoder(encoder, tmp_path)
+    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    batch = tokenizer(SENTENCES, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        layers = model(**batch, output_hidden_states=True).hidden_states
+    mask = batch["attention_mask"].unsqueeze(-1)
+    means = [(layer * mask).sum(1) / mask.sum(1) for layer in layers]
+    expected = {
+        "mean": means[-1],
+        "cls": layers[-1][:, 0],
+        "first_last_mean": (means[1] + means[-1]) / 2,
+    }[pooling]
+    assert np.allclose(encoder.encode(SENTENCES), expected.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta", "distilbert"])
+def test_the_mean_of_first_and_last_layer_of_any_transformer(kind: str, tmp_path: Path) -> None:
+    tokenizer = train_tokenizer(SENTENCES, 300, 32)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 32}
+    config = AutoConfig.for_model(
+        kind,
+        vocab_size=len(tokenizer),
+        max_position_embeddings=40,
+        pad_token_id=tokenizer.pad_token_id,
+        **sizes,
+    )
+    torch.manual_seed(0)
+    AutoModel.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = load_encoder(str(tmp_path), "first_last_mean")
+    model = AutoModel.from_pretrained(tmp_path)
+    for sentence, embedding in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):
+        tokens = tokenizer(sentence, return_tensors="pt", return_token_type_ids=False)
+        with torch.no_grad():
+            layers = model(**tokens, output_hidden_states=True).hidden_states
+        assert len(layers) == 4
+        assert np.allclose(embedding, ((layers[1] + layers[-1]) / 2)[0].mean(0).numpy(), atol=1e-5)
+
+
+def test_the_mlp_is_in_the_model_or_in_the_training_alone() -> None:
+    kept = build("cls_mlp")
+    assert [type(module).__name__ for module in kept][1:] == ["Pooling", "Dense"]
+    assert isinstance(training_head(kept, "cls_mlp", 0), torch.nn.Identity)
+    head = training_head(build("cls_mlp_train"), "cls_mlp_train", 0)
+    plain = torch.tensor(build("cls").encode(SENTENCES))
+    with torch.no_grad():
+        assert np.allclose(head(plain).numpy(), kept.encode(SENTENCES), atol=1e-6)
+
+
+def test_the_seed_decides_the_weights_and_leaves_the_random_state() -> None:
+    state = torch.get_rng_state()
+    first, again, other = build(), build(), build(seed=1)
+    assert torch.equal(torch.get_rng_state(), state)
+    names = first.state_dict().keys()
+    assert all(torch.equal(first.state_dict()[name], again.state_dict()[name]) for name in names)
+    assert not np.allclose(first.encode(SENTENCES), other.encode(SENTENCES))
+
+
+def test_a_folder_keeps_its_pooling_or_gets_another(saved: Path) -> None:
+    assert np.array_equal(load_encoder(str(saved)).encode(SENTENCES), build().encode(SENTENCES))
+    options = EncoderOptions(name=str(saved), pooling="cls")
+    assert np.array_equal(build_encoder(options).encode(SENTENCES), build("cls").encode(SENTENCES))
+    assert embedding_dimension(load_encoder(str(saved))) == 16
+    assert (saved / "README.md").read_text(encoding="utf-8") == "# A card\n"
+
+
+def test_switching_poolings_leaves_nothing_behind() -> None:
+    encoder = build("first_last_mean")
+    set_pooling(encoder, "mean")
+    assert np.array_equal(encoder.encode(SENTENCES), build().encode(SENTENCES))
+    transformer: Any = encoder[0]
+    assert not transformer.model.config.output_hidden_states
+
+
+def test_faults_are_named(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="Unknown pooling 'max': choose one of mean, cls, cls_mlp"):
+        load_encoder("anything", "max")
+    with pytest.raises(EaseError, match="does not load: give a folder"):
+        load_encoder(str(tmp_path))
+    with pytest.raises(EaseError, match="does not load: give a folder"):
+        load_encoder("/nowhere/at all")
+    with pytest.raises(EaseError, match="write `random:` alone"):
+        build_encoder(EncoderOptions(name="random:bert"), SENTENCES)
+    with pytest.raises(EaseError, match="needs sentences"):
+        build_encoder(EncoderOptions())
+    with pytest.raises(ValidationError, match="is no multiple of `heads`"):
+        RandomBertOptions(hidden_size=10, heads=4)
+
+
+def test_an_encoder_that_cannot_be_found_says_how_to_get_it_without_a_network() -> None:
+    with pytest.raises(
+        EaseError,
+        match="'nobody/nothing' does not load: .*`hf download NAME --local-dir FOLDER`.*HF_HUB_OFFLINE=1.*cause: .",
+    ):
+        load_encoder("nobody/nothing")
+
+
+def test_an_encoder_without_a_transformer_keeps_its_pooling() -> None:
+    from sentence_transformers.sentence_transformer.modules import BoW
+
+    bag = SentenceTransformer(modules=[BoW(vocab=["a", "b"])], device="cpu")
+    with pytest.raises(EaseError, match="begins with BoW, not a transformer"):
+        set_pooling(bag, "mean")

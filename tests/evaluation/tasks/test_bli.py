@@ -1,0 +1,196 @@
+"""Bilingual lexicon induction: the published dictionaries by brute force, small ones by hand, and bad files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, bli, main_score, missing_files
+
+Pairs = list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def encode_letters() -> Encode:
+    """Hashed runs of letters: words that are spelt alike lie near each other."""
+    vectorizer = HashingVectorizer(n_features=128, analyzer="char_wb", ngram_range=(1, 3), lowercase=False)
+
+    def encode(words: Sequence[str]) -> np.ndarray:
+        runs: np.ndarray = vectorizer.transform(list(words)).toarray().astype(np.float32)
+        return runs
+
+    return encode
+
+
+def encode_codes(words: Sequence[str]) -> np.ndarray:
+    """Each word is its own direction: s3 and t3, of two languages, are the same one, turned."""
+    rows = np.zeros((len(words), 8), dtype=np.float32)
+    for row, word in enumerate(words):
+        number = int(word[1:]) % 8
+        rows[row, number if word[0] == "s" else (number + 3) % 8] = 1
+    return rows
+
+
+def write(folder: Path, pair: str, training: Pairs, test: Pairs, size: str = "5k") -> None:
+    (folder / pair).mkdir(exist_ok=True)
+    for name, pairs in ((f"train.freq.{size}", training), ("test.freq.2k", test)):
+        text = "".join(f"{word}\t{translation}\n" for word, translation in pairs)
+        (folder / pair / f"yacle.{name}.{pair}.tsv").write_text(text, encoding="utf-8")
+
+
+def numbered(*numbers: int) -> Pairs:
+    return [(f"s{number}", f"t{number}") for number in numbers]
+
+
+def read(path: Path) -> Pairs:
+    fields = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return [(word, translation) for word, translation in fields]
+
+
+def by_brute_force(encode: Encode, training: Pairs, test: Pairs, center: bool) -> tuple[float, float]:
+    """Accuracy and mean reciprocal rank from whole matrices in double precision."""
+    words = [list(dict.fromkeys(pair[side] for pair in training + test)) for side in (0, 1)]
+    vectors = []
+    for language in words:
+        rows = encode(language).astype(np.float64)
+        rows /= np.linalg.norm(rows, axis=1)[:, None]
+        if center:
+            rows -= rows.mean(axis=0)
+            rows /= np.linalg.norm(rows, axis=1)[:, None]
+        vectors.append(rows)
+    rows_of = [{word: row for row, word in enumerate(language)} for language in words]
+    source, target = ([rows_of[side][pair[side]] for pair in training] for side in (0, 1))
+    left, _, right = np.linalg.svd(vectors[0][source].T @ vectors[1][target])
+    cosines = vectors[0] @ left @ right @ vectors[1].T
+    csls = (
+        2 * cosines
+        - np.partition(cosines, -10, axis=1)[:, -10:].mean(axis=1)[:, None]
+        - np.partition(cosines, -10, axis=0)[-10:].mean(axis=0)
+    )
+    ranks = []
+    for word in dict.fromkeys(word for word, _ in test):
+        scores = csls[rows_of[0][word]]
+        gold = [rows_of[1][translation] for other, translation in test if other == word]
+        ahead = scores >= scores[gold].max() - 1e-6
+        ahead[gold] = False
+        ranks.append(1 + ahead.sum())
+    return 100 * float(np.mean(np.array(ranks) == 1)), 100 * float(np.mean(1 / np.array(ranks)))
+
+
+@pytest.mark.parametrize(
+    ("pair", "center", "words"), [("en-de", False, 2000), ("fr-en", False, 1936), ("en-tr", True, 2000)]
+)
+def test_published_dictionaries_agree_with_brute_force(
+    test_data: Path,
+    encode_letters: Encode,
+    caplog: pytest.LogCaptureFixture,
+    pair: str,
+    center: bool,
+    words: int,
+) -> None:
+    options = bli.Options(path=test_data / "eval" / "bli", subsets=(pair,), center=center)
+    with caplog.at_level(logging.INFO):
+        scores = bli.evaluate(encode_letters, options)
+    training, test = (read(path) for path in bli.files(options)[pair])
+    assert (len(training), len(test)) == (5000, 2000)
+    accuracy, reciprocal = by_brute_force(encode_letters, training, test, center)
+    assert [(score.subset, score.metric) for score in scores[:2]] == [
+        *((pair, "accuracy_at_1"), (pair, "mean_reciprocal_rank"))
+    ]
+    # A word whose rank rests on the last digit counts 0.05.
+    assert scores[0].value == pytest.approx(accuracy, abs=0.11)
+    assert scores[1].value == pytest.approx(reciprocal, abs=0.05)
+    assert 5 < scores[0].value < scores[1].value < 60
+    assert f"of {words} words among" in caplog.text
+    assert main_score(scores) == scores[0].value
+
+
+def test_a_turned_space_is_turned_back(tmp_path: Path) -> None:
+    write(tmp_path, "en-de", numbered(*range(8)), numbered(2, 5))
+    scores = bli.evaluate(encode_codes, bli.Options(path=tmp_path, neighbours=1))
+    assert [(score.subset, score.metric, score.value, score.note) for score in scores] == [
+        ("en-de", "accuracy_at_1", 100, ""),
+        ("en-de", "mean_reciprocal_rank", 100, ""),
+        ("average", "accuracy_at_1", 100, "1 of 29 subsets"),
+        ("average_published", "accuracy_at_1", 100, "1 of 28 subsets"),
+        ("average", "mean_reciprocal_rank", 100, "1 of 29 subsets"),
+        ("average_published", "mean_reciprocal_rank", 100, "1 of 28 subsets"),
+    ]
+
+
+def test_several_translations_of_a_word_are_all_right_and_it_counts_once(tmp_path: Path) -> None:
+    # t6 stands for the same direction as t2's translation would, t7 for another.
+    write(tmp_path, "en-de", numbered(*range(8)), [("s2", "t7"), ("s2", "t2"), ("s3", "t4")])
+    accuracy, reciprocal = bli.evaluate(encode_codes, bli.Options(path=tmp_path, neighbours=1))[:2]
+    assert accuracy.value == 50
+    # The right direction comes first for s3, and the seven others are tied: t4 is the last of all eight.
+    assert reciprocal.value == pytest.approx(100 * (1 + 1 / 8) / 2)
+
+
+def test_a_vocabulary_says_what_is_chosen_among(tmp_path: Path) -> None:
+    training, test = numbered(*range(10)), numbered(1, 2)
+    write(tmp_path, "en-de", training, test)
+    (tmp_path / "words.en.txt").write_text("s1\n\ns2\ns3\n", encoding="utf-8")
+    # t10 cannot be told from t2. Nor can t9 from t1, but it comes after the first three words and only trains.
+    (tmp_path / "words.de.txt").write_text("t5\n\nt6\nt10\nt9\n", encoding="utf-8")
+    options = bli.Options(path=tmp_path, neighbours=1, vocabulary="words.{language}.txt", vocabulary_size=3)
+    accuracy, reciprocal = bli.evaluate(encode_codes, options)[:2]
+    assert (accuracy.value, reciprocal.value) == (50, 75)
+    everything = options.model_copy(update={"vocabulary_size": 9})
+    assert bli.evaluate(encode_codes, everything)[0].value == 0
+    (tmp_path / "words.de.txt").unlink()
+    assert missing_files(bli.files(options))["en-de"] == [tmp_path / "words.de.txt"]
+
+
+def test_the_size_of_the_training_dictionary_is_chosen(tmp_path: Path) -> None:
+    write(tmp_path, "en-de", numbered(*range(8)), numbered(1), "500")
+    assert bli.evaluate(encode_codes, bli.Options(path=tmp_path, training="500"))[0].value == 100
+    with pytest.raises(EaseError, match=r"yacle\.train\.freq\.5k\.de-fi\.tsv: no such file"):
+        bli.evaluate(encode_codes, bli.Options(path=tmp_path))
+
+
+def test_a_collapsed_encoder_finds_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "en-de", numbered(*range(8)), numbered(1, 2))
+    options = bli.Options(path=tmp_path)
+    accuracy, reciprocal = bli.evaluate(lambda words: np.ones((len(words), 4)), options)[:2]
+    assert accuracy.value == 0
+    assert reciprocal.value == pytest.approx(100 / 8)
+    with pytest.raises(EaseError, match="bli en-de: 8 of 8 rows of the centred embeddings are zero"):
+        bli.evaluate(lambda words: np.ones((len(words), 4)), options.model_copy(update={"center": True}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "5k.en-de.tsv: holds no pair of words"),
+        ("\n \n", "5k.en-de.tsv: holds no pair of words"),
+        ("a\tb\n\nc\n", "5k.en-de.tsv, line 3: not two words with one tab between"),
+        ("a\tb\tc\n", "line 1: not two words"),
+        ("a\t\n", "line 1: not two words"),
+        ("a\tb\n\xff", "line 2: not UTF-8"),
+    ],
+)
+def test_bad_dictionaries_are_named(tmp_path: Path, text: str, message: str) -> None:
+    write(tmp_path, "en-de", numbered(1), numbered(1))
+    (tmp_path / "en-de" / "yacle.train.freq.5k.en-de.tsv").write_bytes(text.encode("latin-1"))
+    with pytest.raises(EaseError, match=message):
+        bli.evaluate(encode_codes, bli.Options(path=tmp_path))
+
+
+def test_bad_options_and_vocabularies_are_named(tmp_path: Path) -> None:
+    write(tmp_path, "en-de", numbered(1), numbered(1))
+    with pytest.raises(ValidationError, match=r"vocabulary 'words\.txt': write \{language\}"):
+        bli.Options(path=tmp_path, vocabulary="words.txt")
+    with pytest.raises(EaseError, match="Unknown subset de-en"):
+        bli.files(bli.Options(path=tmp_path, subsets=("de-en",)))
+    for code in ("en", "de"):
+        (tmp_path / f"{code}.txt").write_text("\n")
+    with pytest.raises(EaseError, match=r"en\.txt: holds no word"):
+        bli.evaluate(encode_codes, bli.Options(path=tmp_path, vocabulary="{language}.txt"))

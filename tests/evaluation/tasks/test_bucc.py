@@ -1,0 +1,216 @@
+"""BUCC: small corpora in the published form, mined by brute force as well, and bad files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, main_score, missing_files
+from ease.evaluation.tasks.bucc import Options, evaluate, files, read_split
+
+Pairs = Sequence[tuple[int, int]]
+
+
+def write_split(
+    folder: Path, language: str, split: str, queries: Sequence[str], targets: Sequence[str], gold: Pairs
+) -> list[Path]:
+    """The three files of a split, as the shared task publishes them."""
+    name = f"{language}-en"
+    (folder / name).mkdir(exist_ok=True)
+    texts = {
+        language: [f"{language}-{row:09}\t{text}" for row, text in enumerate(queries)],
+        "en": [f"en-{row:09}\t{text}" for row, text in enumerate(targets)],
+        "gold": [f"{language}-{query:09}\ten-{target:09}" for query, target in gold],
+    }
+    paths = []
+    for part, lines in texts.items():
+        paths.append(folder / name / f"{name}.{split}.{part}")
+        paths[-1].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return paths
+
+
+def corpora(seed: int, parallel: int, alone: int) -> tuple[list[str], list[str], list[tuple[int, int]]]:
+    """Sentences of random words; those that are parallel share most of theirs, and stand at unlike rows."""
+    generator = np.random.default_rng(seed)
+
+    def sentence() -> list[str]:
+        return [f"w{word}" for word in generator.integers(0, 80, 8)]
+
+    english = [sentence() for _ in range(parallel)]
+    other = [[*words[: generator.integers(2, 8)], *sentence()[:2]] for words in english]
+    queries = other + [sentence() for _ in range(alone)]
+    targets = english + [sentence() for _ in range(alone + 20)]
+    places = generator.permutation(len(targets))
+    shuffled = [targets[place] for place in places]
+    row = np.argsort(places)
+    gold = [(number, int(row[number])) for number in range(parallel)]
+    return [" ".join(words) for words in queries], [" ".join(words) for words in shuffled], gold
+
+
+def best_pairs(
+    encode: Encode, queries: list[str], targets: list[str], k: int | None
+) -> dict[tuple[int, int], float]:
+    """Each query's best target with its score, from the whole matrix: cosines, or margins over k neighbours."""
+    left, right = (
+        rows / np.linalg.norm(rows, axis=1)[:, None]
+        for rows in (encode(queries).astype(float), encode(targets).astype(float))
+    )
+    scores = cosines = left @ right.T
+    if k:
+        near_left = np.sort(cosines, axis=1)[:, -k:].sum(axis=1)
+        near_right = np.sort(cosines, axis=0)[-k:].sum(axis=0)
+        scores = cosines / ((near_left[:, None] + near_right[None, :]) / (2 * k))
+        # A target is a candidate if it is among the k nearest.
+        scores = np.where(cosines >= np.sort(cosines, axis=1)[:, -k : -k + 1 or None], scores, -np.inf)
+    return {(row, int(best)): scores[row, best] for row, best in enumerate(scores.argmax(axis=1))}
+
+
+def f1(found: set[tuple[int, int]], gold: set[tuple[int, int]]) -> float:
+    """Harmonic mean of precision and recall."""
+    hits = len(found & gold)
+    return 2 * hits / (len(found) + len(gold))
+
+
+def encode_rows(sentences: Sequence[str]) -> np.ndarray:
+    """Sums of random word vectors: no two sentences of unlike words are equally near a third."""
+    vectors = []
+    for sentence in sentences:
+        words = [np.random.default_rng(int(word[1:])).standard_normal(32) for word in sentence.split()]
+        vectors.append(np.sum(words, axis=0))
+    return np.array(vectors, dtype=np.float32)
+
+
+def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    splits = {"sample": corpora(1, 40, 60), "training": corpora(2, 70, 150)}
+    for split, parts in splits.items():
+        write_split(tmp_path, "fr", split, *parts)
+    with caplog.at_level(logging.INFO):
+        scores = evaluate(encode_rows, Options(path=tmp_path, subsets=("fr-en",)))
+    assert [(score.subset, score.metric) for score in scores] == [
+        *(("fr-en", "f1"), ("fr-en", "f1_margin"), ("average", "f1"), ("average", "f1_margin"))
+    ]
+    for score, k in zip(scores[:2], (None, 4), strict=True):
+        sample, training = (
+            (best_pairs(encode_rows, queries, targets, k), set(gold))
+            for queries, targets, gold in splits.values()
+        )
+        tried = {
+            value: f1({pair for pair, other in sample[0].items() if other >= value}, sample[1])
+            for value in sample[0].values()
+        }
+        lowest = max(value for value, quality in tried.items() if quality == max(tried.values()))
+        threshold = (lowest + max(value for value in tried if value < lowest)) / 2
+        expected = f1({pair for pair, value in training[0].items() if value >= threshold}, training[1])
+        assert score.value == pytest.approx(100 * expected)
+        assert 20 < score.value < 95
+        assert f"{score.metric} {score.value:.1f}" in caplog.text
+        assert f"of 70 pairs at threshold {threshold:.4f}" in caplog.text
+    assert main_score(scores) == scores[0].value
+
+
+def test_the_threshold_comes_from_the_sample_and_the_score_from_the_training_set(
+    tmp_path: Path, encode: Encode
+) -> None:
+    # Cosines of the sample: 1 for a true pair, 0.5 for a false one, so that the threshold is 0.75.
+    write_split(tmp_path, "de", "sample", ["a", "b x"], ["a", "b y", "q", "r"], [(0, 0)])
+    # Of the training set: 1, false; 0.82 and 0.5, true. The last is below the threshold.
+    queries, targets = ["c", "d e f", "g h"], ["c", "d e", "g i", "q"]
+    write_split(tmp_path, "de", "training", queries, targets, [(1, 1), (2, 2)])
+    scores = evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))
+    assert scores[0].value == pytest.approx(100 * 2 * 1 / (2 + 2))
+
+
+def test_missing_languages_are_listed_and_do_not_stop_the_others(tmp_path: Path) -> None:
+    for split, seed in (("sample", 3), ("training", 4)):
+        write_split(tmp_path, "zh", split, *corpora(seed, 20, 20))
+    write_split(tmp_path, "ru", "sample", *corpora(5, 20, 20))
+    options = Options(path=tmp_path)
+    missing = missing_files(files(options))
+    assert sorted(missing) == ["de-en", "fr-en", "ru-en"]
+    assert [path.name for path in missing["ru-en"]] == [
+        f"ru-en.training.{part}" for part in ("ru", "en", "gold")
+    ]
+    scores = evaluate(encode_rows, options)
+    assert [(score.subset, score.note) for score in scores[1:]] == [
+        ("zh-en", ""),
+        ("average", "1 of 4 subsets"),
+        ("average", "1 of 4 subsets"),
+    ]
+
+
+def test_a_collapsed_encoder_and_equal_targets_score_0(tmp_path: Path, encode: Encode) -> None:
+    for split in ("sample", "training"):
+        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "b", "a"], [(0, 0), (1, 1)])
+    options = Options(path=tmp_path, subsets=("de-en",))
+    assert [score.value for score in evaluate(encode, options)] == [0, 0, 0, 0]
+    collapsed = evaluate(lambda sentences: np.ones((len(sentences), 3), np.float32), options)
+    assert [score.value for score in collapsed] == [0, 0, 0, 0]
+
+
+def test_each_corpus_is_encoded_once(tmp_path: Path, encode: Encode) -> None:
+    seen: list[int] = []
+    for split, count in (("sample", 3), ("training", 5)):
+        words = [f"{split}{number}" for number in range(count)]
+        write_split(tmp_path, "de", split, words, [*words, "x"], [(0, 0)])
+
+    def count_sentences(sentences: Sequence[str]) -> np.ndarray:
+        seen.append(len(sentences))
+        return encode(sentences)
+
+    evaluate(count_sentences, Options(path=tmp_path, subsets=("de-en",)))
+    assert seen == [3, 4, 5, 6]
+
+
+def test_a_mark_of_byte_order_and_crlf_change_nothing(tmp_path: Path) -> None:
+    paths = write_split(tmp_path, "de", "sample", ["a\x85b", "c"], ["d", "é\u2028f"], [(0, 1), (0, 1)])
+    plain = read_split(*paths)
+    for path in paths:
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    marked = read_split(*paths)
+    assert (
+        (marked.queries, marked.targets)
+        == (plain.queries, plain.targets)
+        == (["a\x85b", "c"], ["d", "é\u2028f"])
+    )
+    np.testing.assert_array_equal(plain.gold, [[0, 1]])  # stated twice, counted once
+    np.testing.assert_array_equal(marked.gold, plain.gold)
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "said"),
+    [
+        ("de", "", r"de-en\.sample\.de: holds no sentence"),
+        ("de", "de-1\ta\nde-2 b\n", r"sample\.de, line 2: not an id and a sentence with one tab"),
+        ("de", "de-1\ta\tb\n", r"sample\.de, line 1: not an id and a sentence with one tab"),
+        ("en", "en-1\ta\nen-2\t \n", r"sample\.en, line 2: not an id and a sentence with one tab"),
+        ("en", "\n", r"sample\.en, line 1: not an id and a sentence with one tab"),
+        ("en", "en-1\ta\nen-1\tb\n", r"sample\.en, line 2: the id en-1 occurs twice"),
+        ("gold", "", r"sample\.gold: holds no pair"),
+        ("gold", "de-1\ten-1\nde-1\n", r"sample\.gold, line 2: not two ids with one tab"),
+        ("gold", "de-7\ten-1\n", r"sample\.gold, line 1: the id de-7 is not in .*sample\.de;"),
+        ("gold", "de-1\tde-1\n", r"sample\.gold, line 1: the id de-1 is not in .*sample\.en;"),
+    ],
+)
+def test_bad_files_are_named_with_their_line(
+    tmp_path: Path, encode: Encode, part: str, text: str, said: str
+) -> None:
+    for split in ("sample", "training"):
+        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
+    good = {"de": "de-1\ta\nde-2\tb\n", "en": "en-1\ta\nen-2\tb\n", "gold": "de-1\ten-1\n"}
+    for name, lines in {**good, part: text}.items():
+        (tmp_path / "de-en" / f"de-en.sample.{name}").write_text(lines)
+    with pytest.raises(EaseError, match=said):
+        evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))
+
+
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "hold NaN or infinity"), (0.0, "are zero vectors")])
+def test_a_broken_encoder_is_named_with_its_pair(tmp_path: Path, value: float, said: str) -> None:
+    for split in ("sample", "training"):
+        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
+    with pytest.raises(EaseError, match=f"bucc de-en sample: 2 of 2 rows of the queries {said}"):
+        evaluate(lambda sentences: np.full((len(sentences), 3), value), Options(path=tmp_path))

@@ -1,0 +1,184 @@
+"""Tasks of graded pairs: the real files, hand-made ones, and bad ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import spearmanr
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, average_main_scores, sample_graded, sickr, stsb
+from ease.evaluation.tasks.components.graded_pairs import read_graded_pairs
+
+
+def cosine(encode: Encode, left: str, right: str) -> float:
+    """Cosine of two sentences, one at a time."""
+    a, b = encode([left])[0].astype(float), encode([right])[0].astype(float)
+    return float(a @ b / (np.sqrt(a @ a) * np.sqrt(b @ b)))
+
+
+def test_stsb_dev_agrees_with_scipy_on_the_split_lines(test_data: Path, encode: Encode) -> None:
+    file = test_data / "eval" / "stsb" / "sts-dev.csv"
+    lines = [line.split("\t") for line in file.read_text(encoding="utf-8").split("\n") if line]
+    expected = spearmanr(
+        [cosine(encode, line[5], line[6]) for line in lines], [float(line[4]) for line in lines]
+    )
+    (score,) = stsb.evaluate(encode, stsb.Options(path=file.parent, subsets=("dev",)))
+    assert len(lines) == 1500
+    assert (score.task, score.subset, score.metric) == ("stsb", "dev", "spearman")
+    assert score.value == pytest.approx(100 * expected.statistic, abs=0.01)
+    assert 50 < score.value < 80
+
+
+def test_every_line_of_the_real_files_is_a_pair(test_data: Path) -> None:
+    folder = test_data / "eval"
+    dev = read_graded_pairs(folder / "stsb" / "sts-dev.csv", stsb.COLUMNS)
+    assert len(dev) == 1500
+    assert any('"' in pair.left for pair in dev), "quotation marks are text"
+    assert len(read_graded_pairs(folder / "stsb" / "sts-train.csv", stsb.COLUMNS)) == 5749
+    assert len(read_graded_pairs(folder / "sick" / "SICK_trial.txt", sickr.COLUMNS)) == 500
+    assert len(read_graded_pairs(folder / "sick" / "SICK_train.txt", sickr.COLUMNS)) == 4500
+
+
+def test_sickr_trial_agrees_with_scipy(test_data: Path, encode: Encode) -> None:
+    file = test_data / "eval" / "sick" / "SICK_trial.txt"
+    lines = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    expected = spearmanr(
+        [cosine(encode, line[1], line[2]) for line in lines], [float(line[3]) for line in lines]
+    )
+    scores = sickr.evaluate(encode, sickr.Options(path=file.parent, subsets=("trial", "train")))
+    assert [score.subset for score in scores] == ["trial", "train"]
+    # Bags of words have many equal cosines, which rounding ranks.
+    assert scores[0].value == pytest.approx(100 * expected.statistic, abs=0.05)
+
+
+def test_the_development_score_of_the_multilingual_setting(test_data: Path, encode: Encode) -> None:
+    dev = stsb.evaluate(encode, stsb.Options(path=test_data / "eval" / "stsb", subsets=("dev",)))
+    trial = sickr.evaluate(encode, sickr.Options(path=test_data / "eval" / "sick", subsets=("trial",)))
+    assert average_main_scores(dev + trial) == pytest.approx((dev[0].value + trial[0].value) / 2)
+
+
+def sts_line(score: str, left: str = "a b", right: str = "a c", extra: str = "") -> str:
+    """One line as the benchmark writes it."""
+    return f"main-news\theadlines\t2013\t0001\t{score}\t{left}\t{right}{extra}"
+
+
+def test_quotes_crlf_a_mark_of_byte_order_further_columns_and_blank_grades(tmp_path: Path) -> None:
+    text = "\r\n".join(
+        [
+            sts_line("1.0", 'an "odd', "line"),
+            sts_line("", extra="\tlicence\tsource"),
+            sts_line("3", 'x"', "café\x85y"),
+            "",
+        ]
+    )
+    (tmp_path / "sts-dev.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    first, second, third = read_graded_pairs(tmp_path / "sts-dev.csv", stsb.COLUMNS)
+    assert first == ('an "odd', "line", 1.0)
+    assert (second.left, second.right) == ("a b", "a c")
+    assert np.isnan(second.gold)
+    assert third == ('x"', "café\x85y", 3.0)
+
+
+def test_columns_of_sick_are_found_by_name(tmp_path: Path) -> None:
+    (tmp_path / "SICK.txt").write_bytes(
+        b"pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\r\n1\tone\ttwo\tNEUTRAL\t4.5\r\n"
+    )
+    assert read_graded_pairs(tmp_path / "SICK.txt", sickr.COLUMNS) == [("one", "two", 4.5)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no such file; set the task's `path`"),
+        ("", "holds no sentence pair"),
+        (sts_line("1") + "\n" + sts_line("good"), "line 2: the score 'good' is not a number"),
+        (sts_line("2004"), "line 1: the score 2004 is outside 0 to 5"),
+        (sts_line("1") + "\na\tb", "line 2: 2 tab-separated columns instead of at least 7"),
+        (b"\xff\xfe\x00", "not a tab-separated UTF-8 text"),
+        (sts_line("1", "x" * 200_000), "not a tab-separated UTF-8 text .field larger"),
+        (sts_line("1"), "1 of 1 sentence pairs"),
+    ],
+)
+def test_a_bad_benchmark_file_is_named_with_its_line(
+    tmp_path: Path, encode: Encode, content: str | bytes | None, said: str
+) -> None:
+    file = tmp_path / "sts-dev.csv"
+    if content is not None:
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(EaseError, match=said) as caught:
+        stsb.evaluate(encode, stsb.Options(path=tmp_path, subsets=("dev",)))
+    assert str(caught.value).startswith((str(file), "stsb dev: "))
+
+
+def test_a_missing_column_of_sick_is_named(tmp_path: Path, encode: Encode) -> None:
+    (tmp_path / "SICK_trial.txt").write_text("pair_ID\tsentence_A\tsentence_B\n1\ta\tb\n", encoding="utf-8")
+    with pytest.raises(
+        EaseError, match=r"SICK_trial\.txt, line 1: no column relatedness_score among pair_ID"
+    ):
+        sickr.evaluate(encode, sickr.Options(path=tmp_path, subsets=("trial",)))
+
+
+@pytest.mark.parametrize("score", [0.99, 5.01])
+def test_grades_of_sick_are_from_1_to_5(tmp_path: Path, encode: Encode, score: float) -> None:
+    header = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\n"
+    lines = [f"{number}\ta\tb\tNEUTRAL\t{grade}\n" for number, grade in enumerate([1, 5, score])]
+    (tmp_path / "SICK_trial.txt").write_text(header + "".join(lines), encoding="utf-8")
+    with pytest.raises(EaseError, match=rf"line 4: the score {score} is outside 1 to 5"):
+        sickr.evaluate(encode, sickr.Options(path=tmp_path, subsets=("trial",)))
+
+
+def write_graded(path: Path, scores: list[object]) -> sample_graded.Options:
+    """A file of pairs with these scores, ever more alike."""
+    left = ["a b c d e f"] * len(scores)
+    right = [" ".join("abcdef"[: index + 1]) for index in range(len(scores))]
+    pq.write_table(pa.table({"sentence1": left, "sentence2": right, "score": scores}), path)
+    return sample_graded.Options(path=path)
+
+
+def test_sample_graded_ranks_pairs_and_leaves_ungraded_ones_out(tmp_path: Path, encode: Encode) -> None:
+    options = write_graded(tmp_path / "graded.parquet", [1.0, 2.0, None, 3.0, 4.0])
+    (score,) = sample_graded.evaluate(encode, options)
+    assert (score.task, score.subset, score.metric) == ("sample_graded", "en", "spearman")
+    assert score.value == pytest.approx(100)
+    (score,) = sample_graded.evaluate(encode, write_graded(tmp_path / "graded.parquet", [4, 3, 2, 1]))
+    assert score.value == pytest.approx(-100)
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ([1.0, 7.5, 2.0], "row 2: the score 7.5 is outside 0 to 5"),
+        (["one", "two"], "do not fit"),
+        ([], "holds no sentence pair"),
+    ],
+)
+def test_bad_graded_pairs_are_named(tmp_path: Path, encode: Encode, scores: list[object], said: str) -> None:
+    options = write_graded(tmp_path / "graded.parquet", scores)
+    with pytest.raises(EaseError, match=rf"graded\.parquet.*{said}"):
+        sample_graded.evaluate(encode, options)
+
+
+def test_files_that_are_no_tables_are_named(tmp_path: Path, encode: Encode) -> None:
+    options = sample_graded.Options(path=tmp_path / "graded.parquet")
+    with pytest.raises(EaseError, match=r"graded\.parquet: cannot be read"):
+        sample_graded.evaluate(encode, options)
+    options.path.write_text("sentence1,sentence2,score\n")
+    with pytest.raises(EaseError, match=r"graded\.parquet: not a whole Parquet file"):
+        sample_graded.evaluate(encode, options)
+    pq.write_table(pa.table({"sentence1": ["a"], "sentence2": [None], "score": [1.0]}), options.path)
+    with pytest.raises(EaseError, match="row 1: a sentence is missing"):
+        sample_graded.evaluate(encode, options)
+    pq.write_table(pa.table({"sentence1": ["a"], "score": [1.0]}), options.path)
+    with pytest.raises(EaseError, match="no column sentence2 among sentence1, score"):
+        sample_graded.evaluate(encode, options)
+
+
+def test_an_encoder_that_gives_zero_vectors_is_named_with_its_task(tmp_path: Path) -> None:
+    options = write_graded(tmp_path / "graded.parquet", [1.0, 2.0])
+    with pytest.raises(EaseError, match="sample_graded en: 2 of 2 rows of the left embeddings are zero"):
+        sample_graded.evaluate(lambda sentences: np.zeros((len(sentences), 3)), options)

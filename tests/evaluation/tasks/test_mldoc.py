@@ -1,0 +1,174 @@
+"""MLDoc: hand-made files in the form that its scripts write, the grid, and bad files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from sklearn.linear_model import LogisticRegression
+
+from ease.errors import EaseError
+from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
+from ease.evaluation.tasks import Encode, main_score, missing_files
+from ease.evaluation.tasks.mldoc import (
+    CATEGORIES,
+    LANGUAGES,
+    Options,
+    clean_document,
+    evaluate,
+    files,
+    read_documents,
+)
+
+WORDS = {
+    "CCAT": "shares profit company merger acquisition stock".split(),
+    "ECAT": "inflation budget trade deficit growth policy".split(),
+    "GCAT": "election war police minister flood court".split(),
+    "MCAT": "bonds futures dollar yen wheat copper".split(),
+}
+ORDINARY = "said on Monday the a of in to for with by that at from".split()
+
+
+def documents(seed: int, count: int, topical: float) -> str:
+    """Lines of a category, a tab and twelve words, of which a share is topical."""
+    generator = np.random.default_rng(seed)
+    lines = []
+    for number in range(count):
+        category = CATEGORIES[number % 4]
+        topic = generator.random(12) < topical
+        words = [generator.choice(WORDS[category] if own else ORDINARY) for own in topic]
+        lines.append(f"{category}\t{' '.join(words)}\n")
+    return "".join(lines)
+
+
+def write_mldoc(folder: Path, languages: Sequence[str], topical: float = 0.5) -> Options:
+    """English files to learn from and tests, fewer of whose words are topical the later the language comes."""
+    (folder / "english.train.1000").write_text(documents(0, 200, topical), encoding="utf-8")
+    (folder / "english.dev").write_text(documents(1, 80, topical), encoding="utf-8")
+    for number, language in enumerate(languages, start=1):
+        content = documents(1 + number, 80, topical / number)
+        (folder / f"{LANGUAGES[language]}.test").write_text(content, encoding="utf-8")
+    return Options(path=folder, learning_rates=(0.1, 1e-6))
+
+
+def embedded(path: Path, encode: Encode) -> LabelledEmbeddings:
+    """A file, read and encoded apart from the task."""
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    return LabelledEmbeddings(encode([text for _, text in rows]), [label for label, _ in rows])
+
+
+def test_languages_are_scored_as_by_classifiers_trained_apart(tmp_path: Path, encode: Encode) -> None:
+    options = write_mldoc(tmp_path, ["de", "zh"])
+    english, german, chinese, mean = evaluate(encode, options)
+    training, development, test = (
+        embedded(tmp_path / name, encode) for name in ("english.train.1000", "english.dev", "german.test")
+    )
+    trained = {
+        size: [
+            train_classifier(training, ClassifierSettings(size, 0.1), seed, development)
+            for seed in options.seeds
+        ]
+        for size in options.batch_sizes
+    }
+    best = max(trained, key=lambda size: fmean(one.accuracy(development) for one in trained[size]))
+    expected = [100 * one.accuracy(test) for one in trained[best]]
+    assert german.value == pytest.approx(fmean(expected))
+    assert german.deviation == pytest.approx(stdev(expected))
+    assert english.note == f"batch size {best}, learning rate 0.1"
+    assert english.value == pytest.approx(100 * fmean(one.accuracy(development) for one in trained[best]))
+    known = LogisticRegression().fit(training.embeddings, training.labels)
+    assert german.value == pytest.approx(100 * known.score(test.embeddings, test.labels), abs=5)
+    assert 25 < chinese.value < german.value
+    assert mean.value == pytest.approx((german.value + chinese.value) / 2)
+
+
+def test_subsets_metrics_and_what_is_missing(tmp_path: Path, encode: Encode) -> None:
+    options = write_mldoc(tmp_path, ["de", "fr"])
+    scores = evaluate(encode, options)
+    assert [(score.subset, score.metric) for score in scores] == [
+        *(("en", "development_accuracy"), ("de", "accuracy"), ("fr", "accuracy"), ("average", "accuracy"))
+    ]
+    assert scores[-1].note == "2 of 7 subsets"
+    assert main_score(scores) == pytest.approx((scores[1].value + scores[2].value) / 2), "without English"
+    missing = missing_files(files(options))
+    assert missing == {
+        language: [tmp_path / f"{LANGUAGES[language]}.test"] for language in ("es", "it", "ja", "ru", "zh")
+    }
+    (tmp_path / "english.dev").unlink()
+    assert len(missing_files(files(options))) == 7
+    with pytest.raises(EaseError, match="english.dev: no such file"):
+        evaluate(encode, options)
+
+
+def test_one_language_alone_and_one_seed(tmp_path: Path, encode: Encode) -> None:
+    options = write_mldoc(tmp_path, ["de", "fr"])
+    one = Options(path=tmp_path, subsets=("fr",), seeds=(42,), learning_rates=options.learning_rates)
+    english, french, _ = evaluate(encode, one)
+    assert (french.subset, french.deviation, english.deviation) == ("fr", None, None)
+
+
+def test_documents_are_cleaned() -> None:
+    assert clean_document("Profit  rose.\u3000\u3000 (c) Reuters Limited 1996") == "Profit rose."
+    assert clean_document("b'caf\\xc3\\xa9 \\xe6\\x97\\xa5\\xe6\\x9c\\xac'") == "café 日本"
+    assert clean_document('b"it\'s"') == "it's"
+    assert clean_document("b'is a letter") == "b'is a letter"
+
+
+def test_what_python_3_writes_is_read_as_its_text(tmp_path: Path) -> None:
+    text = "株価は「上昇」した。 It's\ta tab"
+    (tmp_path / "japanese.test").write_text(f"MCAT\t{text.encode()!r}\n", encoding="utf-8")
+    assert read_documents(tmp_path / "japanese.test").texts == ["株価は「上昇」した。 It's a tab"]
+
+
+def test_a_mark_of_byte_order_crlf_and_blank_documents(tmp_path: Path) -> None:
+    content = "CCAT\tone\r\nGCAT\t(c) Reuters Limited 1997\r\n\r\nMCAT\ttwo\r\n"
+    (tmp_path / "german.test").write_bytes(b"\xef\xbb\xbf" + content.encode())
+    data = read_documents(tmp_path / "german.test")
+    assert (data.texts, data.labels, data.blank) == (["one", "two"], ["CCAT", "MCAT"], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("german.test", b"CCAT\ta\nCCAT b\n", "german.test, line 2: no tab between a label and a text"),
+        (
+            "german.test",
+            b"C15\ta\n",
+            "german.test, line 1: the label 'C15' is none of CCAT, ECAT, GCAT, MCAT",
+        ),
+        ("german.test", b"CCAT\ta\nMCAT\tGr\xfc\xdfe\n", "german.test, line 2: not UTF-8"),
+        ("german.test", b"CCAT\tb'\\xff'\n", "german.test, line 1: the text looks like bytes"),
+        ("german.test", b"CCAT\tb'a'b'\n", "german.test, line 1: the text looks like bytes"),
+        ("german.test", b"", "german.test: holds no text"),
+        ("english.train.1000", b"CCAT\ta\nCCAT\tb\n", "mldoc: All 2 training rows are of class CCAT"),
+        ("english.train.1000", b"CCAT\ta\nECAT\tb\n", "mldoc: No training row is of class GCAT, MCAT"),
+    ],
+)
+def test_bad_files_are_named(tmp_path: Path, encode: Encode, name: str, content: bytes, said: str) -> None:
+    options = write_mldoc(tmp_path, ["de"])
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(EaseError, match=said):
+        evaluate(encode, options)
+
+
+def test_a_diverged_encoder_is_named(tmp_path: Path) -> None:
+    options = write_mldoc(tmp_path, ["de"])
+    with pytest.raises(
+        EaseError, match="mldoc: 200 of 200 rows of the embeddings of english.train.1000 hold NaN"
+    ):
+        evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)
+
+
+def test_the_grid_is_that_of_the_paper() -> None:
+    grid = Options(path=Path("x")).grid
+    assert len(grid) == 9
+    assert {(one.batch_size, one.learning_rate) for one in grid} >= {(32, 0.1), (128, 0.001)}
+    assert {(one.epochs, one.weight_decay, one.evaluation_steps) for one in grid} == {(5, 0.0, 10)}
+    with pytest.raises(ValidationError, match="learning_rates"):
+        Options(path=Path("x"), learning_rates=())
+    with pytest.raises(ValidationError, match="batch_sizes"):
+        Options(path=Path("x"), batch_sizes=(0,))

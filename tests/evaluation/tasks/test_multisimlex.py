@@ -1,0 +1,183 @@
+"""Multi-SimLex: small files of the published form, pairs across languages by hand, and bad files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Encode, average, main_score, missing_files, multisimlex
+
+Row = Mapping[str, str]
+
+
+def table(folder: Path, name: str, rows: Sequence[Row]) -> None:
+    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    (folder / name).write_text("".join(f"{line}\r\n" for line in lines), encoding="utf-8")
+
+
+def write(folder: Path, words: Mapping[str, Sequence[str]], grades: Mapping[str, Sequence[str]]) -> None:
+    """Both files: of each language its pairs, such as "a b/a c", and their grades."""
+    count = len(next(iter(grades.values())))
+    translation, scores = [], []
+    for row in range(count):
+        sides = {
+            f"{code} {side + 1}": pairs[row].split("/")[side]
+            for code, pairs in words.items()
+            for side in (0, 1)
+        }
+        translation.append({"ID": str(row + 1), "PoS": "N", **sides})
+        scores.append({"ID": str(row + 1), **{code: values[row] for code, values in grades.items()}})
+    table(folder, "translation.csv", translation)
+    table(folder, "scores.csv", scores)
+
+
+WORDS = {
+    "ENG": ["a b/a b", "a b/a c", "a b/c d", "a/a b c"],
+    "FRA": ["a x/b x", "x a/a z", "x y/c v", "x/x y z"],
+}
+GRADES = {"ENG": ["6", "2.6", "0", "1.5"], "FRA": ["5.5", "1.4", "0.3", "3"]}
+
+
+def test_languages_and_pairs_of_them_are_scored(tmp_path: Path, encode: Encode) -> None:
+    write(tmp_path, WORDS, GRADES)
+    scores = multisimlex.evaluate(encode, multisimlex.Options(path=tmp_path, subsets=("en", "fr", "en-fr")))
+    english, french, both, *means = scores
+    for score, code, first in ((english, "ENG", 1), (french, "FRA", 0.5)):
+        cosines = [first, 0.5, 0, 1 / np.sqrt(3)]
+        expected = spearmanr(cosines, [float(grade) for grade in GRADES[code]]).statistic
+        assert score.value == pytest.approx(100 * expected)
+        assert (score.task, score.metric, score.note) == ("multisimlex", "spearman", "")
+    cosines, grades = [0.5, 0.5, 0.5, 0.5, 0, 0], [5.75, 5.75, 2, 2, 0.15, 0.15]
+    assert both.value == pytest.approx(100 * spearmanr(cosines, grades).statistic)
+    assert both.note == "made from the languages' own sets"
+    assert [(mean.subset, mean.value, mean.note) for mean in means] == [
+        ("average_monolingual", pytest.approx((english.value + french.value) / 2), "2 of 13 subsets"),
+        ("average_crosslingual", both.value, "1 of 78 subsets"),
+        ("average_mirror_bert", pytest.approx((english.value + french.value) / 2), "2 of 8 subsets"),
+        ("average_mirror_bert_crosslingual", both.value, "1 of 6 subsets"),
+    ]
+    assert main_score(scores) == pytest.approx(average(scores[:3], 3).value)
+
+
+def test_pairs_across_languages_are_made_where_the_grades_agree(tmp_path: Path) -> None:
+    write(tmp_path, WORDS, GRADES)
+    options = multisimlex.Options(path=tmp_path, subsets=("en-fr",))
+    pairs, _ = multisimlex.read_subset("en-fr", multisimlex.files(options)["en-fr"])
+    # 2.6 and 1.4 differ by a fifth of the scale, 1.5 and 3 by more.
+    assert pairs == [
+        *(("a b", "b x", 5.75), ("a x", "a b", 5.75)),
+        *(("a b", "a z", pytest.approx(2.0)), ("x a", "a c", pytest.approx(2.0))),
+        *(("a b", "c v", 0.15), ("x y", "c d", 0.15)),
+    ]
+
+
+@pytest.mark.parametrize("name", ["ENG-FRA.txt", "FRA_ENG.txt"])
+def test_a_file_of_a_pair_of_languages_goes_first(tmp_path: Path, encode: Encode, name: str) -> None:
+    write(tmp_path, WORDS, GRADES)
+    (tmp_path / name).write_text("a b\ta b\t5.1\n\na b\tb c\t2\na\tb\t3.4\n", encoding="utf-8")
+    options = multisimlex.Options(path=tmp_path, subsets=("en-fr",))
+    assert multisimlex.files(options) == {"en-fr": (tmp_path / name,)}
+    score = multisimlex.evaluate(encode, options)[0]
+    assert score.value == pytest.approx(100 * spearmanr([1, 0.5, 0], [5.1, 2, 3.4]).statistic)
+    assert score.note == ""
+    (tmp_path / name).write_text("a b\ta b\t7\n", encoding="utf-8")
+    with pytest.raises(EaseError, match=f"{name}, line 1: the score 7 is outside 0 to 6"):
+        multisimlex.evaluate(encode, options)
+
+
+def test_rows_are_joined_by_their_id(tmp_path: Path, encode: Encode) -> None:
+    write(tmp_path, WORDS, GRADES)
+    options = multisimlex.Options(path=tmp_path, subsets=("en",))
+    before = multisimlex.evaluate(encode, options)[0]
+    header, *lines = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "scores.csv").write_text("\n".join([header, *lines[::-1]]), encoding="utf-8")
+    assert multisimlex.evaluate(encode, options)[0] == before
+    # Without an ID the order counts: the grades are those of other pairs now.
+    kept = [line.partition(",")[2] for line in [header, *lines[::-1]]]
+    (tmp_path / "scores.csv").write_text("\n".join(kept), encoding="utf-8")
+    assert multisimlex.evaluate(encode, options)[0].value != before.value
+
+
+def test_words_with_commas_are_quoted(tmp_path: Path) -> None:
+    write(tmp_path, {"ENG": ['"a, b"/c', "d/e"]}, {"ENG": ["1", "2"]})
+    pairs = multisimlex.read_languages(tmp_path / "translation.csv", tmp_path / "scores.csv", ("en",))[0]
+    assert pairs == [("a, b", "c", 1.0), ("d", "e", 2.0)]
+
+
+def test_pairs_without_a_word_or_a_grade_are_left_out(tmp_path: Path, encode: Encode) -> None:
+    words = {"ENG": [*WORDS["ENG"], "/b", "a/c d"], "FRA": [*WORDS["FRA"], "x/y", "x/ "]}
+    grades = {"ENG": [*GRADES["ENG"], "3", "1"], "FRA": [*GRADES["FRA"], "", "1"]}
+    write(tmp_path, WORDS, GRADES)
+    options = multisimlex.Options(path=tmp_path, subsets=("en", "fr", "en-fr"))
+    whole = multisimlex.evaluate(encode, options)
+    write(tmp_path, words, grades)
+    scores = multisimlex.evaluate(encode, options)
+    assert [scores[place].value for place in (1, 2)] == [whole[place].value for place in (1, 2)]
+    expected = spearmanr([1, 0.5, 0, 1 / np.sqrt(3), 0], [6, 2.6, 0, 1.5, 1]).statistic
+    assert scores[0].value == pytest.approx(100 * expected)
+    assert [score.note for score in scores[:2]] == [
+        "pairs without a word or a grade left out: 1",
+        "pairs without a word or a grade left out: 2",
+    ]
+
+
+def test_all_languages_and_pairs_are_asked_for_by_default(tmp_path: Path) -> None:
+    options = multisimlex.Options(path=tmp_path)
+    missing = missing_files(multisimlex.files(options))
+    assert len(missing) == 13 + 78
+    assert {path.name for paths in missing.values() for path in paths} == {"translation.csv", "scores.csv"}
+    for group in multisimlex.GROUPS.values():
+        assert set(group) <= set(missing)
+    with pytest.raises(EaseError, match="Unknown subset fr-en"):
+        multisimlex.files(multisimlex.Options(path=tmp_path, subsets=("fr-en",)))
+
+
+HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
+
+
+@pytest.mark.parametrize(
+    ("translation", "scores", "message"),
+    [
+        ("", GRADED + "1,2\n", "translation.csv: holds no row"),
+        (HEADER + "1,a,b\n", "\n", "scores.csv: holds no row"),
+        ("ID,ENG 1\n1,a\n", GRADED + "1,2\n", "translation.csv: no column ENG 2 among ID, ENG 1"),
+        (HEADER + "1,a,b\n", "ID,FRA\n1,2\n", "scores.csv: no column ENG among ID, FRA"),
+        (
+            HEADER + "1,a,b\n\n2,a\n",
+            GRADED + "1,2\n2,3\n",
+            "translation.csv, line 4: 2 fields, where .* 3 columns",
+        ),
+        (HEADER + "1,a,b,c\n", GRADED + "1,2\n", "translation.csv, line 2: 4 fields"),
+        (HEADER + "1,a,b\n", GRADED + "1,2\n2,3\n", "translation.csv holds 1 word pairs and .*scores.csv 2"),
+        (HEADER + "1,a,b\n", GRADED + "2,3\n", "translation.csv, line 2: ID 1 is not in .*scores.csv"),
+        (HEADER + "1,a,b\n1,a,c\n", GRADED + "1,2\n2,3\n", "translation.csv, line 3: ID 1 occurs twice"),
+        (
+            HEADER + "1,a,b\n",
+            GRADED + "1,x\n",
+            "scores.csv, line 2, column ENG: the grade 'x' is not a number",
+        ),
+        (
+            HEADER + "1,a,b\n",
+            GRADED + "1,6.5\n",
+            "scores.csv, line 2, column ENG: the score 6.5 is outside 0 to 6",
+        ),
+        (HEADER + "1,a,b\n", GRADED + "1,2\n", "multisimlex en: 1 of 1 sentence pairs have a gold score"),
+    ],
+)
+def test_bad_files_are_named(
+    tmp_path: Path, encode: Encode, translation: str, scores: str, message: str
+) -> None:
+    (tmp_path / "translation.csv").write_text(translation)
+    (tmp_path / "scores.csv").write_text(scores)
+    with pytest.raises(EaseError, match=message):
+        multisimlex.evaluate(encode, multisimlex.Options(path=tmp_path, subsets=("en",)))
+
+
+def test_a_missing_file_is_named(tmp_path: Path, encode: Encode) -> None:
+    with pytest.raises(EaseError, match=r"translation\.csv: no such file"):
+        multisimlex.evaluate(encode, multisimlex.Options(path=tmp_path))

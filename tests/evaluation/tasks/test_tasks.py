@@ -1,0 +1,69 @@
+"""Discovery of tasks, their configuration, and the averages of their scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import Score, average_main_scores, get_task, main_score, task_names
+
+CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
+
+
+def test_every_task_is_found_with_its_configuration() -> None:
+    assert {"sample_graded", "sample_parallel", "sickr", "stsb"} <= set(task_names())
+    assert task_names() == sorted(path.stem for path in CONFIGURATION.glob("*.yml"))
+
+
+@pytest.mark.parametrize("name", task_names())
+def test_a_task_keeps_the_protocol(name: str) -> None:
+    task = get_task(name)
+    fields = task.Options.model_fields
+    assert all(field.description for field in fields.values()), "each option is explained"
+    assert task.Options.model_config["frozen"]
+    written = OmegaConf.load(CONFIGURATION / f"{name}.yml")
+    assert list(written) == ["tasks"]
+    assert list(written.tasks) == [name]
+    plain = OmegaConf.to_container(written.tasks[name])
+    assert isinstance(plain, dict)
+    assert plain.keys() == fields.keys()
+    options = task.Options.model_validate(plain)
+    with pytest.raises(ValidationError, match="extra"):
+        task.Options.model_validate({**options.model_dump(), "paht": "x"})
+
+
+def test_an_unknown_task_is_named_with_its_neighbours() -> None:
+    with pytest.raises(EaseError, match=r"'stbs': did you mean sts.*Choose from .*sickr"):
+        get_task("stbs")
+    with pytest.raises(EaseError, match="Unknown evaluation task '_graded'"):
+        get_task("_graded")
+
+
+def test_a_main_score_averages_subsets_and_not_their_average() -> None:
+    scores = [
+        Score("stsb", subset, "spearman", value) for subset, value in [("a", 10), ("b", 40), ("average", 99)]
+    ]
+    scores.append(Score("stsb", "a", "another", 77))
+    assert main_score(scores) == 25
+
+
+def test_several_tasks_weigh_the_same_whatever_their_subsets() -> None:
+    scores = [
+        *(Score("stsb", "a", "spearman", 10), Score("sickr", "b", "spearman", 80)),
+        *(Score("stsb", "c", "spearman", 30), Score("sample_parallel", "a", "retrieval_accuracy", 50)),
+        Score("sample_parallel", "average", "retrieval_accuracy", 7),
+    ]
+    assert average_main_scores(scores) == (20 + 80 + 50) / 3
+
+
+def test_averages_of_nothing_or_of_mixed_tasks_are_refused() -> None:
+    with pytest.raises(EaseError, match="No score to average"):
+        average_main_scores([])
+    with pytest.raises(EaseError, match="not of none"):
+        main_score([])
+    with pytest.raises(EaseError, match="not of x, y"):
+        main_score([Score("x", "a", "m", 1), Score("y", "a", "m", 1)])

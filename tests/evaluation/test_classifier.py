@@ -1,0 +1,147 @@
+"""The linear classifier, against scikit-learn's, and the choice of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch.nn import functional
+
+from ease.errors import EaseError
+from ease.evaluation.classifier import (
+    ClassifierSettings,
+    LabelledEmbeddings,
+    select_classifiers,
+    train_classifier,
+)
+
+NAMES = np.array(["MCAT", "CCAT", "GCAT"])
+
+
+def blobs(seed: int, count: int = 300, spread: float = 0.5) -> LabelledEmbeddings:
+    """Three classes around three corners."""
+    generator = np.random.default_rng(seed)
+    classes = generator.integers(3, size=count)
+    return LabelledEmbeddings(
+        3 * np.eye(3, 8)[classes] + spread * generator.normal(size=(count, 8)), list(NAMES[classes])
+    )
+
+
+def test_separable_classes_are_learnt_as_by_logistic_regression() -> None:
+    training, test = blobs(0), blobs(1)
+    learnt = train_classifier(training, ClassifierSettings(learning_rate=0.1), seed=42)
+    known = LogisticRegression().fit(training.embeddings, training.labels)
+    assert learnt.accuracy(test) == 1
+    assert (learnt.predict(test.embeddings) == known.predict(test.embeddings)).all()
+
+
+def test_it_comes_to_the_optimum_of_logistic_regression() -> None:
+    training = blobs(0, spread=3)
+    settings = ClassifierSettings(batch_size=300, learning_rate=0.05, epochs=1500, clip_norm=1e6)
+    learnt = train_classifier(training, settings, seed=1)
+    known = LogisticRegression(C=np.inf, tol=1e-8, max_iter=5000).fit(training.embeddings, training.labels)
+    assert list(learnt.classes) == list(known.classes_)
+    weight, bias = learnt.weight.numpy(), learnt.bias.numpy()
+    # A vector that is added to all classes changes nothing.
+    np.testing.assert_allclose(weight - weight.mean(0), known.coef_ - known.coef_.mean(0), atol=2e-3)
+    np.testing.assert_allclose(bias - bias.mean(), known.intercept_ - known.intercept_.mean(), atol=2e-3)
+    assert 0.4 < learnt.accuracy(training) < 0.95, "classes overlap"
+
+
+def test_two_classes_and_weight_decay() -> None:
+    rows, labels = np.array([[1.0], [2.0], [-1.0], [-2.0]]), ["1", "1", "0", "0"]
+    data = LabelledEmbeddings(rows, labels)
+    free, decayed = (
+        train_classifier(data, ClassifierSettings(4, 0.1, epochs=100, weight_decay=decay), seed=0)
+        for decay in (0, 1)
+    )
+    assert list(free.predict(np.array([[5.0], [-5.0]]))) == ["1", "0"]
+    assert decayed.weight.abs().max() < free.weight.abs().max()
+
+
+def inverted(data: LabelledEmbeddings) -> LabelledEmbeddings:
+    """The same with other labels: the better one learns, the worse one is here."""
+    following = dict(zip(NAMES, np.roll(NAMES, 1), strict=True))
+    return LabelledEmbeddings(data.embeddings, [following[label] for label in data.labels])
+
+
+def test_the_best_step_on_the_development_data_is_kept() -> None:
+    training = blobs(0)
+    often, last = (
+        train_classifier(
+            training, ClassifierSettings(learning_rate=0.1, evaluation_steps=steps), 42, inverted(training)
+        )
+        for steps in (1, 10_000)
+    )
+    assert last.accuracy(training) == 1
+    assert often.accuracy(inverted(training)) > last.accuracy(inverted(training))
+
+
+def test_development_data_choose_the_settings() -> None:
+    training = blobs(0)
+    still, quick = ClassifierSettings(learning_rate=1e-9), ClassifierSettings(learning_rate=0.1)
+    chosen = select_classifiers(training, blobs(1), [still, quick], seeds=[1, 2, 3])
+    assert chosen.settings is quick
+    assert chosen.accuracies == (1.0, 1.0, 1.0)
+    assert [classifier.accuracy(blobs(2)) for classifier in chosen.classifiers] == [1.0] * 3
+    assert select_classifiers(training, inverted(blobs(1)), [quick, still], [1]).settings is still
+
+
+def test_of_equal_settings_the_first_are_chosen() -> None:
+    first, second = ClassifierSettings(32, 0.1), ClassifierSettings(64, 0.1)
+    for grid in ([first, second], [second, first]):
+        assert select_classifiers(blobs(0), blobs(1), grid, seeds=[1]).settings is grid[0]
+
+
+@pytest.fixture
+def _threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("_threads")
+def test_a_seed_decides_and_one_thread_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[int] = set()
+    cross_entropy = functional.cross_entropy
+
+    def watched(logits: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
+        seen.add(torch.get_num_threads())
+        return cross_entropy(logits, classes)
+
+    monkeypatch.setattr(functional, "cross_entropy", watched)
+    generator = np.random.default_rng(0)
+    data = LabelledEmbeddings(generator.normal(size=(400, 30)), list(generator.choice(NAMES, 400)))
+    settings = ClassifierSettings(batch_size=400, learning_rate=0.1)
+    weights = []
+    for threads, seed in [(1, 5), (2, 5), (2, 6)]:
+        torch.set_num_threads(threads)
+        weights.append(train_classifier(data, settings, seed).weight)
+        assert torch.get_num_threads() == threads
+    assert seen == {1}
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.allclose(weights[1], weights[2])
+
+
+def test_what_cannot_be_learnt_is_refused() -> None:
+    one = LabelledEmbeddings(np.ones((2, 3)), ["a", "a"])
+    two = LabelledEmbeddings(np.ones((2, 3)), ["a", "b"])
+    settings = ClassifierSettings()
+    with pytest.raises(EaseError, match="All 2 training rows are of class a"):
+        train_classifier(one, settings, 0)
+    with pytest.raises(EaseError, match="No training row is of class c"):
+        train_classifier(two, settings, 0, LabelledEmbeddings(np.ones((1, 3)), ["c"]))
+    with pytest.raises(EaseError, match=r"training have shape \(2, 3\), those for development \(1, 4\)"):
+        train_classifier(two, settings, 0, LabelledEmbeddings(np.ones((1, 4)), ["a"]))
+    with pytest.raises(EaseError, match="grid of settings is empty"):
+        select_classifiers(two, two, [], [0])
+
+
+def test_bad_embeddings_are_refused() -> None:
+    with pytest.raises(EaseError, match="2 embeddings against 1 labels"):
+        LabelledEmbeddings(np.ones((2, 3)), ["a"])
+    with pytest.raises(EaseError, match="1 of 1 rows of the test embeddings hold NaN or infinity"):
+        LabelledEmbeddings(np.array([[np.inf]]), ["a"], "test embeddings")

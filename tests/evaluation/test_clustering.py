@@ -1,0 +1,146 @@
+"""K-means and its measures, against exhaustive search and the definitions."""
+
+from __future__ import annotations
+
+import logging
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from scipy.stats import entropy
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from ease.errors import EaseError
+from ease.evaluation.clustering import cluster, hungarian_accuracy, mean_cluster_purity, purity, v_measure
+
+BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).normal(size=(100, 6))
+
+
+def exhaustive_accuracy(classes: np.ndarray, clusters: np.ndarray) -> float:
+    """The best share of agreement over all ways to name clusters after classes."""
+    size = 1 + max(classes.max(), clusters.max())
+    names = (np.array(order)[clusters] for order in permutations(range(size)))
+    return max(float(np.mean(named == classes)) for named in names)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("classes", "clusters"), [(4, 4), (5, 3), (2, 5)])
+def test_accuracy_is_that_of_the_best_of_all_matches(seed: int, classes: int, clusters: int) -> None:
+    generator = np.random.default_rng(seed)
+    true, found = generator.integers(classes, size=30), generator.integers(clusters, size=30)
+    assert hungarian_accuracy(true, found) == pytest.approx(exhaustive_accuracy(true, found))
+
+
+def test_accuracy_by_hand() -> None:
+    # Greedy matching would take the 3 first and end with 3 + 0 of 7; the best match has 2 + 2.
+    assert hungarian_accuracy(list("aaaaabb"), [0, 0, 0, 1, 1, 0, 0]) == pytest.approx(4 / 7)
+    assert hungarian_accuracy(["x", "y"], [7, 3]) == 1
+
+
+def conditional_entropy(of: np.ndarray, given: np.ndarray) -> float:
+    """H(of | given), in nats."""
+    values, counts = np.unique(given, return_counts=True)
+    parts = [entropy(np.unique(of[given == value], return_counts=True)[1]) for value in values]
+    return float(np.average(parts, weights=counts))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_v_measure_is_the_harmonic_mean_of_homogeneity_and_completeness(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    true, found = generator.integers(4, size=50), generator.integers(6, size=50)
+    homogeneity = 1 - conditional_entropy(true, found) / entropy(np.bincount(true))
+    completeness = 1 - conditional_entropy(found, true) / entropy(np.bincount(found))
+    expected = 2 * homogeneity * completeness / (homogeneity + completeness)
+    assert v_measure(true, found) == pytest.approx(expected)
+    assert v_measure(true, -true) == pytest.approx(1)
+
+
+def test_purities_by_hand() -> None:
+    # Of cluster 0 three of four are of one class, of cluster 1 both, of cluster 2 one of three.
+    true, found = list("aaabccabc"), [0, 0, 0, 0, 1, 1, 2, 2, 2]
+    assert purity(true, found) == pytest.approx((3 + 2 + 1) / 9)
+    assert mean_cluster_purity(true, found) == pytest.approx((3 / 4 + 1 + 1 / 3) / 3)
+    assert purity(true, true) == mean_cluster_purity(true, true) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_purities_are_shares_of_the_most_frequent_class(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    true, found = generator.integers(4, size=60), generator.integers(6, size=60)
+    greatest = {one: np.bincount(true[found == one]).max() for one in {*found.tolist()}}
+    assert purity(true, found) == pytest.approx(sum(greatest.values()) / 60)
+    shares = [most / np.sum(found == one) for one, most in greatest.items()]
+    assert mean_cluster_purity(true, found) == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.parametrize("measure", [hungarian_accuracy, v_measure, purity, mean_cluster_purity])
+def test_classes_and_clusters_of_unlike_length_are_refused(measure: object) -> None:
+    assert callable(measure)
+    for true, found in [([1, 2], [1, 2, 3]), ([], [])]:
+        with pytest.raises(EaseError, match="give one of each for a row"):
+            measure(true, found)
+
+
+def inertia(rows: np.ndarray, clusters: np.ndarray) -> float:
+    """Sum of squared distances to the means, what k-means makes small."""
+    return sum(
+        float(rows[clusters == one].var(axis=0).sum() * (clusters == one).sum()) for one in {*clusters}
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_of_all_partitions_of_a_few_points_is_found(seed: int) -> None:
+    rows = np.random.default_rng(seed).normal(size=(9, 2))
+    partitions = (np.array(parts) for parts in product(range(2), repeat=9) if 0 < sum(parts) < 9)
+    least = min(inertia(rows, parts) for parts in partitions)
+    assert inertia(rows, cluster(rows, 2, seed=seed, n_init=50)) == pytest.approx(least)
+
+
+def test_blobs_are_found_and_lengths_count() -> None:
+    assert hungarian_accuracy(np.repeat(range(4), 25), cluster(BLOBS, 4, seed=1)) == 1
+    by_length = cluster([[1, 0.1], [1, -0.1], [9, 0.9], [9, -0.9]], 2, seed=1)
+    assert by_length[0] == by_length[1] != by_length[2] == by_length[3], "normalised, signs would decide"
+
+
+def test_a_seed_decides_and_more_starts_are_no_worse() -> None:
+    rows = np.random.default_rng(0).uniform(size=(200, 5))
+    assert (cluster(rows, 12, seed=3, n_init=1) == cluster(rows, 12, seed=3, n_init=1)).all()
+    single = [inertia(rows, cluster(rows, 12, seed=seed, n_init=1)) for seed in range(6)]
+    assert len(set(single)) > 1
+    assert inertia(rows, cluster(rows, 12, seed=0, n_init=20)) < np.median(single)
+
+
+def test_one_thread_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    fit = KMeans.fit
+
+    def watched(self: KMeans, rows: np.ndarray) -> KMeans:
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return fit(self, rows)
+
+    monkeypatch.setattr(KMeans, "fit", watched)
+    with threadpool_limits(2):
+        cluster(BLOBS, 4, seed=0)
+    assert set(seen) == {1}
+
+
+def test_zero_vectors_are_points_and_equal_ones_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    assert set(cluster(np.vstack([np.zeros((2, 6)), BLOBS[:3]]), 2, seed=0)) == {0, 1}
+    with caplog.at_level(logging.WARNING):
+        assert set(cluster(np.ones((5, 3)), 2, seed=0)) == {0}
+    assert "Only 1 of 2 clusters found" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("rows", "clusters", "said"),
+    [
+        (BLOBS[:3], 4, "3 embeddings cannot fall into 4 clusters"),
+        (BLOBS, 0, "100 embeddings cannot fall into 0 clusters"),
+        ([[1.0, 2.0], [np.nan, 1.0]], 2, "1 of 2 rows of the embeddings hold NaN or infinity, first row 1"),
+        ([1.0, 2.0], 2, "shape .2,.: give one row a sentence"),
+    ],
+)
+def test_what_cannot_be_clustered_is_refused(rows: np.ndarray, clusters: int, said: str) -> None:
+    with pytest.raises(EaseError, match=said):
+        cluster(rows, clusters, seed=0)

@@ -1,0 +1,42 @@
+"""The tasks that a setting names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ease.errors import EaseError
+from ease.evaluation.scoring import chosen_tasks, score_tasks
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "stsb": {"path": "sets/stsb", "subsets": ["dev"]},
+    "sample_graded": {"path": "graded.parquet"},
+}
+
+
+def test_a_split_that_is_named_replaces_the_configured_ones() -> None:
+    assert chosen_tasks(["stsb", "sample_graded"], OPTIONS) == OPTIONS
+    assert chosen_tasks(["stsb:test"], OPTIONS) == {"stsb": {"path": "sets/stsb", "subsets": ("test",)}}
+    assert chosen_tasks(["stsb:dev", "stsb:test"], OPTIONS)["stsb"]["subsets"] == ("dev", "test")
+    assert OPTIONS["stsb"]["subsets"] == ["dev"]
+
+
+def test_a_task_named_whole_and_in_part_has_both() -> None:
+    assert chosen_tasks(["stsb:test", "stsb"], OPTIONS)["stsb"]["subsets"] == ("dev", "test")
+    every = {"stsb": {"path": "sets/stsb", "subsets": None}}
+    assert chosen_tasks(["stsb", "stsb:test"], every)["stsb"]["subsets"] is None
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("stsb:tset", "Options of the task 'stsb'.*Unknown subset tset: choose from train, dev, test"),
+        ("sample_graded:dev", "task 'sample_graded' has no subsets to choose"),
+        ("sickr", "No options for the task 'sickr'"),
+        ("stbs:dev", "Unknown evaluation task 'stbs': did you mean sts"),
+    ],
+)
+def test_what_a_reference_names_wrongly_is_told(reference: str, message: str) -> None:
+    with pytest.raises(EaseError, match=f"(?s){message}"):
+        score_tasks(lambda sentences: pytest.fail("nothing is encoded"), [reference], OPTIONS)

@@ -1,0 +1,111 @@
+"""Evaluation sets: found, missing, changed."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ease.errors import EaseError
+from ease.evaluation.sets import (
+    at_paths,
+    locate_sets,
+    read_located,
+    require_sets,
+    scorable,
+    shortened,
+)
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    """STS Benchmark without its test split, and no SICK at all."""
+    (tmp_path / "stsb").mkdir()
+    for split in ("train", "dev"):
+        (tmp_path / "stsb" / f"sts-{split}.csv").write_text(split)
+    return {name: {"path": str(tmp_path / name), "subsets": None} for name in ("stsb", "sickr")}
+
+
+def test_what_is_there_is_located_and_what_is_missing_is_listed_with_its_source(
+    options: dict[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        located = locate_sets(["stsb", "sickr:test"], options)
+    assert list(located["stsb"].subsets) == ["train", "dev"]
+    assert located["stsb"].missing == {"test": ("sts-test.csv",)}
+    assert located["sickr"].subsets == {}
+    assert located["sickr"].missing == {"test": ("SICK_test_annotated.txt",)}
+    stsb, sickr = (record.getMessage() for record in caplog.records)
+    assert "stsb: 1 of 3 subsets cannot be scored, for want of sts-test.csv" in stsb
+    assert "https://ixa2.si.ehu.eus/stswiki" in stsb
+    assert "sickr: 1 of 1 subsets" in sickr
+    assert "https://zenodo.org" in sickr
+    assert scorable(["stsb", "stsb:dev", "stsb:test", "sickr:test"], located) == ["stsb", "stsb:dev"]
+
+
+def test_located_sets_survive_json(options: dict[str, dict[str, Any]]) -> None:
+    located = locate_sets(["stsb"], options)
+    kept = {name: found.model_dump(mode="json") for name, found in located.items()}
+    assert read_located(kept) == located
+
+
+def test_a_version_is_that_of_the_subset_alone(options: dict[str, dict[str, Any]]) -> None:
+    before = locate_sets(["stsb"], options)["stsb"]
+    (Path(options["stsb"]["path"]) / "sts-dev.csv").write_text("another")
+    after = locate_sets(["stsb"], options)["stsb"]
+    assert before.version("train") == after.version("train")
+    assert before.version("dev") != after.version("dev")
+    assert before.version("average") != after.version("average")
+    assert before.version("train") != before.version("dev")
+
+
+def test_a_task_of_one_file_is_located(tmp_path: Path) -> None:
+    file = tmp_path / "graded.parquet"
+    file.write_bytes(b"PAR1")
+    located = locate_sets(["sample_graded"], {"sample_graded": {"path": str(file)}})
+    assert located["sample_graded"].subsets == {"en": ("",)}
+    assert at_paths({"sample_graded": {"path": "sample:graded"}}, located) == {
+        "sample_graded": {"path": str(file)}
+    }
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_an_evaluation_set_that_has_changed_is_refused(
+    options: dict[str, dict[str, Any]], deleted: bool
+) -> None:
+    located = locate_sets(["stsb:dev"], options)
+    file = Path(options["stsb"]["path"]) / "sts-dev.csv"
+    assert at_paths(options, located)["stsb"] == {"path": str(file.parent), "subsets": None}
+    if deleted:
+        file.unlink()
+    else:
+        file.write_text("new")
+    with pytest.raises(
+        EaseError, match=r"sts-dev\.csv of the evaluation set 'stsb'.*`acquire_evaluation` again"
+    ):
+        at_paths(options, located)
+
+
+def test_a_training_is_refused_without_what_chooses_its_model(options: dict[str, dict[str, Any]]) -> None:
+    located = locate_sets(["stsb", "sickr"], options)
+    require_sets(["stsb:dev"], located, options)
+    for reference, file in (("stsb:test", "sts-test.csv"), ("sickr:trial", "SICK_trial.txt")):
+        with pytest.raises(
+            EaseError, match=rf"development task .* lacks {file} in .*https://.*other `dev_tasks`"
+        ):
+            require_sets([reference], located, options)
+
+
+def test_what_is_not_located_is_told(options: dict[str, dict[str, Any]]) -> None:
+    for asked in (lambda: scorable(["stsb"], {}), lambda: require_sets(["stsb:dev"], {}, options)):
+        with pytest.raises(
+            EaseError, match="'stsb' is not located yet: run the pipeline `acquire_evaluation`"
+        ):
+            asked()
+
+
+def test_many_names_are_shortened() -> None:
+    assert shortened(list("abcd")) == "a, b, c, d"
+    assert shortened(list("abcdefg")) == "a, b, c, d and 3 more"

@@ -1,0 +1,328 @@
+"""Dumps, parts and tables at remote addresses, on a server of S3's protocol."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import ibis
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from kedro.io import DatasetError, Version
+from s3fs.core import S3File
+from upath import UPath
+
+from ease.datasets.tables import PartsDataset, TableDataset
+from ease.errors import EaseError
+from ease.io.addresses import address_of, as_remote, located, upload, upload_text
+from ease.io.parquet import read_parquet
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.streams import content_digest, open_binary
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, WikipediaParts, ingest_wikipedia
+from tests.s3 import Bucket, make_bucket, refusing, start_s3_server
+from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, made, make_export
+
+__all__ = ["make_bucket", "refusing", "start_s3_server"]
+
+DUCKDB = {"backend": "duckdb", "database": ":memory:"}
+SMALL_SHARDS = IngestOptions(workers=1, bytes_per_shard=300)
+
+
+@pytest.fixture
+def dumps(tmp_path: Path) -> Path:
+    """A folder with a multistream dump of twelve articles, and another language's."""
+    head = make_export([]).removesuffix(TAIL).encode()
+    pages = [article(number).encode() for number in range(1, 13)]
+    as_dump(
+        tmp_path / "dumps/20240101/enwiki-20240101-pages-articles-multistream.xml.bz2",
+        as_streams([head, *pages, TAIL.encode()]),
+    )
+    made(tmp_path / "dumps", article(30), language="de", name="20240101")
+    return tmp_path / "dumps"
+
+
+def tables(parts: WikipediaParts) -> list[list[dict[str, Any]]]:
+    """The rows of the three tables."""
+    connection = ibis.duckdb.connect()
+    return [read_parquet(connection, files).to_pyarrow().to_pylist() for files in parts[:3]]
+
+
+def test_dumps_and_parts_in_a_bucket_give_the_rows_of_a_folder(
+    bucket: Bucket, dumps: Path, tmp_path: Path
+) -> None:
+    here = ingest_wikipedia(find_dumps(dumps, ["en", "de"]), SMALL_SHARDS, tmp_path / "parts")
+    found = find_dumps(bucket.put(dumps, "dumps"), ["en", "de"])
+    there = ingest_wikipedia(found, SMALL_SHARDS, located(f"{bucket.address}/parts"))
+    assert tables(there) == tables(here)
+    assert len(there.sentences) == len(here.sentences) > 5
+    assert there.counts == here.counts
+    assert address_of(there.sentences[0]).startswith("s3://ease/parts/en/")
+
+
+@pytest.mark.parametrize("source", ["dumps", "dumps/*/enwiki-*.bz2", "dumps/**", "dumps/20240101/enwiki-{}"])
+def test_dumps_are_found_by_folder_glob_and_file(bucket: Bucket, dumps: Path, source: str) -> None:
+    name = "20240101-pages-articles-multistream.xml.bz2"
+    (dump,) = find_dumps(f"{bucket.put(dumps, 'dumps').removesuffix('dumps')}{source.format(name)}", ["en"])
+    assert address_of(dump.path) == f"s3://ease/dumps/20240101/enwiki-{name}"
+    assert (dump.language, dump.dump_date, dump.kind) == ("en", "20240101", "bz2")
+
+
+@pytest.mark.parametrize("source", ["dumps", "dumps/**/*.xml*"])
+def test_dumps_that_others_put_there_later_are_found(bucket: Bucket, dumps: Path, source: str) -> None:
+    bucket.put(dumps, "dumps")
+    before = find_dumps(f"{bucket.address}/{source}", ["de"])
+    other = fsspec.filesystem("s3", skip_instance_cache=True)
+    other.put_file(str(german(dumps)), f"{bucket.name}/dumps/dewiki-20250101-pages-articles.xml")
+    (after,) = find_dumps(f"{bucket.address}/{source}", ["de"])
+    assert (before[0].dump_date, after.dump_date) == ("20240101", "20250101")
+
+
+def german(dumps: Path) -> Path:
+    return next(dumps.rglob("dewiki-*"))
+
+
+def test_a_remote_file_is_known_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    digests = []
+    for content, key in ((b"a", "one"), (b"a", "two"), (b"b", "one")):
+        file.write_bytes(content)
+        digests.append(content_digest(located(bucket.put(file, key))))
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_remote_file_is_sought_in(bucket: Bucket, tmp_path: Path) -> None:
+    content = np.random.default_rng(0).bytes(20_000_000)
+    (tmp_path / "file").write_bytes(content)
+    with open_binary(located(bucket.put(tmp_path / "file", "file"))) as file:
+        assert file.read(4) == content[:4]
+        file.seek(19_000_000)
+        assert file.read() == content[19_000_000:]
+        file.seek(5)
+        assert file.read(9_000_000) == content[5:9_000_005]
+
+
+BROKEN_OFF = """
+import os, signal, sys
+from ease.io import addresses
+from ease.wikimedia.dumps import parts
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from tests.io.test_addresses import SMALL_SHARDS
+number = 0
+def upload(file, target):
+    global number
+    number += 1
+    if number > 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    addresses.upload(file, target)
+parts.upload = upload
+ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), SMALL_SHARDS, addresses.located(sys.argv[2]))
+"""
+
+
+def test_a_part_whose_upload_was_broken_off_is_made_again(
+    bucket: Bucket, dumps: Path, tmp_path: Path
+) -> None:
+    source, folder = bucket.put(dumps, "dumps"), f"{bucket.address}/parts"
+    killed = subprocess.run(
+        [sys.executable, "-c", BROKEN_OFF, source, folder], capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    left = bucket.keys("parts")
+    assert len(left) == 6, "one part whole, two files of another"
+    (whole,) = (f"ease/{key}" for key in left if key.endswith("/counts.json"))
+    marked = bucket.files.cat_file(whole) + b"\n"
+    bucket.files.pipe_file(whole, marked)
+    for key in left:
+        if whole.rpartition("/")[0] not in f"ease/{key}":
+            bucket.files.pipe_file(f"ease/{key}", b"half")
+    again = ingest_wikipedia(find_dumps(source, ["en"]), SMALL_SHARDS, located(folder))
+    assert tables(again) == tables(
+        ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, tmp_path / "parts")
+    )
+    assert bucket.files.cat_file(whole) == marked, "the whole one is kept"
+
+
+def test_articles_of_a_second_file_are_left_out_of_remote_parts(
+    bucket: Bucket, dumps: Path, tmp_path: Path
+) -> None:
+    made(dumps / "20240101", article(3), article(20), name="20240101").path.rename(
+        dumps / "20240101" / "enwiki-20240101-extra-pages-articles.xml"
+    )
+    here = ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, tmp_path / "parts")
+    found = find_dumps(bucket.put(dumps, "dumps"), ["en"])
+    there = ingest_wikipedia(found, SMALL_SHARDS, located(f"{bucket.address}/parts"))
+    assert there.counts == here.counts
+    assert here.counts["en"]["skipped"]["repeated"] == 1
+    assert tables(there) == tables(here)
+
+
+def table_at(address: str, kind: type[TableDataset] = TableDataset, **options: Any) -> TableDataset:
+    return kind(filepath=address, connection=DUCKDB, version=Version(None, None), **options)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_a_table_comes_back_from_a_bucket(bucket: Bucket, scheme: str) -> None:
+    """Spark's connector to S3 has the name s3a."""
+    address = f"{scheme}://{bucket.name}/t.parquet"
+    table = table_at(address)
+    assert not table.exists()
+    table.save(pd.DataFrame({"a": [1, 2]}))
+    assert table_at(address).load().to_pandas()["a"].tolist() == [1, 2]
+    later = table_at(address)
+    later.save(pd.DataFrame({"a": [3]}))
+    assert table.load().to_pandas()["a"].tolist() == [1, 2], "a run loads what it saved"
+    assert table_at(address).load().to_pandas()["a"].tolist() == [3]
+    (key, *_) = bucket.keys("t.parquet")
+    assert key.endswith("/t.parquet")
+
+
+def test_a_table_that_cannot_be_computed_leaves_no_version(bucket: Bucket) -> None:
+    broken = ibis.memtable({"a": ["1", "no number"]}).mutate(a=ibis._.a.cast("int64"))
+    with pytest.raises(DatasetError, match="no number"):
+        table_at(f"{bucket.address}/t.parquet").save(broken)
+    assert bucket.keys() == []
+
+
+def test_a_version_of_parts_is_a_list_of_them(bucket: Bucket, tmp_path: Path) -> None:
+    files = []
+    for number in (3, 1, 2):
+        file = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"n": [number]}), file)
+        files.append(located(bucket.put(file, f"parts/{file.name}")) if number > 1 else file)
+    table_at(f"{bucket.address}/t", PartsDataset).save(files)
+    assert table_at(f"{bucket.address}/t", PartsDataset).load().to_pandas()["n"].tolist() == [3, 1, 2]
+    assert [key.rpartition("/")[2] for key in bucket.keys("t")] == ["000001.parquet", "t"]
+    local = table_at(str(tmp_path / "t"), PartsDataset)
+    local.save(files)
+    assert local.load().to_pandas()["n"].tolist() == [3, 1, 2]
+
+
+def test_parts_may_be_given_as_a_table(bucket: Bucket) -> None:
+    table_at(f"{bucket.address}/t", PartsDataset).save(ibis.memtable({"a": [1, 2]}))
+    loaded = table_at(f"{bucket.address}/t", PartsDataset)
+    assert loaded.load().to_pandas()["a"].tolist() == [1, 2]
+    assert loaded.preview()["data"] == [[1], [2]]
+
+
+def test_what_spark_wrote_is_a_version_once_it_says_so(bucket: Bucket, tmp_path: Path) -> None:
+    """Spark writes a folder, its sign last."""
+    for number in range(2):
+        pq.write_table(pa.table({"n": [number]}), tmp_path / "f")
+        bucket.put(
+            tmp_path / "f", f"t.parquet/2026-01-01T00.00.00.000Z/t.parquet/part-{number}.snappy.parquet"
+        )
+    assert not table_at(f"{bucket.address}/t.parquet").exists()
+    (tmp_path / "f").write_bytes(b"")
+    bucket.put(tmp_path / "f", "t.parquet/2026-01-01T00.00.00.000Z/t.parquet/_SUCCESS")
+    assert table_at(f"{bucket.address}/t.parquet").load().to_pandas()["n"].tolist() == [0, 1]
+
+
+def test_duckdb_reads_the_ranges_that_it_needs(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = np.random.default_rng(0).random((10, 400_000))
+    columns = {f"c{number}": column for number, column in enumerate(numbers)}
+    pq.write_table(pa.table(columns), tmp_path / "t", row_group_size=100_000)
+    size = (tmp_path / "t").stat().st_size
+    table = located(bucket.put(tmp_path / "t", "t.parquet"))
+    fetched = []
+    fetch = S3File._fetch_range
+
+    def counting(file: S3File, start: int, end: int) -> bytes:
+        fetched.append(end - start)
+        return bytes(fetch(file, start, end))
+
+    monkeypatch.setattr(S3File, "_fetch_range", counting)
+    rows = read_parquet(ibis.duckdb.connect(), [table])
+    assert rows.c3.sum().execute() == pytest.approx(numbers[3].sum())
+    assert size / 10 < sum(fetched) < size / 5
+
+
+def test_a_store_with_renaming_shows_a_file_when_it_is_whole(tmp_path: Path) -> None:
+    store = fsspec.filesystem("memory")
+    target = located(f"memory://{tmp_path}/folder/file")
+    upload_text("a", target)
+    assert as_remote(target).fs.cat_file(as_remote(target).path) == b"a"
+    (tmp_path / "other").write_text("b")
+    upload(tmp_path / "other", target)
+    assert store.cat_file(f"{tmp_path}/folder/file") == b"a", "what is there is kept"
+    assert [path.rpartition("/")[2] for path in store.find(str(tmp_path))] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["hdfs://node:8020/dumps/a b", "hdfs://user@node/x", "sftp://u@host:2222/x", "s3://b/x", "data/x", "/x"],
+)
+def test_an_address_is_taken_back(address: str) -> None:
+    path = UPath(address) if "://" in address else Path(address)
+    assert address_of(path / "y") == f"{address}/y"
+
+
+def test_a_file_address_is_a_path_of_this_machine(tmp_path: Path) -> None:
+    assert located(f"file://{tmp_path}") == tmp_path
+    assert isinstance(located(f"file://{tmp_path}"), Path)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("s3://ease/none", "s3://ease/none does not exist: set the source to a folder"),
+        ("s3://no-such-bucket/dumps", "s3://no-such-bucket/dumps does not exist: set the source"),
+        ("s3://no-such-bucket/*.bz2", "No file fits the glob s3://no-such-bucket/"),
+        ("s3://ease/*.bz2", "No file fits the glob s3://ease/"),
+        ("foo://ease", "foo://ease cannot be reached .*foo"),
+        ("oss://ease/x", "oss://ease/x needs a package that is not installed: .*ossfs"),
+    ],
+)
+def test_what_is_not_there_is_named(bucket: Bucket, address: str, message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        find_dumps(address, ["en"])
+
+
+def test_refused_credentials_are_named(dumps: Path, refusing: Bucket) -> None:
+    where = refusing.address
+    with pytest.raises(EaseError, match="s3://ease/dumps cannot be reached .*: check .* credentials"):
+        find_dumps(f"{where}/dumps", ["en"])
+    with pytest.raises(EaseError, match=r"s3://ease/parts/en/\S* cannot be reached .* credentials"):
+        ingest_wikipedia(find_dumps(dumps, ["en"]), SMALL_SHARDS, located(f"{where}/parts"))
+    with pytest.raises(DatasetError, match=r"s3://ease/t\.parquet\S* cannot be reached .* credentials"):
+        table_at(f"{where}/t.parquet").save(pd.DataFrame({"a": [1]}))
+    with pytest.raises(DatasetError, match=r"s3://ease/t\.parquet\S* cannot be reached .* credentials"):
+        table_at(f"{where}/t.parquet", missing_ok=True).load()
+
+
+def test_a_bucket_that_is_missing_is_named_where_a_table_is_saved(bucket: Bucket) -> None:
+    with pytest.raises(DatasetError, match="s3://none/t.parquet.* does not exist .*: check the address"):
+        table_at("s3://none/t.parquet").save(pd.DataFrame({"a": [1]}))
+
+
+@pytest.mark.parametrize("faster", [True, False], ids=["another was faster", "alone"])
+def test_a_rename_that_fails_leaves_nothing_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faster: bool
+) -> None:
+    """HDFS refuses to rename onto a file that another run has just put there."""
+    (tmp_path / "rows").write_text("ours")
+    target = located(f"memory://renaming/{faster}/rows")
+    store = as_remote(target).fs
+
+    def refuse(aside: str, path: str) -> None:
+        if faster:
+            store.pipe_file(path, b"theirs")
+        raise OSError("the name is taken")
+
+    monkeypatch.setattr(store, "mv", refuse)
+    if faster:
+        upload(tmp_path / "rows", target)
+    else:
+        with pytest.raises(EaseError, match="the name is taken"):
+            upload(tmp_path / "rows", target)
+    found = store.find(f"/renaming/{faster}")
+    assert found == ([f"/renaming/{faster}/rows"] if faster else [])

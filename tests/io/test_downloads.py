@@ -1,0 +1,388 @@
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from ease.errors import EaseError
+from ease.io.downloads import (
+    Client,
+    DownloadOptions,
+    NotFound,
+    RemoteFile,
+    Stopped,
+    Unreachable,
+    download,
+    download_all,
+)
+from tests.file_server import Answer, FileServer, running_server
+
+CONTENT = Random(1).randbytes(700_000)
+QUICK = DownloadOptions(attempts=3, first_pause=0.01, timeout=5)
+
+
+def sums(content: bytes, *algorithms: str) -> dict[str, str]:
+    return {name: hashlib.new(name, content).hexdigest() for name in algorithms}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        running.files["/file.bz2"] = CONTENT
+        yield running
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    with Client(QUICK) as quick:
+        yield quick
+
+
+@pytest.fixture
+def file(server: FileServer, tmp_path: Path) -> RemoteFile:
+    url = f"{server.address}/file.bz2"
+    return RemoteFile(url, tmp_path / "dumps" / "file.bz2", sums(CONTENT, "sha1", "md5"), len(CONTENT))
+
+
+def leftovers(file: RemoteFile) -> list[str]:
+    return sorted(path.name for path in file.path.parent.iterdir() if path != file.path)
+
+
+@pytest.mark.parametrize("known", [{}, sums(CONTENT, "sha256"), sums(CONTENT, "sha1"), sums(CONTENT, "md5")])
+def test_fetches_a_file_once(
+    server: FileServer, client: Client, tmp_path: Path, known: dict[str, str]
+) -> None:
+    file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2", known)
+    assert download(file, client)
+    assert file.path.read_bytes() == CONTENT
+    assert leftovers(file) == []
+    assert not download(file, client)
+    assert len(server.asked) == 1
+
+
+def test_says_whose_program_it_is(server: FileServer, file: RemoteFile) -> None:
+    with Client(QUICK.model_copy(update={"contact": "me@example.org"})) as named:
+        download(file, named)
+    headers = server.requests("/file.bz2")[0]
+    assert re.fullmatch(
+        r"EASE/\d\S* \(sentence embeddings from Wikipedia; me@example\.org\)", headers["User-Agent"]
+    )
+    assert headers["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.parametrize("tags", [True, False])
+def test_goes_on_where_it_broke_off(server: FileServer, client: Client, file: RemoteFile, tags: bool) -> None:
+    # More breaks than attempts: each brings something new.
+    server.tags = tags
+    server.answers["/file.bz2"] = [Answer(break_after=150_000)] * 4
+    assert download(file, client)
+    assert file.path.read_bytes() == CONTENT
+    starts = [int(asked[6:-1]) for asked in server.ranges("/file.bz2") if asked]
+    assert starts == [150_000, 300_000, 450_000, 600_000]
+    conditions = {headers["If-Range"] for headers in server.requests("/file.bz2")[1:]}
+    assert conditions == ({f'"{hashlib.md5(CONTENT).hexdigest()}"'} if tags else {None})
+
+
+def test_goes_on_by_the_date_where_the_tag_is_weak(
+    server: FileServer, client: Client, tmp_path: Path
+) -> None:
+    date = "Mon, 01 Jan 2024 00:00:00 GMT"
+    weak = {"ETag": 'W/"1"', "Last-Modified": date}
+    server.answers["/file.bz2"] = [Answer(break_after=1000, headers=weak)]
+    file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2")
+    download(file, client)
+    assert file.path.read_bytes() == CONTENT
+    assert server.requests("/file.bz2")[1]["If-Range"] == date
+
+
+def test_does_not_join_what_nothing_shows_to_belong_together(
+    server: FileServer, client: Client, tmp_path: Path
+) -> None:
+    server.tags = False
+    server.answers["/file.bz2"] = [Answer(break_after=1000)]
+    file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2")
+    download(file, client)
+    assert file.path.read_bytes() == CONTENT
+    assert server.ranges("/file.bz2") == [None, None]
+
+
+def test_begins_anew_when_the_file_has_changed(server: FileServer, client: Client, tmp_path: Path) -> None:
+    server.answers["/file.bz2"] = [Answer(body=b"old" * 1000, break_after=2000)]
+    file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2")
+    download(file, client)
+    assert file.path.read_bytes() == CONTENT
+    assert server.ranges("/file.bz2") == [None, "bytes=2000-"]
+
+
+def test_copes_with_a_server_that_ignores_ranges(
+    server: FileServer, client: Client, file: RemoteFile
+) -> None:
+    server.answers["/file.bz2"] = [Answer(break_after=150_000), Answer(ignore_range=True)]
+    download(file, client)
+    assert file.path.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("wait", ["1", "date"])
+def test_waits_as_long_as_a_busy_server_asks(
+    server: FileServer, client: Client, file: RemoteFile, status: int, wait: str
+) -> None:
+    if wait == "date":  # full seconds: at least one is left
+        wait = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 2.5))
+    server.answers["/file.bz2"] = [Answer(status=status, headers={"Retry-After": wait})]
+    start = time.monotonic()
+    assert download(file, client)
+    assert 0.9 < time.monotonic() - start < 5
+    assert file.path.read_bytes() == CONTENT
+
+
+def test_does_not_wait_for_ever(server: FileServer, client: Client, file: RemoteFile) -> None:
+    server.answers["/file.bz2"] = [Answer(status=429, headers={"Retry-After": "7200"})]
+    with pytest.raises(
+        EaseError, match=r"file\.bz2 cannot be fetched now: the server asks to come back in 7200 s"
+    ):
+        download(file, client)
+    assert leftovers(file) == []
+
+
+def test_gives_up_after_some_attempts_and_keeps_what_came(
+    server: FileServer, client: Client, file: RemoteFile
+) -> None:
+    server.answers["/file.bz2"] = [Answer(break_after=100_000), *[Answer(status=503)] * 3]
+    with pytest.raises(
+        EaseError, match=r"503 Service Unavailable, at the last of 3 attempts in a row\. .* is kept"
+    ):
+        download(file, client)
+    assert len(server.asked) == 4
+    assert download(file, client)
+    assert server.ranges("/file.bz2")[-1] == "bytes=100000-"
+    assert file.path.read_bytes() == CONTENT
+    assert leftovers(file) == []
+
+
+def test_pauses_grow(server: FileServer, file: RemoteFile, caplog: pytest.LogCaptureFixture) -> None:
+    server.always = Answer(status=500)
+    caplog.set_level(logging.INFO, "ease.io.downloads")
+    with Client(DownloadOptions(attempts=4, first_pause=0.4)) as slow, pytest.raises(EaseError):
+        download(file, slow)
+    pauses = [float(found) for found in re.findall(r"next attempt is in (\d+\.\d+) s", caplog.text)]
+    for pause, doubled in zip(pauses, (0.4, 0.8, 1.6), strict=True):
+        assert 0.75 * doubled - 0.05 <= pause <= 1.25 * doubled + 0.05
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (CONTENT[:-1] + b"?", "has the sha1 {found}, but should have {expected}"),
+        (CONTENT[:-1], "has 699999 bytes, but should have 700000"),
+        (CONTENT + b"?", "has 700001 bytes, but should have 700000"),
+    ],
+)
+def test_a_wrong_file_is_fetched_once_more(
+    server: FileServer,
+    client: Client,
+    file: RemoteFile,
+    caplog: pytest.LogCaptureFixture,
+    wrong: bytes,
+    words: str,
+) -> None:
+    found, expected = hashlib.sha1(wrong).hexdigest(), file.checksums["sha1"]
+    words = re.escape(words.format(found=found, expected=expected))
+    server.answers["/file.bz2"] = [Answer(body=wrong)]
+    assert download(file, client)
+    assert re.search(words, caplog.text)
+    assert file.path.read_bytes() == CONTENT
+    assert server.ranges("/file.bz2") == [None, None]
+    file.path.unlink()
+    server.always = Answer(body=wrong)
+    with pytest.raises(EaseError, match=rf"file\.bz2 is wrong, twice: what the server sends {words}"):
+        download(file, client)
+    assert len(server.asked) == 4
+    assert list(file.path.parent.iterdir()) == []
+
+
+def test_a_promise_of_more_than_there_is_ends(server: FileServer, client: Client, file: RemoteFile) -> None:
+    server.answers["/file.bz2"] = [Answer(promised=len(CONTENT) + 9)]
+    assert download(file, client)
+    assert server.ranges("/file.bz2") == [None, f"bytes={len(CONTENT)}-"]
+    assert file.path.read_bytes() == CONTENT
+
+
+def test_what_lies_aside_may_be_wrong(server: FileServer, client: Client, file: RemoteFile) -> None:
+    file.aside.parent.mkdir()
+    for content in (b"junk", bytes(len(CONTENT)), bytes(len(CONTENT) + 1)):
+        file.aside.write_bytes(content)
+        assert download(file, client)
+        assert file.path.read_bytes() == CONTENT
+        file.path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(status=404), "file.bz2 does not exist: the server answers 404 Not Found"),
+        (Answer(status=403), "403 Forbidden. .* programs that name no `contact`"),
+        (Answer(status=204), "the server answers 204 No Content"),
+        (
+            Answer(headers={"Content-Type": "text/html; charset=utf-8"}),
+            "the server answers with a web page instead",
+        ),
+    ],
+)
+def test_what_no_attempt_would_change_is_told_at_once(
+    server: FileServer, client: Client, tmp_path: Path, answer: Answer, words: str
+) -> None:
+    server.answers["/file.bz2"] = [answer]
+    file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "new" / "file.bz2")
+    with pytest.raises(EaseError, match=words):
+        download(file, client)
+    assert len(server.asked) == 1
+    assert list(file.path.parent.iterdir()) == []
+
+
+def test_an_impossible_address_is_named(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="nonsense cannot be fetched: MissingSchema"):
+        download(RemoteFile("nonsense", tmp_path / "file"), client)
+
+
+def test_a_silent_server_is_left(server: FileServer, file: RemoteFile) -> None:
+    server.always = Answer(pause=1.5)
+    with Client(QUICK.model_copy(update={"timeout": 0.2})) as hasty:
+        with pytest.raises(EaseError, match=r"ReadTimeoutError .*at the last of 3 attempts"):
+            download(file, hasty)
+    assert len(server.asked) == 3
+
+
+def test_a_dead_host_is_asked_for_one_file_only(tmp_path: Path) -> None:
+    with running_server() as gone:
+        address = gone.address
+    files = [RemoteFile(f"{address}/{number}", tmp_path / str(number)) for number in range(20)]
+    with Client(QUICK.model_copy(update={"connections": 1})) as client:
+        outcome = download_all(files, client)
+    first, *others = (outcome.failed[file.path] for file in files)
+    assert isinstance(first, Unreachable)
+    assert re.search("at the last of 3 attempts in a row. Is this machine on the network", str(first))
+    assert all("was not asked for, since" in str(fault) for fault in others)
+    with pytest.raises(EaseError, match=r"Is this machine on the network.* \(17 more faults like these\.\)"):
+        outcome.require_all()
+
+
+def test_a_full_disk_is_seen_before(
+    server: FileServer, client: Client, file: RemoteFile, tmp_path: Path
+) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    large = RemoteFile(file.url, tmp_path / "new" / "large", size=10 * free)
+    with pytest.raises(EaseError, match=r"has no room: \d+\.\d GB are needed, \d+\.\d GB are free"):
+        download_all([large, file], client)
+    assert server.asked == []
+    server.answers["/file.bz2"] = [Answer(promised=10 * free)]
+    with pytest.raises(EaseError, match="has no room"):
+        download(RemoteFile(file.url, tmp_path / "of-unknown-size"), client)
+    assert not list(tmp_path.glob("*of-unknown-size"))
+
+
+def test_only_so_many_at_once_and_faults_stop_nothing(
+    server: FileServer, client: Client, tmp_path: Path
+) -> None:
+    server.always = Answer(pause=0.05)
+    server.files |= {f"/{number}": CONTENT[: 150_000 + number] for number in range(6)}
+    files = [RemoteFile(f"{server.address}/{number}", tmp_path / str(number)) for number in range(8)]
+    (tmp_path / "0").write_bytes(b"there already, and of no known checksum")
+    outcome = download_all(files, client)
+    assert server.most_at_once == 2
+    assert outcome.present == [tmp_path / "0"]
+    assert sorted(outcome.fetched) == [tmp_path / str(number) for number in range(1, 6)]
+    assert [path.read_bytes() for path in sorted(outcome.fetched)] == [
+        CONTENT[: 150_000 + number] for number in range(1, 6)
+    ]
+    assert {path.name: type(fault) for path, fault in outcome.failed.items()} == {
+        "6": NotFound,
+        "7": NotFound,
+    }
+    with pytest.raises(EaseError, match="/6 does not exist"):
+        outcome.require_all()
+
+
+FETCH = """
+import sys
+from pathlib import Path
+from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
+url, path, sha1 = sys.argv[1:]
+with Client(DownloadOptions()) as client:
+    download_all([RemoteFile(url, Path(path), {"sha1": sha1})], client)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_download_is_gone_on_with(
+    server: FileServer, client: Client, file: RemoteFile, end: signal.Signals
+) -> None:
+    server.answers["/file.bz2"] = [Answer(pause=0.3)]
+    given = [file.url, str(file.path), file.checksums["sha1"]]
+    process = subprocess.Popen([sys.executable, "-c", FETCH, *given], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (file.aside.exists() and file.aside.stat().st_size >= 1 << 17):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(end)
+    assert process.wait(timeout=20) != 0
+    kept = file.aside.stat().st_size
+    assert not file.path.exists()
+    assert json.loads(file.note.read_text())["url"] == file.url
+    assert 1 << 17 <= kept < len(CONTENT)
+    assert download(file, client)
+    assert server.ranges("/file.bz2")[-1] == f"bytes={kept}-"
+    assert file.path.read_bytes() == CONTENT
+    assert leftovers(file) == []
+
+
+def test_two_processes_do_not_write_one_file(server: FileServer, client: Client, file: RemoteFile) -> None:
+    file.aside.parent.mkdir()
+    file.aside.write_bytes(CONTENT[:1000])
+    with file.aside.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(
+            EaseError, match=r"Another process is fetching .*file\.bz2: wait for it, or stop it"
+        ):
+            download(file, client)
+    assert file.aside.read_bytes() == CONTENT[:1000]
+    assert server.asked == []
+    assert download(file, client)
+    assert file.path.read_bytes() == CONTENT
+
+
+def test_a_stopped_client_ends_within_a_pause(server: FileServer, file: RemoteFile) -> None:
+    server.always = Answer(status=503)
+    with Client(DownloadOptions(first_pause=30)) as patient:
+        threading.Timer(0.3, patient.stop.set).start()
+        start = time.monotonic()
+        with pytest.raises(Stopped):
+            download(file, patient)
+        assert time.monotonic() - start < 10
+
+
+def test_reads_a_text_and_a_size(server: FileServer, client: Client) -> None:
+    server.files["/sums.txt"] = "ä 1\n".encode()
+    server.answers["/sums.txt"] = [Answer(status=502), Answer(break_after=2)]
+    assert client.text(f"{server.address}/sums.txt") == "ä 1\n"
+    assert len(server.asked) == 3
+    assert client.size(f"{server.address}/file.bz2") == len(CONTENT)
+    with pytest.raises(NotFound, match="/none does not exist: the server answers 404"):
+        client.text(f"{server.address}/none")
+    with pytest.raises(NotFound):
+        client.size(f"{server.address}/none")

@@ -1,0 +1,109 @@
+"""Locks on work folders, held and lost by real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.io.locks import folder_lock, scratch_folder
+
+HOLD = """
+import sys
+from pathlib import Path
+from ease.io import locks
+with getattr(locks, sys.argv[1])(*map(Path, sys.argv[2:3]), *sys.argv[3:]) as held:
+    print(getattr(held, "folder", held), flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def holding(kind: str, *arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Start a process that locks a folder; it lives until the block ends, or is killed before."""
+    command = [sys.executable, "-c", HOLD, kind, *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().strip())
+        process.kill()
+
+
+def test_a_locked_folder_is_refused_until_its_process_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "work"
+    with holding("folder_lock", folder) as (process, _):
+        with (
+            pytest.raises(EaseError, match=rf"{folder} \(process {process.pid} .*wait for it or stop it"),
+            folder_lock(folder),
+        ):
+            pass
+        process.kill()
+        process.wait()
+        with folder_lock(folder):
+            assert folder.is_dir()
+
+
+def test_one_process_locks_a_folder_once(tmp_path: Path) -> None:
+    with (
+        folder_lock(tmp_path),
+        pytest.raises(EaseError, match="Another run is at work"),
+        folder_lock(tmp_path),
+    ):
+        pass
+    with folder_lock(tmp_path):
+        pass
+
+
+def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path: Path) -> None:
+    kept = tmp_path / "multilingual.ease"
+    kept.mkdir()
+    with (
+        holding("scratch_folder", tmp_path, "texts") as (killed, left),
+        holding("scratch_folder", tmp_path, "texts") as (_, used),
+    ):
+        for folder in (left, used):
+            (folder / "wikipedia2vec.abc").mkdir()
+            (folder / "wikipedia2vec.abc" / "dump.db").touch()
+        killed.kill()
+        killed.wait()
+        assert left.exists()
+        with scratch_folder(tmp_path, "texts") as own:
+            assert sorted(tmp_path.iterdir()) == sorted([kept, own, used])
+            assert (used / "wikipedia2vec.abc" / "dump.db").exists()
+        assert not own.exists()
+
+
+SHARE = """
+import subprocess, sys
+from pathlib import Path
+from ease.io.locks import folder_lock
+with folder_lock(Path(sys.argv[1])) as lock:
+    heir = subprocess.Popen(["sleep", "600"], pass_fds=[lock.descriptor])
+    print(heir.pid, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_process_that_inherits_a_lock_keeps_it(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SHARE, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        heir = int(process.stdout.readline())
+        process.kill()
+    with pytest.raises(EaseError, match="Another run is at work"), folder_lock(tmp_path):
+        pass
+    os.kill(heir, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while True:
+        with suppress(EaseError), folder_lock(tmp_path):
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

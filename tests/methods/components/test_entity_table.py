@@ -1,0 +1,66 @@
+"""The row-sparse entity table: what it looks up, which rows an update changes and by how much."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim import Adam, SparseAdam
+
+from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.losses import NO_ENTITY
+
+
+def start() -> Tensor:
+    return torch.arange(24, dtype=torch.float32).view(8, 3) / 10 + 0.1
+
+
+def test_rows_are_those_of_the_ids() -> None:
+    table = EntityTable(start())
+    first, second = table(torch.tensor([5, 1, 5]), torch.tensor([7, NO_ENTITY, 0]))
+    assert torch.equal(first, start()[[5, 1, 5]])
+    assert torch.equal(second[[0, 2]], start()[[7, 0]])
+
+
+def test_a_step_changes_the_rows_in_use_alone_as_a_dense_step_would() -> None:
+    table, dense = EntityTable(start()), nn.Parameter(start())
+    sparse_optimizer, dense_optimizer = SparseAdam([table.weight], lr=0.1), Adam([dense], lr=0.1)
+    ids, others = torch.tensor([5, 1, 5]), torch.tensor([7, NO_ENTITY, 1])
+    positives, negatives = table(ids, others)
+    loss = (positives**2).sum() + (negatives[[0, 2]] ** 3).sum()
+    loss.backward()
+    rows = table.reduce_gradient()
+    assert rows.shape == (3, 3)
+    table.set_sparse_gradient()
+    gradient = table.weight.grad
+    assert gradient is not None
+    assert gradient.is_sparse
+    ((dense[ids] ** 2).sum() + (dense[[7, 1]] ** 3).sum()).backward()
+    assert dense.grad is not None
+    assert torch.allclose(gradient.to_dense(), dense.grad)
+    sparse_optimizer.step()
+    dense_optimizer.step()
+    assert torch.allclose(table.weight, dense)
+    untouched = [0, 2, 3, 4, 6]
+    assert torch.equal(table.weight[untouched], start()[untouched])
+
+
+def test_a_row_out_of_use_keeps_still_although_it_was_used_before() -> None:
+    table = EntityTable(start())
+    optimizer = SparseAdam([table.weight], lr=0.1)
+    for ids in ([1, 2], [2, 3]):
+        before = table.weight[1].clone()
+        (rows,) = table(torch.tensor(ids))
+        rows.sum().backward()
+        table.reduce_gradient()
+        table.set_sparse_gradient()
+        optimizer.step()
+    assert torch.equal(table.weight[1], before)
+
+
+def test_steps_out_of_order_are_refused() -> None:
+    table = EntityTable(start())
+    with pytest.raises(RuntimeError, match="no rows in use"):
+        table.reduce_gradient()
+    with pytest.raises(RuntimeError, match="no gradient"):
+        table.set_sparse_gradient()

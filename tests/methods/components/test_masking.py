@@ -1,0 +1,178 @@
+"""Masked-language modelling: which tokens are hidden, and the loss against that of transformers' own models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import BoW, Pooling, Transformer
+from torch import Tensor, nn
+from transformers import (
+    AlbertConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    BertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    ModernBertConfig,
+    MPNetConfig,
+    PreTrainedConfig,
+    RobertaConfig,
+    T5Config,
+    T5EncoderModel,
+    XLMRobertaConfig,
+)
+
+from ease.errors import EaseError
+from ease.methods.components.masking import MaskedLanguageModel, mask_tokens
+from tests.methods.made import encoder
+
+MASK, VOCABULARY = 4, 300
+
+
+def shares(found: Tensor, among: Tensor) -> float:
+    """Share of those found among others."""
+    return float((found & among).sum() / among.sum())
+
+
+def test_fifteen_of_a_hundred_are_chosen_and_eight_in_ten_of_them_hidden() -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(5, VOCABULARY, (1000, 400))
+    candidates = torch.rand(tokens.shape) < 0.7
+    shown, chosen = mask_tokens(tokens, candidates, 0.15, MASK, VOCABULARY)
+    assert not (chosen & ~candidates).any()
+    assert torch.equal(shown[~chosen], tokens[~chosen])
+    # 280,000 candidates, 42,000 chosen: five standard deviations.
+    assert shares(chosen, candidates) == pytest.approx(0.15, abs=0.0034)
+    assert shares(shown == MASK, chosen) == pytest.approx(0.8 + 0.1 / VOCABULARY, abs=0.01)
+    assert shares(shown == tokens, chosen) == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.0075)
+    random = shown[chosen & (shown != MASK) & (shown != tokens)]
+    counts = torch.bincount(random, minlength=VOCABULARY)
+    assert len(counts) == VOCABULARY
+    assert counts.float().mean() == pytest.approx(14, abs=1.6)
+    assert counts.max() < 40
+
+
+def test_the_seed_decides_on_what_is_masked() -> None:
+    tokens, candidates = torch.arange(400).view(4, 100), torch.ones(4, 100, dtype=torch.bool)
+    masked = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        masked.append(mask_tokens(tokens, candidates, 0.15, MASK, VOCABULARY)[0])
+    assert torch.equal(masked[0], masked[1])
+    assert not torch.equal(masked[0], masked[2])
+
+
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "pad_token_id": 0,
+}
+CONFIGURATIONS: list[PreTrainedConfig] = [
+    BertConfig(**SIZES),
+    RobertaConfig(**SIZES),
+    XLMRobertaConfig(**SIZES),
+    DistilBertConfig(vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=24),
+    MPNetConfig(**SIZES),
+    AlbertConfig(**SIZES, embedding_size=8),
+    ElectraConfig(**SIZES, embedding_size=8),
+    ModernBertConfig(**SIZES, bos_token_id=2, cls_token_id=2, eos_token_id=3, sep_token_id=3),
+]
+
+
+def begin(configuration: PreTrainedConfig, folder: Path) -> SentenceTransformer:
+    """An encoder of an architecture, from random weights, with the tokenizer of another."""
+    torch.manual_seed(0)
+    AutoModel.from_config(configuration).save_pretrained(folder)
+    encoder().tokenizer.save_pretrained(folder)
+    return SentenceTransformer(modules=[Transformer(str(folder)), Pooling(16, "mean")], device="cpu").double()
+
+
+def gradients(model: nn.Module) -> dict[str, Tensor]:
+    """The gradients that a model has got, by name."""
+    return {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=lambda configuration: configuration.model_type)
+def test_loss_and_gradients_are_those_of_the_architecture_s_own_model(
+    configuration: PreTrainedConfig, tmp_path: Path
+) -> None:
+    started = begin(configuration, tmp_path).eval()
+    masked = MaskedLanguageModel(started, 0.4).double().eval()
+    own: Any = AutoModelForMaskedLM.from_pretrained(tmp_path).double().eval()
+    own.load_state_dict(masked.layers.state_dict(), strict=False)
+    bias, own_bias = masked.bias, own.get_output_embeddings().bias
+    assert bias is not None
+    with torch.no_grad():
+        own_bias.copy_(bias.normal_())
+    tokens = torch.randint(5, VOCABULARY, (3, 9))
+    tokens[:, 0], mask = 2, torch.ones(3, 9, dtype=torch.long)
+    tokens[1, 6:], mask[1, 6:] = 0, 0
+
+    torch.manual_seed(7)
+    shown, chosen = mask_tokens(tokens, mask.bool() & (tokens != 2), 0.4, MASK, VOCABULARY)
+    labels = tokens.masked_fill(~chosen, -100)
+    logits = own(input_ids=shown, attention_mask=mask).logits  # its own loss is in single precision for some
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    torch.manual_seed(7)
+    loss = masked(tokens, mask)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-10)
+
+    expected.backward()
+    loss.backward()
+    transformer: Any = started[0]
+    found, wanted = gradients(transformer.model), gradients(own.base_model)
+    assert found.keys() == wanted.keys()
+    for name, gradient in wanted.items():
+        assert torch.allclose(found[name], gradient, atol=1e-9), name
+    assert bias.grad is not None
+    assert torch.allclose(bias.grad, own_bias.grad, atol=1e-9)
+
+
+def test_the_head_holds_neither_the_encoder_nor_its_embeddings() -> None:
+    masked = MaskedLanguageModel(encoder(), 0.15)
+    shapes = {name: tuple(value.shape) for name, value in masked.state_dict().items()}
+    transformer: Any = encoder()[0]
+    assert shapes.pop("bias") == (len(transformer.model.get_input_embeddings().weight),)
+    assert sorted(shapes.values()) == [(6,), (6,), (6,), (6, 6)]
+    assert len(list(masked.parameters())) == 5
+
+
+def test_special_tokens_and_padding_are_never_masked() -> None:
+    masked = MaskedLanguageModel(encoder(), 0.999)
+    special = encoder().tokenizer.all_special_ids
+    tokens = torch.tensor([special, special])
+    assert masked(tokens, torch.ones_like(tokens)).item() == 0.0
+    words = torch.full((2, 5), max(special) + 1)
+    assert masked(words, torch.zeros_like(words)).item() == 0.0
+    assert masked(words, torch.ones_like(words)).item() > 0.0
+
+
+def test_an_encoder_that_cannot_be_masked_is_refused() -> None:
+    without = SentenceTransformer(modules=[encoder()[0], encoder()[1]], device="cpu")
+    tokenizer: Any = without.tokenizer
+    kept = tokenizer.mask_token
+    try:
+        tokenizer.mask_token = None
+        with pytest.raises(EaseError, match="hides tokens behind the mask token, .* has none"):
+            MaskedLanguageModel(without, 0.15)
+    finally:
+        tokenizer.mask_token = kept
+    words = SentenceTransformer(modules=[BoW(["a", "b"])], device="cpu")
+    with pytest.raises(EaseError, match="needs a transformer, and the encoder begins with BoW"):
+        MaskedLanguageModel(words, 0.15)
+
+
+def test_an_architecture_without_masked_language_modelling_is_refused(tmp_path: Path) -> None:
+    configuration = T5Config(vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2)
+    T5EncoderModel(configuration).save_pretrained(tmp_path)
+    encoder().tokenizer.save_pretrained(tmp_path)
+    started = SentenceTransformer(modules=[Transformer(str(tmp_path))], device="cpu")
+    with pytest.raises(EaseError, match="architecture 't5' has no masked-language modelling"):
+        MaskedLanguageModel(started, 0.15)

@@ -1,0 +1,167 @@
+"""`make prune` lists what no kept version uses, and removes it when it is told to."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ease.io.in_use import shared
+from ease.io.result_versions import EMBEDDINGS, WIKIPEDIA_PARTS
+
+TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]
+HASH = "0123456789abcdef" * 2
+
+
+class Data:
+    """A made data folder of a project."""
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self.folder = project / "data"
+        (project / "conf" / "base").mkdir(parents=True)
+        (project / "conf" / "base" / "globals.yml").write_text("data: data\n")
+
+    def file(self, path: str, content: str = "content") -> Path:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+        return file
+
+    def version(self, dataset: str, path: str, time: str, content: str = "content", **inputs: str) -> Path:
+        """A version with its sidecar; without a name of the dataset it is of an older format."""
+        made_from = {"inputs": {name.replace("__", "."): at for name, at in inputs.items()}}
+        name = {"dataset": dataset} if dataset else {}
+        self.file(f"{path}/{time}/provenance.json", json.dumps({**name, **made_from}))
+        return self.file(f"{path}/{time}/{Path(path).name}", content).parent
+
+    def part(self, name: str, content: str) -> Path:
+        return self.file(f"02_intermediate/parts/{name}/sentences.parquet", content).parent
+
+    def sentences(self, time: str, *parts: Path) -> Path:
+        """A version of sentences that links to parts, as a run makes it."""
+        folder = self.version("sentences", "02_intermediate/sentences/rows", time).parent / time
+        (folder / "rows").unlink()
+        (folder / "rows").mkdir()
+        for number, part in enumerate(parts):
+            os.link(part / "sentences.parquet", folder / "rows" / f"{number}.parquet")
+        return folder
+
+    def prune(self, *arguments: str, check: bool = True) -> str:
+        command = [sys.executable, "-m", "ease.pruning", *arguments]
+        done = subprocess.run(command, cwd=self.project, capture_output=True, text=True, check=False)
+        assert not check or done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Data:
+    return Data(tmp_path)
+
+
+def test_older_versions_are_listed_and_then_removed_with_all_that_was_left_over(data: Data) -> None:
+    for time in TIMES:
+        data.version("pairs", "03_primary/pairs.parquet", time)
+    killed = data.file(f"03_primary/pairs.parquet/{TIMES[2][:-4]}001Z/.pairs.parquet.part").parent
+    work = data.file("06_models/work/multilingual.ease/training_pairs.parquet", "x" * 4000).parent
+    unfinished = data.file("06_models/work/multilingual.simcse/checkpoints/step-00000001/state.json")
+    caches = [data.file(f"07_model_output/embeddings/{name}{HASH}.sqlite") for name in ("", f"{EMBEDDINGS}-")]
+    own = data.file("01_raw/dumps/enwiki-20240101-pages-articles.xml")
+    before = sorted(data.folder.rglob("*"))
+    listed = data.prune()
+    assert [path for path in sorted(data.folder.rglob("*")) if path.name != ".in_use"] == before
+    assert "4.0 kB  data/06_models/work/multilingual.ease:" in listed
+    assert "ARGS=--delete" in listed
+    data.prune("--delete")
+    assert [path.name for path in (data.folder / "03_primary/pairs.parquet").iterdir()] == [TIMES[2]]
+    assert [path.exists() for path in (killed, work, *caches, unfinished, own)] == [
+        *(False, False, False, True),
+        *(True, True),
+    ]
+    assert "0 items of 0 B" in data.prune()
+
+
+def test_what_the_newest_version_was_made_from_is_kept(data: Data) -> None:
+    for time in TIMES:
+        data.version("pairs", "03_primary/pairs.parquet", time)
+        data.version("sentences", "02_intermediate/sentences", time)
+    data.version("pairs", "03_primary/pairs.parquet", TIMES[0], sentences=TIMES[0])
+    data.version("m.ease.encoder", "06_models/m/ease/encoder", TIMES[1], pairs=TIMES[0])
+    data.prune("--delete")
+    for path in ("03_primary/pairs.parquet", "02_intermediate/sentences"):
+        assert sorted(folder.name for folder in (data.folder / path).iterdir()) == [TIMES[0], TIMES[2]]
+
+
+def test_versions_of_an_older_format_are_kept_by_their_time(data: Data) -> None:
+    for time in TIMES:
+        data.version("", "03_primary/pairs.parquet", time)
+    data.version("", "06_models/m/ease/encoder", TIMES[2], m__pairs=TIMES[1])
+    data.prune("--delete")
+    kept = sorted(folder.name for folder in (data.folder / "03_primary/pairs.parquet").iterdir())
+    assert kept == TIMES[1:]
+
+
+def test_parts_are_kept_while_a_kept_version_uses_them_or_an_ingest_is_unfinished(data: Data) -> None:
+    used, superseded, unfinished, other, older = (
+        data.part(name, "rows" * number)
+        for number, name in enumerate(
+            [
+                *(f"en/{WIKIPEDIA_PARTS}-{HASH}", f"en/{WIKIPEDIA_PARTS}-{HASH[::-1]}"),
+                *(f"de/{WIKIPEDIA_PARTS}-{HASH}", f"en/{WIKIPEDIA_PARTS + 1}-{HASH}", f"en/{HASH}"),
+            ],
+            start=1,
+        )
+    )
+    data.sentences(TIMES[0], superseded)
+    newest = data.sentences(TIMES[1], used)
+    listed = data.prune("--delete")
+    assert [part.exists() for part in (used, superseded, unfinished, other, older)] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert f"data/02_intermediate/parts/de/{unfinished.name}: " in listed
+    assert "--unfinished" in listed
+    assert (newest / "rows" / "0.parquet").read_text() == "rows"
+    data.prune("--delete", "--unfinished")
+    assert not unfinished.exists()
+    assert used.exists()
+
+
+def test_samples_are_kept_while_a_kept_version_names_them(data: Data) -> None:
+    samples = [
+        data.file(f"01_raw/sample/{name}/manifest.json").parent for name in ("sample-1-ab", "sample-old")
+    ]
+    data.version("dumps", "01_raw/m/dumps.json", TIMES[0], f'["/former/data/{samples[1].name}/wikipedia"]')
+    data.version("dumps", "01_raw/m/dumps.json", TIMES[1], f'["/data/{samples[0].name}/wikipedia"]')
+    data.prune("--delete")
+    assert [sample.exists() for sample in samples] == [True, False]
+
+
+def test_nothing_is_removed_while_a_run_or_a_training_is_at_work(data: Data) -> None:
+    for time in TIMES:
+        data.version("pairs", "03_primary/pairs.parquet", time)
+    lock = data.file("06_models/work/multilingual.ease/lock")
+    with shared(data.folder):
+        assert "Error: A run is at work in" in data.prune("--delete", check=False)
+        assert len(list((data.folder / "03_primary/pairs.parquet").iterdir())) == 3
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        data.prune("--delete")
+        assert lock.exists()
+    data.prune("--delete")
+    assert not lock.exists()
+
+
+def test_another_folder_is_refused_by_name(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ease.pruning", "--delete"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "conf/base/globals.yml" in done.stderr

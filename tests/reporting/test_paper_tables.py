@@ -1,0 +1,145 @@
+"""Papers' tables with our rows: groups, best figures, differences, footnotes."""
+
+from __future__ import annotations
+
+from ease.reporting.paper_tables import Cell, ReportTable, Row, build_plain_table, build_table
+from ease.reporting.published import Source
+from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, published, row, sts17
+
+
+def built(number: str, rows: list[dict[str, object]] | None = None) -> ReportTable:
+    table = build_table(paper(), number, own(rows))
+    assert table is not None
+    return table
+
+
+def texts(row: Row) -> list[str]:
+    return [cell.text for cell in row.cells]
+
+
+def row_of(table: ReportTable, label: str) -> Row:
+    return next(row for row in table.rows if row.label == label)
+
+
+def best(table: ReportTable, header: str) -> list[str]:
+    column = table.headers.index(header)
+    return [row.label for row in table.rows if row.cells[column].best]
+
+
+def test_rows_stand_with_the_encoder_that_they_start_from() -> None:
+    assert [(row.name, row.origin) for row in built("2").rows] == [
+        ("mBERTbase (avg.)", "paper"),
+        ("SimCSE-mBERTbase", "paper"),
+        ("EASE-mBERTbase", "paper"),
+        ("SimCSE, multilingual", "here, 1 seed"),
+        ("difference from SimCSE-mBERTbase", ""),
+        ("EASE, multilingual", "here, 1 seed"),
+        ("difference from EASE-mBERTbase", ""),
+        ("EASE, multilingual", "here, 3 seeds"),
+        ("difference from EASE-mBERTbase", ""),
+        ("XLM-Rbase (avg.)", "paper"),
+        ("SimCSE-XLM-Rbase", "paper"),
+        ("EASE-XLM-Rbase", "paper"),
+        ("MiniLM", "here"),
+    ]
+
+
+def test_published_figures_stand_as_printed() -> None:
+    assert texts(row_of(built("2"), "EASE-XLM-Rbase")) == (
+        "80.6 65.3 80.4 34.2 59.1 37.6 46.5 51.2 56.6 59.5 57.1".split()
+    )
+
+
+def test_ours_have_means_spreads_and_differences() -> None:
+    table = built("2")
+    assert texts(row_of(table, "EASE, multilingual")) == [f"{value:.1f}" for value in (*EASE_ROW, 57.3)]
+    sweep = row_of(table, "EASE, multilingual (sweep seeds, 3 seeds)")
+    assert texts(sweep)[:2] == ["79.6 ± 0.5", "63.1 ± 0.5"]
+    first, second = [row for row in table.rows if row.name == "difference from EASE-mBERTbase"]
+    assert texts(first) == "+0.2 +0.2 −1.0 +0.4 +0.2 0.0 +0.3 −0.2 +0.1 +0.5 +0.1".split()
+    assert texts(second)[:3] == ["+0.3", "+0.3", "−0.9"]
+
+
+def test_the_best_of_each_encoder_is_marked_ours_included() -> None:
+    ours = sts17((79.3, 60.0))
+    table = built("2", ours)
+    assert best(table, "EN-EN") == ["EASE-mBERTbase", "EASE, multilingual", "EASE-XLM-Rbase"]
+    assert best(table, "AR-AR") == ["EASE-mBERTbase", "EASE-XLM-Rbase"]
+    single = built("14", [baseline("sts", "2012", 99.0)])
+    assert best(single, "STS12") == ["EASE-BERTbase", "EASE-RoBERTabase"], "nobody competes with one alone"
+
+
+def test_the_papers_own_bold_figures_are_found() -> None:
+    table = built("15", [baseline("stc", "agnews", 1.0, "accuracy")])
+    assert best(table, "Bio") == ["CT-BERTbase", "DeCLUTR-RoBERTabase"]
+    assert best(table, "Avg.") == ["EASE-BERTbase", "DeCLUTR-RoBERTabase"]
+
+
+def test_an_average_that_lacks_scores_is_a_dash_with_a_footnote() -> None:
+    table = built("14")
+    ours = row_of(table, "MiniLM")
+    assert texts(ours) == ["72.4", "80.6", "75.6", "–", "–", "–", "–", "–"]
+    assert [cell.footnote for cell in ours.cells] == [None] * 7 + [1]
+    assert table.footnotes == ["MiniLM: 3 of 7 scores are there, and an average is shown over all or none."]
+    complete = [
+        *(baseline("sts", str(year), 70.0) for year in range(2012, 2017)),
+        baseline("stsb", "test", 70.0),
+        baseline("sickr", "test", 77.0),
+    ]
+    assert texts(row_of(built("14", complete), "MiniLM"))[-1] == "71.0"
+    assert texts(row_of(built("1", complete), "MiniLM")) == ["71.0", "–"]
+
+
+def test_an_average_over_fewer_subsets_is_shown_but_not_compared() -> None:
+    table = built(
+        "5", [row("tatoeba", "average_others", 99.0, "retrieval_accuracy", note="90 of 95 subsets")]
+    )
+    assert texts(row_of(table, "EASE, multilingual")) == ["99.0"]
+    assert best(table, "Avg.") == ["EASE-mBERTbase", "EASE-XLM-Rbase"]
+    assert table.footnotes == ["EASE, multilingual: 90 of 95 subsets."]
+    assert not [row for row in table.rows if row.kind == "difference"]
+    whole = built("5", [row("tatoeba", "average_others", 26.0, "retrieval_accuracy")])
+    assert texts(row_of(whole, "difference from EASE-mBERTbase")) == ["+0.6"]
+
+
+def test_second_figures_do_not_enter() -> None:
+    assert build_table(paper(), "3", own([row("mewsc16", "ar", 50.0, "v_measure")])) is None
+    english = [row("mldoc", "en", 90.0, "development_accuracy"), row("mldoc", "de", 70.0, "accuracy")]
+    assert texts(row_of(built("6", english), "EASE, multilingual"))[:3] == ["90.0", "70.0", "–"]
+
+
+def test_a_table_without_a_figure_of_ours_is_none() -> None:
+    assert build_table(paper(), "11", own()) is None
+
+
+def test_an_ablation_shows_none_but_counterparts_of_its_rows() -> None:
+    mirror_bert = published().root["mirror_bert"]
+    swept = {"base": "roberta-base", "pooling": "cls", "sweep": "ablation", "seed": 1}
+    others = own([row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)])
+    assert build_table(mirror_bert, "8", others) is None
+    variants = own([row("sts", "2012", 50.0, method=name, **swept) for name in ("dropout", "no dropout")])
+    table = build_table(mirror_bert, "8", [*others, *variants])
+    assert table is not None
+    assert [row.name for row in table.rows if row.kind != "published"] == [
+        "dropout, multilingual",
+        "difference from RoBERTa + Mirror - span mask",
+        "no dropout, multilingual",
+        "difference from RoBERTa + Mirror - dropout & span mask",
+    ]
+
+
+def test_a_table_of_ours_alone_has_a_column_a_score() -> None:
+    columns = {code: Source("sample_parallel", f"{code}-en", "retrieval_accuracy") for code in ("de", "ja")}
+    rows = [*all_rows(), row("sample_parallel", "de-en", 60.0, "retrieval_accuracy", method="simcse")]
+    table = build_plain_table("Sample", "accuracy", columns, own(rows))
+    shown = [(row.label, texts(row)) for row in table.rows]
+    assert shown == [("EASE, multilingual", ["70.0", "70.0"]), ("SimCSE, multilingual", ["60.0", "–"])]
+    assert best(table, "de") == ["EASE, multilingual"]
+
+
+def test_cells_are_written_for_people() -> None:
+    assert Cell().text == "–"
+    assert Cell(-0.04, signed=True).text == "0.0"
+    assert Cell(-12.34).text == "−12.3"
+    assert Cell(2.0, signed=True).text == "+2.0"
+    assert Cell(56.94, 0.349).text == "56.9 ± 0.3"

@@ -1,0 +1,268 @@
+"""Figures: what they show is what the tables hold."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from ease.reporting.plots import (
+    method_label,
+    method_styles,
+    plot_alignment_uniformity,
+    plot_curves,
+    plot_ingest_summary,
+    plot_language_pair,
+    plot_pair_funnel,
+    plot_scores,
+    plot_variants,
+)
+
+
+def traces(figure: go.Figure, name: str) -> list[go.Bar | go.Scatter]:
+    """The traces of a name, after a round through JSON, in which figures are kept."""
+    return [trace for trace in go.Figure(json.loads(figure.to_json())).data if trace.name == name]
+
+
+def axis_titles(figure: go.Figure) -> set[str]:
+    """Titles of all axes."""
+    axes = [*figure.select_xaxes(), *figure.select_yaxes()]
+    return {axis.title.text for axis in axes if axis.title.text}
+
+
+SCORES = pd.DataFrame(
+    [
+        (method, "sample_parallel", subset, "retrieval_accuracy", value)
+        for method, values in {
+            "untrained": [20, 22, 21],
+            "simcse": [24, 26, 25],
+            "ease": [70, 74, 72],
+        }.items()
+        for subset, value in zip(["it-en", "ja-en", "average"], values, strict=True)
+    ]
+    + [("ease", "sample_graded", "en", "spearman", 80.0)],
+    columns=["method", "task", "subset", "metric", "value"],
+)
+
+
+def test_methods_keep_their_style_whatever_the_company() -> None:
+    alone, together = method_styles(["ease"]), method_styles(["zeta", "simcse", "ease", "alpha", "zeta"])
+    assert list(together) == ["zeta", "simcse", "ease", "alpha"]
+    assert together["ease"] == alone["ease"]
+    assert len({style.colour for style in together.values()}) == 4
+    assert len({(style.symbol, style.dash) for style in together.values()}) == 4
+    assert together == method_styles(["alpha", "zeta", "ease", "simcse"])
+    assert [method_label(name) for name in ("ease", "simcse", "ease_permuted")] == [
+        "EASE",
+        "SimCSE",
+        "ease permuted",
+    ]
+
+
+def test_ingest_summary_stacks_pages_and_parts_links() -> None:
+    summary = pd.DataFrame(
+        {
+            "language": ["it", "en"],
+            "kept": [5, 7],
+            "skipped_redirect": [2, np.nan],
+            "skipped_empty": [0, 0],
+            "links": [10, 0],
+            "links_resolved": [8, 0],
+        }
+    )
+    figure = plot_ingest_summary(summary.convert_dtypes())
+    (kept,) = traces(figure, "kept")
+    assert dict(zip(kept.y, kept.x, strict=True)) == {"it": 5, "en": 7}
+    (redirect,) = traces(figure, "skipped: redirect")
+    assert dict(zip(redirect.y, redirect.x, strict=True)) == {"it": 2, "en": 0}
+    assert not traces(figure, "skipped: empty"), "a reason that never occurs needs no legend"
+    (resolved,), (unresolved,) = traces(figure, "links resolved"), traces(figure, "links unresolved")
+    assert dict(zip(resolved.y, resolved.text, strict=True)) == {"it": "80%", "en": ""}
+    assert dict(zip(unresolved.y, unresolved.x, strict=True)) == {"it": 2, "en": 0}
+    assert figure.layout.barmode == "stack"
+    assert axis_titles(figure) == {"pages", "links", "language"}
+
+
+def test_scores_stand_beside_one_another_by_language_and_as_main_scores() -> None:
+    figure = plot_scores(SCORES)
+    by_language, mains = traces(figure, "EASE")
+    assert dict(zip(by_language.x, by_language.y, strict=True)) == {"it": 70, "ja": 74}
+    assert [label.split("<br>")[0] for label in mains.x] == ["sample_parallel", "sample_graded"]
+    assert list(mains.y) == [72, 80]
+    assert list(mains.text) == ["72.0", "80.0"]
+    assert [trace.showlegend for trace in figure.data].count(True) == 3
+    assert "sample_parallel: each language with en" in [note.text for note in figure.layout.annotations]
+    assert axis_titles(figure) == {"points"}
+    ranges = {tuple(axis.range) for axis in figure.select_yaxes()}
+    assert len(ranges) == 1, "panels are compared by eye, so they share a range"
+
+
+def test_scores_of_single_subsets_need_no_panel_of_their_own() -> None:
+    figure = plot_scores(SCORES[SCORES["task"] == "sample_graded"])
+    assert len(figure.data) == 1
+    assert list(figure.data[0].y) == [80]
+
+
+def test_subsets_that_are_no_pairs_keep_their_names() -> None:
+    scores = SCORES.assign(subset=SCORES["subset"].replace({"it-en": "dev", "ja-en": "test"}))
+    (by_split, _) = traces(plot_scores(scores), "EASE")
+    assert list(by_split.x) == ["dev", "test"]
+
+
+def history(names: list[str]) -> pd.DataFrame:
+    """Curves of two methods that rise and fall."""
+    rows = [
+        (method, step, name, 10 * shift + value)
+        for shift, method in enumerate(["simcse", "ease"])
+        for name in names
+        for step, value in [(0, 1.0), (50, 9.0), (100, 4.0)]
+    ]
+    return pd.DataFrame(rows, columns=["method", "step", "name", "value"])
+
+
+def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
+    figure = plot_curves(history(["loss", "development", "pairs_per_second"]))
+    titles = [note.text for note in figure.layout.annotations]
+    assert titles == ["development", "loss", "pairs per second"]
+    stars = [trace for trace in figure.data if trace.marker.symbol == "star"]
+    assert [(star.x[0], star.y[0]) for star in stars] == [(50, 9), (50, 19)]
+    assert axis_titles(figure) == {"points", "loss (nats)", "pairs/s", "training step"}
+    lines = [trace for trace in figure.data if trace.marker.symbol != "star"]
+    assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
+
+
+def test_the_only_part_of_a_development_score_is_not_drawn_twice() -> None:
+    one = plot_curves(history(["development", "development/stsb/dev"]))
+    assert [note.text for note in one.layout.annotations] == ["development"]
+    two = plot_curves(history(["development", "development/stsb/dev", "development/sickr/trial"]))
+    assert len(two.layout.annotations) == 3
+
+
+def test_curves_that_a_method_lacks_or_that_are_nan_are_left_out() -> None:
+    curves = history(["loss", "entity_loss", "development"])
+    curves = curves[~((curves["method"] == "simcse") & (curves["name"] == "entity_loss"))]
+    curves.loc[(curves["method"] == "simcse") & (curves["name"] == "development"), "value"] = np.nan
+    assert len(traces(plot_curves(curves), "SimCSE")) == 1
+    assert len(traces(plot_curves(curves), "EASE")) == 3
+
+
+def test_variants_show_each_seed_and_the_mean() -> None:
+    table = pd.DataFrame(
+        {
+            "variant": [1e-4, 1e-4, 1e-3, 1e-3],
+            "method": "simcse",
+            "seed": [2, 1, 1, 2],
+            "value": [20.0, 22.0, 25.0, 26.0],
+        }
+    )
+    figure = plot_variants(table, "SimCSE's learning rate")
+    (points,) = traces(figure, "SimCSE")
+    assert list(points.y) == [20, 22, 25, 26]
+    assert points.x[1] < points.x[0], "seeds lie side by side in their order"
+    assert np.allclose([np.mean(points.x[:2]), np.mean(points.x[2:])], [0, 1])
+    assert [(shape.y0, shape.y1) for shape in figure.layout.shapes] == [(21, 21), (25.5, 25.5)]
+    assert [note.text for note in figure.layout.annotations] == ["21.0", "25.5"]
+    assert list(figure.layout.xaxis.ticktext) == ["0.0001", "0.001"]
+    assert figure.layout.title.text == "SimCSE's learning rate"
+    assert axis_titles(figure) == {"retrieval accuracy (points)"}
+
+
+def test_the_funnel_says_what_is_left_and_what_each_filter_removed() -> None:
+    funnel = pd.DataFrame(
+        {
+            "language": ["it", "en"],
+            "pairs": [1500, 500],
+            "rare": [1000, 400],
+            "too_long": [0, 0],
+            "left": [500, 100],
+        }
+    )
+    figure = plot_pair_funnel(funnel)
+    total, left, rare = figure.data
+    assert list(total.y) == ["linked", "− rare", "− too long"]
+    assert list(total.text) == ["2,000 (100%)", "600 (30%)", "600 (30%)"]
+    assert list(total.customdata) == [0, 1400, 0]
+    assert (left.name, dict(zip(left.y, left.x, strict=True))) == ("left", {"it": 500, "en": 100})
+    assert (rare.name, dict(zip(rare.y, rare.x, strict=True))) == ("removed: rare", {"it": 1000, "en": 400})
+    nothing_linked = pd.DataFrame({"language": ["it"], "pairs": [0], "rare": [0], "left": [0]})
+    assert plot_pair_funnel(nothing_linked).data[0].text == ("0 (0%)", "0 (0%)")
+
+
+ALIGNMENT = pd.DataFrame(
+    [
+        *[("untrained", "en-en", 0.2, -0.3, 9, 90), ("untrained", "en-de", 0.4, -0.5, 8, 80)],
+        *[("untrained", "average", 0.3, -0.4, 17, 170), ("ease", "en-en", 0.25, -2.0, 9, 90)],
+    ],
+    columns=["model", "subset", "alignment", "uniformity", "positives", "sentences"],
+)
+
+
+def test_alignment_stands_against_uniformity_a_point_a_model() -> None:
+    figure = plot_alignment_uniformity(ALIGNMENT)
+    (untrained,), (ease,) = traces(figure, "untrained"), traces(figure, "EASE")
+    assert (list(untrained.x), list(untrained.y)) == ([-0.4], [0.3]), "the average stands for several subsets"
+    assert (list(ease.x), list(ease.y)) == ([-2.0], [0.25])
+    assert (untrained.marker.symbol, ease.marker.symbol) == ("x", "circle")
+    assert all(trace.showlegend for trace in figure.data)
+    assert list(ease.customdata[0]) == [9, 90]
+    assert all("lower is better" in title for title in axis_titles(figure))
+
+
+def plane(models: list[str]) -> pd.DataFrame:
+    """Three sentences and their translations; each model puts them elsewhere."""
+    rows = [
+        (model, pair, language, f"{language} {pair}", 10.0 * place + pair, shift + place, variance)
+        for place, (model, variance) in enumerate(zip(models, [0.25, np.nan, 0.5, 0.5], strict=False))
+        for language, shift in (("ja", 0.5), ("en", -0.5))
+        for pair in range(3)
+    ]
+    return pd.DataFrame(rows, columns=["model", "pair", "language", "sentence", "x", "y", "variance"])
+
+
+def test_lines_lead_from_each_sentence_to_its_translation() -> None:
+    table = plane(["untrained", "ease"]).sample(frac=1, random_state=3)
+    order = list(table["model"].unique())
+    figure = plot_language_pair(table.sort_values("language", ascending=False))
+    panel = order.index("ease")
+    lines, points = traces(figure, "translations")[panel], traces(figure, "en")[panel]
+    steps = list(zip(lines.x, lines.y, strict=True))
+    assert steps[2::3] == [(None, None)] * 3
+    assert sorted(steps[0::3]) == [(10, 1.5), (11, 1.5), (12, 1.5)]
+    assert [(x, y - 1) for x, y in steps[0::3]] == steps[1::3]
+    assert dict(zip(points.customdata, points.x, strict=True)) == {"en 0": 10, "en 1": 11, "en 2": 12}
+    assert figure.layout.title.text.endswith("ja and en")
+
+
+def test_a_language_pair_has_a_panel_for_each_model_and_one_legend() -> None:
+    figure = plot_language_pair(plane(["untrained", "ease", "simcse", "other"]))
+    titles = [note.text for note in figure.layout.annotations]
+    assert titles == [
+        "untrained: 25% of the variance",
+        "EASE",
+        *(f"{n}: 50% of the variance" for n in ("SimCSE", "other")),
+    ]
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["translations", "ja", "en"]
+    axes = {(trace.xaxis, trace.yaxis) for trace in figure.data}
+    assert len(axes) == 4
+    for x, y in axes:
+        assert figure.layout[y.replace("y", "yaxis")].scaleanchor == x, "both axes have one unit"
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        plot_ingest_summary(pd.DataFrame(columns=["language", "kept", "links", "links_resolved"])),
+        plot_scores(SCORES.head(0)),
+        plot_curves(history(["development"]).head(0)),
+        plot_variants(pd.DataFrame(columns=["variant", "method", "seed", "value"]), "Seeds"),
+        plot_pair_funnel(pd.DataFrame(columns=["language", "pairs", "left"])),
+        plot_alignment_uniformity(ALIGNMENT.head(0)),
+        plot_language_pair(plane(["ease"]).head(0)),
+    ],
+)
+def test_an_empty_table_says_so(figure: go.Figure) -> None:
+    assert not figure.data
+    assert "empty" in figure.layout.annotations[0].text

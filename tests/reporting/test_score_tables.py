@@ -1,0 +1,201 @@
+"""Tables of results as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ease.reporting.score_tables import (
+    COLUMNS,
+    format_losses,
+    format_table,
+    language_scores,
+    score_table,
+    shown_scores,
+    split_scores,
+    variant_table,
+)
+
+
+def make_scores() -> pd.DataFrame:
+    """Two methods on a task of two languages and on one of a single subset."""
+    rows = [
+        ("simcse", "parallel", "ja-en", "accuracy", 10.0),
+        ("simcse", "parallel", "it-en", "accuracy", 20.0),
+        ("simcse", "parallel", "average", "accuracy", 15.0),
+        ("simcse", "graded", "en", "spearman", 50.0),
+        ("ease", "parallel", "ja-en", "accuracy", 70.0),
+        ("ease", "parallel", "it-en", "accuracy", 80.0),
+        ("ease", "parallel", "average", "accuracy", 75.0),
+        ("ease", "graded", "en", "spearman", 60.0),
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def test_only_rows_with_losses_are_written_and_the_total() -> None:
+    table = pd.DataFrame({"language": ["de", "en", "ja"], "pairs": [10, 20, 30], "left": [10, 15, 30]})
+    rows = [line.split()[1::2] for line in format_losses(table, "pairs", "left").splitlines()]
+    assert rows[2:] == [["en", "20", "15"], ["total", "60", "55"]]
+
+
+def test_scores_part_into_subsets_and_main_scores() -> None:
+    subsets, mains = split_scores(make_scores().assign(seed=1))
+    assert list(subsets["value"]) == [10, 20, 70, 80]
+    assert mains.set_index(["method", "task"])["value"].to_dict() == {
+        ("simcse", "parallel"): 15,
+        ("simcse", "graded"): 50,
+        ("ease", "parallel"): 75,
+        ("ease", "graded"): 60,
+    }
+    assert list(subsets.columns) == list(mains.columns) == COLUMNS
+
+
+def test_the_score_table_has_a_column_a_method_and_averages_last() -> None:
+    table = score_table(make_scores())
+    assert table.to_dict("list") == {
+        "task": ["parallel", "parallel", "parallel", "graded"],
+        "subset": ["it-en", "ja-en", "average", "en"],
+        "metric": ["accuracy", "accuracy", "accuracy", "spearman"],
+        "simcse": [20, 10, 15, 50],
+        "ease": [80, 70, 75, 60],
+    }
+
+
+def test_averages_of_groups_are_no_part_of_the_main_score() -> None:
+    group = pd.DataFrame([("ease", "parallel", "average_14", "accuracy", 0.0)], columns=COLUMNS)
+    _, mains = split_scores(pd.concat([make_scores(), group]))
+    assert mains.set_index(["method", "task"]).loc[("ease", "parallel"), "value"] == 75
+    assert "average_14" not in set(score_table(pd.concat([make_scores(), group]))["subset"])
+
+
+def test_second_figures_have_rows_and_averages_of_their_own() -> None:
+    second = make_scores().query("task == 'parallel'").assign(metric="margin", value=1.0)
+    table = score_table(pd.concat([make_scores(), second]))
+    averages = table[table["subset"] == "average"].set_index("metric")["ease"]
+    assert averages.to_dict() == {"accuracy": 75, "margin": 1}
+
+
+def test_no_scores_give_an_empty_table() -> None:
+    assert score_table(make_scores().head(0)).empty
+
+
+def test_a_method_that_lacks_a_score_has_a_gap() -> None:
+    table = score_table(make_scores().query("not (method == 'simcse' and task == 'graded')"))
+    assert np.isnan(table["simcse"].iloc[-1])
+    assert table["ease"].iloc[-1] == 60
+
+
+def test_a_table_is_markdown_with_aligned_columns() -> None:
+    table = pd.DataFrame(
+        {
+            "language": ["it", "a|b\nc"],
+            "pages": [1234567, 0],
+            "share": [0.123, np.nan],
+            "single": np.array([2.25, np.nan], dtype=np.float32),
+            "good": [True, False],
+        }
+    )
+    assert format_table(table, decimals=2).splitlines() == [
+        "| language |     pages | share | single |  good |",
+        "| -------- | --------: | ----: | -----: | ----: |",
+        "| it       | 1,234,567 |  0.12 |   2.25 |  True |",
+        "| a\\|b c   |         0 |     – |      – | False |",
+    ]
+
+
+def test_columns_of_written_numbers_are_aligned_on_demand() -> None:
+    table = pd.DataFrame({"model": ["a"], "score": ["1.0 ± 0.5"], "note": ["b"]})
+    assert format_table(table, right=["score"]).splitlines() == [
+        "| model |     score | note |",
+        "| ----- | --------: | ---- |",
+        "| a     | 1.0 ± 0.5 | b    |",
+    ]
+
+
+def test_an_empty_table_keeps_its_head() -> None:
+    assert (
+        format_table(pd.DataFrame({"a": [], "long name": []}))
+        .splitlines()[0]
+        .startswith("|   a | long name |")
+    )
+
+
+def make_sweep() -> pd.DataFrame:
+    """A start, and a method trained on one language or another, on two tasks; averages stand beside scores."""
+    about = [
+        ("start", "start", "en br kab", 1, None, 0.0),
+        ("ease br", "ease", "en br", 1, 80.0, 10.0),
+        ("ease br", "ease", "en br", 2, 84.0, 14.0),
+        ("ease kab", "ease", "en kab", 1, 81.0, 12.0),
+    ]
+    figures = {
+        ("start", 1): (1.0, 3.0, 40.0),
+        ("ease br", 1): (50.0, 4.0, 60.0),
+        ("ease br", 2): (54.0, 6.0, 70.0),
+        ("ease kab", 1): (2.0, 30.0, 50.0),
+    }
+    rows = []
+    for variant, method, languages, seed, development, seconds in about:
+        br, kab, graded = figures[variant, seed]
+        first = (variant, method, languages, seed, development, seconds)
+        rows += [
+            (*first, "tatoeba", "bre-eng", "retrieval_accuracy", br),
+            (*first, "tatoeba", "kab-eng", "retrieval_accuracy", kab),
+            (*first, "tatoeba", "average", "retrieval_accuracy", (br + kab) / 2),
+            (*first, "stsb", "test", "spearman", graded),
+            (*first, "stsb", "test", "pearson", graded + 1),
+        ]
+    names = [
+        "variant",
+        "method",
+        "languages",
+        "seed",
+        "development",
+        "seconds",
+        "task",
+        "subset",
+        "metric",
+        "value",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_a_sweep_shows_one_score_of_each_training() -> None:
+    first = shown_scores(make_sweep(), None)
+    assert first[["variant", "seed", "value"]].to_numpy().tolist() == [
+        ["start", 1, 2.0],
+        ["ease br", 1, 27.0],
+        ["ease br", 2, 30.0],
+        ["ease kab", 1, 16.0],
+    ]
+    assert shown_scores(make_sweep(), "tatoeba:kab-eng")["value"].tolist() == [3, 4, 6, 30]
+    assert shown_scores(make_sweep(), "stsb")["value"].tolist() == [40, 60, 70, 50]
+    with pytest.raises(
+        ValueError, match="No score of stsb:dev to show; there are tatoeba:bre-eng, .*stsb:test"
+    ):
+        shown_scores(make_sweep(), "stsb:dev")
+
+
+def test_each_variants_mean_and_deviation_over_its_seeds() -> None:
+    table = variant_table(make_sweep()).set_index(["variant", "task"])
+    row = table.loc[("ease br", "tatoeba")]
+    assert (row["mean"], row["seeds"], row["development"], row["seconds"]) == (28.5, 2, 82.0, 12.0)
+    assert row["deviation"] == pytest.approx(np.std([27.0, 30.0], ddof=1))
+    assert table["seeds"].to_dict()[("start", "stsb")] == 1
+    assert table.loc[("start", "stsb"), ["deviation", "development"]].isna().all()
+    assert len(table) == 6
+
+
+def test_languages_show_their_own_scores_before_and_after() -> None:
+    subsets = {"br": ("br-en", "bre-eng"), "kab": ("kab-en", "kab-eng")}
+    shown = language_scores(make_sweep(), subsets)
+    assert shown[["variant", "method", "seed", "value"]].to_numpy().tolist() == [
+        ["br", "start", 1, 1.0],
+        ["br", "ease", 1, 50.0],
+        ["br", "ease", 2, 54.0],
+        ["kab", "start", 1, 3.0],
+        ["kab", "ease", 1, 30.0],
+    ]
+    with pytest.raises(ValueError, match="No task has scores of cor with English"):
+        language_scores(make_sweep(), {"cor": ("cor-eng",)})

@@ -1,0 +1,75 @@
+"""The default sample wiki, written once for all tests of this folder."""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from lxml import etree
+
+from ease.sample import SampleFiles, SampleNews, SampleOptions, write_sample, write_sample_news
+from ease.sample.dump_files import dump_name
+from ease.sample.pages import WikiPage
+from ease.sample.wiki import Sample, prepare_sample, write_pages
+from ease.wikimedia.languages import PAPER_LANGUAGES
+
+
+class DumpedPage(NamedTuple):
+    """A page as lxml reads it from a dump."""
+
+    title: str
+    namespace: int
+    redirect: str | None
+    text: str
+
+
+@pytest.fixture(scope="session")
+def sample_files(tmp_path_factory: pytest.TempPathFactory) -> SampleFiles:
+    return write_sample(tmp_path_factory.mktemp("sample"), PAPER_LANGUAGES, SampleOptions())
+
+
+@pytest.fixture(scope="session")
+def news_files(tmp_path_factory: pytest.TempPathFactory) -> SampleNews:
+    return write_sample_news(tmp_path_factory.mktemp("news"))
+
+
+@pytest.fixture(scope="session")
+def sample() -> Sample:
+    return prepare_sample(SampleOptions())
+
+
+@pytest.fixture(scope="session")
+def written_pages(sample: Sample) -> dict[str, list[WikiPage]]:
+    """What the writer meant each wiki's pages to be."""
+    return {language: write_pages(sample, language) for language in PAPER_LANGUAGES}
+
+
+@pytest.fixture(scope="session")
+def dumped_pages(sample_files: SampleFiles) -> dict[str, list[DumpedPage]]:
+    """What an independent reader finds in the dump files."""
+    return {language: read_dump(sample_files.wikipedia / dump_name(language)) for language in PAPER_LANGUAGES}
+
+
+@pytest.fixture(scope="session")
+def read_pages() -> Callable[[Path], list[DumpedPage]]:
+    return read_dump
+
+
+def read_dump(path: Path) -> list[DumpedPage]:
+    root = etree.fromstring(bz2.decompress(path.read_bytes()))
+    assert root.tag == "{http://www.mediawiki.org/xml/export-0.11/}mediawiki"
+    pages = []
+    for page in root.iterfind("{*}page"):
+        redirect = page.find("{*}redirect")
+        pages.append(
+            DumpedPage(
+                page.findtext("{*}title") or "",
+                int(page.findtext("{*}ns") or 0),
+                None if redirect is None else redirect.get("title"),
+                page.findtext("{*}revision/{*}text") or "",
+            )
+        )
+    return pages

@@ -1,0 +1,114 @@
+"""The sample Wikinews as files: true dumps, the same for the same options, whole or not at all."""
+
+from __future__ import annotations
+
+import bz2
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from lxml import etree
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.sample import SampleNews, SampleNewsOptions, write_sample_news
+from ease.sample.news import NEWS_LANGUAGES
+from ease.wikimedia.dumps.siteinfo import read_header
+
+SMALL = SampleNewsOptions(news_per_language=60)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _dump(files: SampleNews, language: str) -> Path:
+    return files.wikinews / f"{language}wikinews-20240101-pages-articles-multistream.xml.bz2"
+
+
+@pytest.mark.parametrize("language", NEWS_LANGUAGES)
+def test_siteinfo_is_that_of_a_wikinews(news_files: SampleNews, language: str) -> None:
+    header = read_header(_dump(news_files, language))
+    assert (header.language, header.dbname) == (language, f"{language}wikinews")
+    assert sorted(set(header.namespaces.values()) | {0}) == list(range(-2, 16))
+    root = etree.fromstring(bz2.decompress(_dump(news_files, language).read_bytes()))
+    assert root.findtext("{*}siteinfo/{*}base") == f"https://{language}.wikinews.org/wiki/"
+
+
+def test_the_truth_names_each_page_of_each_dump(news_files: SampleNews) -> None:
+    rows = pq.read_table(news_files.truth).to_pylist()
+    assert len({path.name for path in news_files.wikinews.iterdir()}) == len(NEWS_LANGUAGES)
+    for language in NEWS_LANGUAGES:
+        root = etree.fromstring(bz2.decompress(_dump(news_files, language).read_bytes()))
+        assert [
+            (row["page_id"], row["revision_id"], row["namespace"], row["title"])
+            for row in rows if row["language"] == language
+        ] == [
+            (
+                int(page.findtext("{*}id")),
+                int(page.findtext("{*}revision/{*}id")),
+                int(page.findtext("{*}ns")),
+                page.findtext("{*}title"),
+            )
+            for page in root.iterfind("{*}page")
+        ]  # fmt: skip
+    assert all((row["dropped"] is None) == (row["topic"] is not None) for row in rows)
+    assert all((row["topic"] is None) == (row["first_sentence"] is None) for row in rows)
+
+
+@pytest.mark.parametrize("language", NEWS_LANGUAGES)
+def test_most_classes_have_ten_articles_and_one_has_fewer(news_files: SampleNews, language: str) -> None:
+    rows = pq.read_table(news_files.truth, filters=[("language", "==", language)]).to_pylist()
+    sizes = Counter(row["topic"] for row in rows if row["topic"])
+    assert len(sizes) >= 7
+    assert sum(size >= 10 for size in sizes.values()) == len(sizes) - 1
+    assert sum(row["namespace"] == 0 and row["case"] != "redirect" for row in rows) == 150
+    sentences = [row["first_sentence"] for row in rows if row["topic"]]
+    assert len(set(sentences)) == len(sentences)
+    assert len({row["title"] for row in rows}) == len(rows)
+
+
+def test_the_same_options_give_the_same_bytes_and_another_seed_other_ones(tmp_path: Path) -> None:
+    languages = ["fa", "ja"]
+    one = _contents(write_sample_news(tmp_path / "one", languages, SMALL).folder)
+    two = _contents(write_sample_news(tmp_path / "two", languages, SMALL).folder)
+    other = SMALL.model_copy(update={"seed": 1})
+    third = _contents(write_sample_news(tmp_path / "one", languages, other).folder)
+    assert one == two
+    assert one.keys() == third.keys()
+    assert all(one[name] != third[name] for name in one)
+
+
+def test_a_wiki_does_not_depend_on_the_other_languages(tmp_path: Path) -> None:
+    alone = write_sample_news(tmp_path, ["tr"], SMALL)
+    both = write_sample_news(tmp_path, ["en", "tr"], SMALL)
+    assert _dump(alone, "tr").read_bytes() == _dump(both, "tr").read_bytes()
+
+
+def test_whole_files_are_reused_and_damaged_ones_written_again(tmp_path: Path) -> None:
+    files = write_sample_news(tmp_path, ["eo"], SMALL)
+    before, inode = _contents(files.folder), files.folder.stat().st_ino
+    assert write_sample_news(tmp_path, ["eo"], SMALL).folder.stat().st_ino == inode
+    _dump(files, "eo").write_bytes(_dump(files, "eo").read_bytes()[:-10])
+    assert write_sample_news(tmp_path, ["eo"], SMALL) == files
+    assert _contents(files.folder) == before
+    larger = SMALL.model_copy(update={"news_per_language": 61})
+    assert write_sample_news(tmp_path, ["eo"], larger) != files
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_full_disk_is_named_and_nothing_half_written_stays(small_disk: Path) -> None:
+    with pytest.raises(EaseError, match=rf"Cannot write to {small_disk} \(No space left on device\)"):
+        write_sample_news(small_disk, NEWS_LANGUAGES, SampleNewsOptions(news_per_language=1000))
+    assert list(small_disk.iterdir()) == []
+
+
+def test_languages_and_sizes_that_it_has_not_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="no templates for it, nl; it speaks ar, ca"):
+        write_sample_news(tmp_path, ["en", "it", "nl"], SMALL)
+    with pytest.raises(EaseError, match="Unknown language 'xx'"):
+        write_sample_news(tmp_path, ["xx"], SMALL)
+    with pytest.raises(ValidationError, match="greater than or equal to 60"):
+        SampleNewsOptions(news_per_language=59)
+    assert list(tmp_path.iterdir()) == []

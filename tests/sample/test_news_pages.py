@@ -1,0 +1,166 @@
+"""The sample Wikinews's pages: each case in each wiki, and the truth as an independent parser finds it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+import mwparserfromhell
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from babel.dates import format_date
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from ease.sample import SampleNews
+from ease.sample.names import capitalize
+from ease.sample.news import NEWS_LANGUAGES
+from ease.sample.news.articles import CASES, PLAIN
+from ease.sample.news.words import read_news_words
+from ease.wikimedia.dumps.siteinfo import read_header
+from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.sentences import SentenceSplitter
+from ease.wikimedia.wikitext.titles import SiteInfo
+
+from .conftest import DumpedPage, read_dump
+
+
+class Wiki(NamedTuple):
+    """One wiki's pages as lxml reads them, each beside its row of the truth."""
+
+    language: str
+    site: SiteInfo
+    pages: list[tuple[DumpedPage, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module", params=NEWS_LANGUAGES)
+def wiki(news_files: SampleNews, request: pytest.FixtureRequest) -> Wiki:
+    language = request.param
+    (path,) = news_files.wikinews.glob(f"{language}wikinews-*.xml.bz2")
+    rows = pq.read_table(news_files.truth, filters=[("language", "==", language)]).to_pylist()
+    site = SiteInfo(language, namespaces=read_header(path).namespaces)
+    return Wiki(language, site, list(zip(read_dump(path), rows, strict=True)))
+
+
+def test_each_case_is_there_and_written_as_it_says(wiki: Wiki) -> None:
+    words = read_news_words(wiki.language)
+    prefix, templates = words.site.names[14], words.templates
+    patterns = {
+        "sort_key": rf"\[\[{prefix}:[^\[\]|]+\|[^\[\]|]+\]\]",
+        "lower_prefix": rf"\[\[(?:{prefix.lower()}|category):",
+        "english_prefix": r"\[\[Category:",
+        "underscores": rf"\[\[{prefix}:[^\[\]]*_[^\[\]]*\]\]",
+        "spaces": rf"\[\[ {prefix} :  [^\[\]]+ \]\]",
+        "direction_mark": r"[^\s\[\]]+[\u200e\u200f]\]\]",
+        "hidden_categories": rf"<!-- \[\[{prefix}:.*-->\n<nowiki>\[\[{prefix}:",
+        "linked_category": rf"\* \[\[:{prefix}:",
+        "lead_in_template": rf"^\{{\{{{templates['lead']}\|1=.*[.。].*\}}\}}$",
+        "date_line": r"\A[^\[\]{}<>\n]*\d{4}[^\[\]{}<>\n]*\n\n",
+        "date_line_bold": r"\A'''[^\[\]{}<>\n]*\d{4}[^\[\]{}<>\n]*'''\n\n",
+        "date_line_break": r"^[^\[\]{}<>\n]*\d{4}[^\[\]{}<>\n]*<br />[^\n]",
+        "archived": rf"\n\{{\{{{templates['archived']}\}}\}}\n",
+        "empty": r"\A\Z",
+    }
+    assert {row["case"] for _, row in wiki.pages if row["namespace"] == 0} == {*CASES, PLAIN, "redirect"}
+    for case, pattern in patterns.items():
+        texts = [page.text for page, row in wiki.pages if row["case"] == case]
+        assert len(texts) == 3, case
+        assert all(re.search(pattern, text, re.MULTILINE) for text in texts), case
+
+
+def test_other_namespaces_and_redirects_are_there(wiki: Wiki) -> None:
+    words = read_news_words(wiki.language)
+    assert {row["namespace"] for _, row in wiki.pages} == {0, 1, 4, 10, 14}
+    for page, row in wiki.pages:
+        if page.namespace:
+            assert page.title.startswith(f"{words.site.names[page.namespace]}:")
+            assert row["dropped"] == "other namespace"
+        assert (page.redirect is not None) is page.text.startswith("#")
+    keywords = {page.text.split()[0] for page, row in wiki.pages if row["case"] == "redirect"}
+    assert keywords == {"#REDIRECT", f"#{words.site.redirect_keyword}"}
+    titles = {page.title for page, _ in wiki.pages}
+    assert all(page.redirect in titles for page, _ in wiki.pages if page.redirect is not None)
+
+
+def _categories(text: str, wiki: Wiki) -> set[str]:
+    """The categories that a page stands in, by mwparserfromhell."""
+    prefixes = {"category", read_news_words(wiki.language).site.names[14].lower()}
+    found = set()
+    for link in mwparserfromhell.parse(text, skip_style_tags=True).filter_wikilinks():
+        title = re.sub("[\u200e\u200f]", "", str(link.title)).replace("_", " ")
+        prefix, _, name = title.partition(":")
+        if prefix.strip().lower() in prefixes:
+            found.add(capitalize(name.strip(), wiki.language))
+    return found
+
+
+def _moved_categories(wiki: Wiki) -> Mapping[str, str]:
+    """Where category pages that redirect lead, by a redirect or by a template."""
+    moved = {}
+    for page, _ in wiki.pages:
+        if page.namespace == 14:
+            name = page.title.partition(":")[2]
+            template = re.fullmatch(r"\{\{Category redirect\|(.+)\}\}", page.text)
+            if page.redirect is not None:
+                moved[name] = page.redirect.partition(":")[2]
+            elif template:
+                moved[name] = template[1]
+    return moved
+
+
+def test_topics_are_those_that_an_independent_parser_finds(wiki: Wiki) -> None:
+    names = {topic.category: topic.name for topic in read_news_words(wiki.language).topics}
+    moved = _moved_categories(wiki)
+    assert len(moved) == 4
+    for page, row in wiki.pages:
+        if page.namespace or page.redirect is not None:
+            continue
+        categories = {moved.get(name, name) for name in _categories(page.text, wiki)}
+        topics = [names[name] for name in categories if name in names]
+        if row["topic"]:
+            assert topics == [row["topic"]], page.title
+        else:
+            assert len(topics) == {"no topic": 0, "several topics": 2, "no prose": 1}[row["dropped"]]
+
+
+def _days(language: str) -> Mapping[str, str]:
+    """All days that news may be of, as a date line has them and as a title."""
+    days = [date(2005, 1, 1) + timedelta(days=number) for number in range(19 * 366)]
+    full, long = (
+        [" ".join(format_date(day, style, locale=language).split()) for day in days]
+        for style in ("full", "long")
+    )
+    return dict(zip(full, long, strict=True))
+
+
+@pytest.mark.parametrize("engine", ["icu", "polyglot"])
+def test_first_sentences_are_those_that_readers_find_below_the_date(wiki: Wiki, engine: Any) -> None:
+    splitter = SentenceSplitter(wiki.language, engine)
+    days = _days(wiki.language)
+    for page, row in wiki.pages:
+        if row["dropped"] not in (None, "no prose"):
+            continue
+        text = parse_wikitext(page.text, wiki.site).text
+        if row["case"].startswith("date_line"):
+            line, _, text = text.partition("\n")
+            assert page.title.endswith(f" – {days[line]}")
+        sentences = [text[start:end] for start, end in splitter.spans(text)]
+        if row["topic"]:
+            assert sentences[0] == row["first_sentence"], page.title
+        elif row["case"] == "template_only":
+            assert sentences == []
+        else:
+            assert page.title.endswith(f" – {days[text]}")
+
+
+def test_first_sentences_tell_their_topics_apart(wiki: Wiki) -> None:
+    """The nearest other sentence by shared letters is about the same topic far more often than by chance."""
+    rows = [row for _, row in wiki.pages if row["topic"]]
+    letters = TfidfVectorizer(analyzer="char", ngram_range=(2, 5), sublinear_tf=True)
+    vectors = letters.fit_transform([row["first_sentence"] for row in rows])
+    cosines = (vectors @ vectors.T).toarray()
+    np.fill_diagonal(cosines, -1)
+    topics = np.array([row["topic"] for row in rows])
+    assert (topics[cosines.argmax(axis=1)] == topics).mean() > 0.75

@@ -1,0 +1,221 @@
+"""The wikis' pages: every feature of real pages in every language, and nothing of what is kept out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+import mwparserfromhell
+import pytest
+
+from ease.sample.facts import Entity, Fact
+from ease.sample.markup import RIGHT_TO_LEFT, RIGHT_TO_LEFT_MARK
+from ease.sample.names import capitalize
+from ease.sample.pages import WikiPage
+from ease.sample.phrases import tell
+from ease.sample.site import read_site
+from ease.sample.special_pages import EMPTY, LOOP
+from ease.sample.wiki import Sample
+from ease.wikimedia.languages import PAPER_LANGUAGES
+from ease.wikimedia.wikitext.linktrails import link_trail
+from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.redirects import redirect_target
+from ease.wikimedia.wikitext.sentences import SentenceSplitter
+from ease.wikimedia.wikitext.titles import SiteInfo
+
+from .conftest import DumpedPage
+
+Dumps = Mapping[str, Sequence[DumpedPage]]
+NO_TRAILS = {"ja", "ko"}
+"""Their trails are Latin letters, in which their names do not end."""
+
+
+@pytest.mark.parametrize("language", PAPER_LANGUAGES)
+def test_each_wiki_has_what_real_pages_use(dumped_pages: Dumps, language: str) -> None:
+    articles = [page for page in dumped_pages[language] if page.namespace == 0 and page.redirect is None]
+    source = "\n\n".join(page.text for page in articles)
+    file, category = read_site(language).names[6], read_site(language).names[14]
+    patterns = {
+        "piped link": r"\[\[[^\[\]|#:]+\|[^\[\]|]+\]\]",
+        "fragment": r"\[\[[^\[\]|#]+#[^\[\]|]+\|",
+        "underscore": r"\[\[[^\[\]|# ]+_[^\[\]|# ]+\|",
+        "leading colon": r"\[\[:[^\[\]|]+\|",
+        "italics in a label": r"\[\[[^\[\]|]+\|''[^']",
+        "redirect in a link": r"\[\[ISO [0-9]+ \w+\|",
+        "double redirect in a link": r"\[\[ISO [0-9]+-\w+\|",
+        "infobox with nested braces": r"\{\{Infobox [^{}]*\{\{Code\|\{\{uc:\w+\}\}",
+        "infobox with links": r"\n\| \w.* = \{\{Nowrap\|\[\[",
+        "table": r"\n\{\| class=.*?\n\|\}",
+        "named reference": r'<ref name="\w+">[^<]*\[\[',
+        "self-closed reference": r'<ref name="\w+" />',
+        "comment": r"<!-- \[\[.*? -->",
+        "nowiki": r"<nowiki>\w+</nowiki>",
+        "nowiki with a link": r"<nowiki>\[\[[^\]]+\]\]</nowiki>",
+        "file with a link in its caption": rf"\[\[{re.escape(file)}:[^\[\]]+\|thumb\|[^\[\]]*\[\[",
+        "category": rf"\[\[{re.escape(category)}:",
+        "category in English": r"\[\[Category:",
+        "interlanguage link": r"\n\[\[(?:ar|ca|cs|de|en|eo|es|fa|fr):[^\[\]]+\]\]",
+        "list": r"\n\* ",
+        "numbered list": r"\n# ",
+        "heading": r"\n== [^=]+ ==\n",
+        "bold subject": r"'''[^']+'''",
+        "italics": r"(?<!')''\w[^']*''(?!')",
+    }
+    missing = [name for name, pattern in patterns.items() if not re.search(pattern, source, re.DOTALL)]
+    assert not missing
+    assert (RIGHT_TO_LEFT_MARK in source) is (language in RIGHT_TO_LEFT)
+    if language not in NO_TRAILS:
+        assert re.search(rf"\[\[[^\[\]]+\]\](?=[^\W\d_]){link_trail(language)}", source)
+
+
+@pytest.mark.parametrize("language", sorted(set(PAPER_LANGUAGES) - {"ar", "fa", "ja", "ko"}))
+def test_each_wiki_with_capitals_has_lower_case_links(dumped_pages: Dumps, language: str) -> None:
+    titles = {page.title for page in dumped_pages[language]}
+    source = "\n".join(page.text for page in dumped_pages[language])
+    heads = set(re.findall(r"\[\[([^\[\]|#:]+)[|\]]", source)) - titles
+    assert any(capitalize(head, language) in titles for head in heads if head[:1].islower())
+
+
+@pytest.mark.parametrize("language", PAPER_LANGUAGES)
+def test_each_wiki_has_redirects_a_loop_an_empty_page_and_other_namespaces(
+    dumped_pages: Dumps, language: str
+) -> None:
+    pages = dumped_pages[language]
+    by_title = {page.title: page for page in pages}
+    assert len(by_title) == len(pages)
+    redirects = {page.title: page.redirect for page in pages if page.redirect is not None}
+    single = [title for title, target in redirects.items() if target not in redirects and target in by_title]
+    double = [title for title, target in redirects.items() if redirects.get(target or "") in by_title]
+    assert len(single) > 100
+    assert len(double) > 50
+    assert redirects[LOOP[0]] == LOOP[1]
+    assert redirects[LOOP[1]] == LOOP[0]
+    keywords = {by_title[title].text.split()[0] for title in redirects}
+    assert keywords == {"#REDIRECT", f"#{read_site(language).redirect_keyword}"}
+    assert by_title[EMPTY].text == ""
+    assert {1, 4, 10, 14} <= {page.namespace for page in pages}
+    for page in pages:
+        prefix = read_site(language).names[page.namespace]
+        assert page.title.startswith(f"{prefix}:") if page.namespace else True
+
+
+@pytest.mark.parametrize("language", PAPER_LANGUAGES)
+def test_each_wiki_has_a_disambiguation_page(dumped_pages: Dumps, sample: Sample, language: str) -> None:
+    pages = {page.title: page for page in dumped_pages[language] if "{{Disambiguation}}" in page.text}
+    assert pages
+    assert sample.books[language].wiki.ambiguous.keys() <= pages.keys()
+    assert all(len(re.findall(r"^\* ", page.text, re.MULTILINE)) >= 2 for page in pages.values())
+
+
+def test_links_lead_somewhere_by_an_independent_parser(dumped_pages: Dumps) -> None:
+    for language in ("en", "tr", "ar"):
+        titles = {page.title for page in dumped_pages[language]}
+        for page in dumped_pages[language][:200]:
+            for link in mwparserfromhell.parse(page.text, skip_style_tags=True).filter_wikilinks():
+                target = (
+                    str(link.title).replace("_", " ").replace("\u200f", "").split("#")[0].removeprefix(":")
+                )
+                if ":" not in target:
+                    found = {target, capitalize(target, language)} & titles
+                    assert found or "(1)" in page.title, f"{page.title} links to {target}"
+
+
+@pytest.mark.parametrize("language", PAPER_LANGUAGES)
+def test_readers_find_exactly_the_intended_sentences_and_links(
+    written_pages: Mapping[str, Sequence[WikiPage]], language: str
+) -> None:
+    names = {name: number for number, name in read_site(language).names.items() if name}
+    site, splitter = SiteInfo(language, namespaces=names), SentenceSplitter(language, "icu")
+    for page in written_pages[language]:
+        if page.namespace == 0 and page.redirect is None:
+            article = parse_wikitext(page.text, site)
+            found = [article.text[start:end] for start, end in splitter.spans(article.text)]
+            assert found == [sentence.text for sentence in page.sentences], page.title
+            surfaces = [(article.text[link.start : link.end], link.target) for link in article.links]
+            assert surfaces == [
+                (sentence.text[link.start : link.end], link.target)
+                for sentence in page.sentences
+                for link in sentence.links
+            ], page.title
+        elif page.redirect is not None:
+            assert redirect_target(page.text, site) == page.redirect
+
+
+@pytest.mark.parametrize("language", PAPER_LANGUAGES)
+def test_each_wiki_has_at_least_1000_sentences(dumped_pages: Dumps, language: str) -> None:
+    stop = "。" if language == "ja" else "."
+    articles = [page for page in dumped_pages[language] if page.namespace == 0 and page.redirect is None]
+    some = articles[:400]  # more than half of them, which has enough already
+    assert sum(mwparserfromhell.parse(page.text).strip_code().count(stop) for page in some) >= 1000
+
+
+def test_entities_are_linked_more_than_ten_times_over_all_languages(
+    written_pages: Mapping[str, Sequence[WikiPage]], sample: Sample
+) -> None:
+    links: Counter[object] = Counter()
+    for language, pages in written_pages.items():
+        by_title = {title: entity for entity, title in sample.books[language].wiki.titles.items()}
+        for page in pages:
+            links.update(
+                by_title[link.target] for sentence in page.sentences for link in sentence.links
+                if link.target in by_title
+            )  # fmt: skip
+    assert sum(count > 10 for count in links.values()) >= 500
+
+
+@pytest.mark.parametrize("language", PAPER_LANGUAGES)
+def test_no_page_tells_what_is_kept_out(dumped_pages: Dumps, sample: Sample, language: str) -> None:
+    """Names of both entities of a kept-out fact stand in no sentence, no box and no table's row together."""
+    wiki, pages = sample.books[language].wiki, dumped_pages[language]
+    partners = partners_by_title(sample.held_out.facts, wiki.titles)
+    told_partners = partners_by_title(set(sample.world.facts) - sample.held_out.facts, wiki.titles)
+    assert len(partners) > 100
+    told = 0
+    subjects = {title: wiki.names[entity] for entity, title in wiki.titles.items()}
+    redirects = {page.title: page.redirect for page in pages if page.redirect is not None}
+    stop = "。" if language == "ja" else "."
+    for page in pages:
+        if page.namespace == 0 and page.redirect is None:
+            # What follows a full stop belongs to the sentence before it.
+            text = re.sub(
+                r"<!--.*?-->|<ref[^<>]*/>|<ref.*?</ref>|\{\{Fact\|[^{}]*\{\{[^{}]*\}\}\}\}", "", page.text
+            )
+            for unit in re.split(rf"\n|{re.escape(stop)}", text):
+                titles = {
+                    capitalize(head.replace("_", " "), language)
+                    for head in re.findall(r"\[\[[:\u200f]?([^\[\]|#]+)", unit)
+                }
+                for _ in range(2):
+                    titles = {redirects.get(title, title) for title in titles}
+                # A page's own subject is not linked there.
+                if subjects.get(page.title, page.title) in re.sub(r"\[\[[^\[\]]+\]\]", "", unit):
+                    titles.add(page.title)
+                assert not any(partners.get(title, set()) & titles for title in titles), unit
+                told += any(told_partners.get(title, set()) & titles for title in titles)
+    assert told > 1000, "what is told is found in this way"
+
+
+def partners_by_title(facts: Collection[Fact], titles: Mapping[Entity, str]) -> dict[str, set[str]]:
+    """The titles that facts join with a title."""
+    partners: dict[str, set[str]] = {}
+    for fact in facts:
+        if fact.subject in titles and fact.object in titles:
+            partners.setdefault(titles[fact.subject], set()).add(titles[fact.object])
+            partners.setdefault(titles[fact.object], set()).add(titles[fact.subject])
+    return partners
+
+
+def test_kept_out_sentences_are_in_no_dump(
+    written_pages: Mapping[str, Sequence[WikiPage]], sample: Sample
+) -> None:
+    for language, pages in written_pages.items():
+        book = sample.books[language]
+        written = {sentence.text for page in pages for sentence in page.sentences}
+        told = 0
+        for fact in sample.world.facts:
+            if fact.subject in book.wiki.names and fact.object in book.wiki.names:
+                ways = {book.say(tell(fact), number).text for number in range(6)}
+                assert fact not in sample.held_out.facts or not ways & written
+                told += bool(ways & written)
+        assert told > 500, "what is told is found in this way"

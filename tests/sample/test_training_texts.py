@@ -1,0 +1,180 @@
+"""The sample's inferences and parallel training sentences: true to the facts, and nothing of what is kept out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+import pytest
+
+from ease.sample import SampleFiles, SampleOptions, write_sample
+from ease.sample.facts import Entity, Fact
+from ease.sample.phrases import FRAMES, Phrasebook, Statement
+from ease.sample.wiki import Sample
+from ease.wikimedia.languages import PAPER_LANGUAGES
+
+
+class Inference(NamedTuple):
+    """A row of the file."""
+
+    language: str
+    label: str
+    premise: str
+    hypothesis: str
+    prompt: int
+    pair: int
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+@pytest.fixture(scope="module")
+def inferences(sample_files: SampleFiles) -> list[Inference]:
+    names = ("language", "gold_label", "sentence1", "sentence2")
+    return [
+        Inference(*(row[name] for name in names), int(row["promptID"]), int(row["pairID"]))
+        for row in read_table(sample_files.nli)
+    ]
+
+
+@pytest.fixture(scope="module")
+def meanings(sample: Sample) -> dict[str, frozenset[Fact]]:
+    """What each English sentence that can be made of the world's facts says, right or wrong."""
+    english, frames = sample.books["en"], [frame for frame in FRAMES if frame not in ("define", "several")]
+    by_kind: dict[str, list[Entity]] = defaultdict(list)
+    for entity in english.wiki.names:
+        by_kind[entity.kind].append(entity)
+    found: dict[str, frozenset[Fact]] = {}
+    subjects = {fact.subject for fact in sample.world.facts}
+    for relation in {fact.relation for fact in sample.world.facts}:
+        (kind,) = {fact.object.kind for fact in sample.world.facts if fact.relation == relation}
+        (own,) = {fact.subject.kind for fact in sample.world.facts if fact.relation == relation}
+        for subject in subjects & set(by_kind[own]):
+            for value in by_kind[kind]:
+                fact = Fact(relation, subject, value)
+                for text in wordings(english, Statement(relation, (subject, value))):
+                    found[text] = frozenset({fact})
+    assert set(frames) > {fact.relation for fact in sample.world.facts}
+    return found
+
+
+def wordings(book: Phrasebook, statement: Statement) -> list[str]:
+    return [book.say(statement, number).text for number in range(len(book.templates[statement.frame]))]
+
+
+def test_the_columns_are_those_of_xnli(sample_files: SampleFiles, test_data: Path) -> None:
+    with (test_data / "eval" / "nli" / "esxnli.tsv").open(encoding="utf-8") as real:
+        header = real.readline()
+    with gzip.open(sample_files.nli, "rt", encoding="utf-8") as file:
+        assert file.readline() == header
+        assert {line.count("\t") for line in file} == {header.count("\t")}
+
+
+def test_every_language_states_the_same_inferences(inferences: list[Inference]) -> None:
+    by_language = defaultdict(list)
+    for row in inferences:
+        by_language[row.language].append((row.prompt, row.pair, row.label))
+    assert tuple(by_language) == PAPER_LANGUAGES
+    assert all(rows == by_language["en"] for rows in by_language.values())
+    assert len(by_language["en"]) == 3 * 1500
+    labels = Counter(label for _, _, label in by_language["en"])
+    assert labels == {"entailment": 1500, "neutral": 1500, "contradiction": 1500}
+    assert len({pair for _, pair, _ in by_language["en"]}) == 4500
+    premises = {(row.language, row.prompt): row.premise for row in inferences}
+    assert all(premises[row.language, row.prompt] == row.premise for row in inferences)
+    assert all(row.premise != row.hypothesis for row in inferences)
+
+
+def test_labels_follow_from_the_facts(
+    inferences: list[Inference], meanings: dict[str, frozenset[Fact]], sample: Sample
+) -> None:
+    facts, kept_out = set(sample.world.facts), sample.held_out.facts
+    english = [row for row in inferences if row.language == "en"]
+    seen: Counter[str] = Counter()
+    for entailed, neutral, wrong in zip(*[iter(english)] * 3, strict=True):
+        (told,), (other,), (untrue,) = (meanings[row.hypothesis] for row in (entailed, neutral, wrong))
+        assert told in facts - kept_out
+        assert other in facts - kept_out
+        assert other != told
+        assert untrue not in facts
+        assert (untrue.relation, untrue.subject) == (told.relation, told.subject)
+        premise = meanings.get(entailed.premise)
+        if premise is None:  # two facts, of both of which it names the entities
+            names = sample.books["en"].wiki.names
+            assert all(names[entity] in entailed.premise for entity in (told.subject, told.object))
+        else:
+            assert premise == {told}
+        seen["one fact" if premise else "two facts"] += 1
+    assert min(seen.values()) > 300
+
+
+def test_nothing_that_is_kept_out_is_trained_on(
+    sample_files: SampleFiles, inferences: list[Inference], sample: Sample
+) -> None:
+    rows = read_table(sample_files.parallel_train)
+    trained = {row["text"] for row in rows} | {text for row in inferences for text in row[2:4]}
+    for language, book in sample.books.items():
+        for fact in sample.held_out.facts:
+            told = Statement(fact.relation, (fact.subject, fact.object))
+            assert not trained & set(wordings(book, told)), (language, fact)
+    tested = set(pq.read_table(sample_files.parallel)["text"].to_pylist())
+    for graded in map(pq.read_table, (sample_files.graded, sample_files.graded_dev)):
+        tested |= {*graded["sentence1"].to_pylist(), *graded["sentence2"].to_pylist()}
+    assert not trained & tested
+    assert not {row["fact_id"] for row in rows} & {fact.key for fact in sample.held_out.facts}
+
+
+def test_development_pairs_are_about_other_facts_than_the_test_pairs(
+    sample_files: SampleFiles, sample: Sample
+) -> None:
+    rows = pq.read_table(sample_files.graded_dev).to_pylist()
+    assert Counter(row["score"] for row in rows) == {float(score): 50 for score in range(6)}
+    tested = pq.read_table(sample_files.graded).to_pylist()
+    told = {fact for pair in sample.held_out.graded for fact in pair}
+    worded = {
+        text
+        for fact in told
+        for text in wordings(sample.books["en"], Statement(fact.relation, (fact.subject, fact.object)))
+    }
+    assert worded & {text for row in tested for text in (row["sentence1"], row["sentence2"])}
+    assert not worded & {text for row in rows for text in (row["sentence1"], row["sentence2"])}
+
+
+def test_training_sentences_state_the_same_facts_in_all_languages(
+    sample_files: SampleFiles, sample: Sample
+) -> None:
+    by_language: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in read_table(sample_files.parallel_train):
+        by_language[row["language"]][row["fact_id"]] = row["text"]
+    keys = {fact.key: fact for fact in sample.world.facts}
+    assert tuple(by_language) == PAPER_LANGUAGES
+    assert all(list(texts) == list(by_language["en"]) for texts in by_language.values())
+    assert 1_000 < len(by_language["en"]) <= 1_500
+    for language, texts in by_language.items():
+        for key, text in list(texts.items())[:100]:
+            fact = keys[key]
+            assert text in wordings(
+                sample.books[language], Statement(fact.relation, (fact.subject, fact.object))
+            )
+
+
+def test_sizes_are_options_that_change_nothing_else(tmp_path: Path) -> None:
+    small = SampleOptions(
+        territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
+    )
+    fewer = small.model_copy(update={"nli_premises": 10, "parallel_train_facts": 7})
+    one, two = (write_sample(tmp_path, ["en", "tr"], options) for options in (small, fewer))
+    assert len(read_table(two.nli)) == 2 * 3 * 10
+    assert read_table(two.parallel_train) == [
+        row
+        for number, row in enumerate(read_table(one.parallel_train))
+        if number % (len(read_table(one.parallel_train)) // 2) < 7
+    ]
+    for name in ("parallel.parquet", "graded.parquet", "wikidata-20240101-all.json.bz2"):
+        assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()

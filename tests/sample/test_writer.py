@@ -1,0 +1,198 @@
+"""The sample's files: true dumps, the same for the same options, whole or not at all."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from lxml import etree
+
+from ease.errors import EaseError
+from ease.sample import SampleFiles, SampleOptions, write_sample
+from ease.sample.dump_files import dump_name
+from ease.sample.wiki import Sample
+from ease.sample.wikidata_dump import entity_classes
+from ease.wikimedia.languages import PAPER_LANGUAGES
+from ease.wikimedia.wikidata.items import read_item
+
+SMALL = SampleOptions(
+    territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
+)
+
+
+def _streams(content: bytes) -> list[bytes]:
+    streams = []
+    while content:
+        decoder = bz2.BZ2Decompressor()
+        streams.append(decoder.decompress(content))
+        assert decoder.eof
+        content = decoder.unused_data
+    return streams
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_dump_is_multistream_with_a_hundred_pages_a_stream(sample_files: SampleFiles) -> None:
+    head, *middle, foot = _streams((sample_files.wikipedia / dump_name("de")).read_bytes())
+    assert head.startswith(b"<mediawiki ")
+    assert b"</siteinfo>" in head
+    assert foot.strip() == b"</mediawiki>"
+    counts = [len(etree.fromstring(b"<some>" + stream + b"</some>").findall("page")) for stream in middle]
+    assert counts[:-1] == [100] * (len(counts) - 1)
+    assert 0 < counts[-1] <= 100
+
+
+@pytest.mark.parametrize("language", PAPER_LANGUAGES)
+def test_siteinfo_and_pages_are_those_of_an_export(sample_files: SampleFiles, language: str) -> None:
+    root = etree.fromstring(bz2.decompress((sample_files.wikipedia / dump_name(language)).read_bytes()))
+    assert root.get("version") == "0.11"
+    assert root.get("{http://www.w3.org/XML/1998/namespace}lang") == language
+    assert root.findtext("{*}siteinfo/{*}dbname") == f"{language}wiki"
+    assert root.findtext("{*}siteinfo/{*}case") == "first-letter"
+    names = {int(n.get("key")): n.text for n in root.iterfind("{*}siteinfo/{*}namespaces/{*}namespace")}
+    assert sorted(names) == list(range(-2, 16))
+    assert names[0] is None
+    assert len(set(names.values())) == len(names)
+    identifiers = [int(page.findtext("{*}id")) for page in root.iterfind("{*}page")]
+    assert identifiers == list(range(1, len(identifiers) + 1))
+    for text in root.iterfind("{*}page/{*}revision/{*}text"):
+        assert int(text.get("bytes")) == len((text.text or "").encode())
+
+
+def test_parallel_sentences_are_aligned_and_unique(sample_files: SampleFiles) -> None:
+    rows = pq.read_table(sample_files.parallel).to_pylist()
+    facts, texts = defaultdict(set), defaultdict(set)
+    for row in rows:
+        facts[row["language"]].add(row["fact_id"])
+        texts[row["language"]].add(row["text"])
+    assert tuple(facts) == PAPER_LANGUAGES
+    assert all(len(own) == 300 and own == facts["en"] for own in facts.values())
+    assert all(len(own) == 300 for own in texts.values())
+    assert len(rows) == 18 * 300
+
+
+def test_graded_pairs_have_each_score_equally_often(sample_files: SampleFiles) -> None:
+    rows = pq.read_table(sample_files.graded).to_pylist()
+    assert Counter(row["score"] for row in rows) == {float(score): 50 for score in range(6)}
+    assert len({frozenset((row["sentence1"], row["sentence2"])) for row in rows}) == 300
+
+
+def test_a_sample_with_few_facts_has_no_development_pairs(tmp_path: Path) -> None:
+    options = SMALL.model_copy(update={"parallel_facts": 1})
+    assert pq.read_table(write_sample(tmp_path, ["en"], options).graded_dev).num_rows == 0
+
+
+def test_wikidata_is_an_array_with_an_entity_a_line(sample_files: SampleFiles, sample: Sample) -> None:
+    text = bz2.decompress(sample_files.wikidata.read_bytes()).decode()
+    entities = json.loads(text)
+    first, *lines, last = text.splitlines()
+    assert (first, last) == ("[", "]")
+    assert [json.loads(line.removesuffix(",")) for line in lines] == entities
+    assert {entity["type"] for entity in entities} == {"item", "property"}
+    statements = [s for entity in entities for s in entity["claims"].get("P31", [])]
+    assert {s["rank"] for s in statements} == {"preferred", "normal", "deprecated"}
+    assert {s["mainsnak"]["snaktype"] for s in statements} == {"value", "somevalue"}
+    assert any(not entity["labels"] and entity["sitelinks"] for entity in entities)
+    items = {entity["id"]: entity for entity in entities}
+    sites = {f"{language}wiki": language for language in PAPER_LANGUAGES}
+    for entity, classes in entity_classes(sample.world).items():
+        item = read_item(items[f"Q{entity.qid}"], sites)
+        assert item is not None
+        assert item.types == list(classes)
+        assert item.titles == {
+            language: book.wiki.titles[entity]
+            for language, book in sample.books.items()
+            if entity in book.wiki.titles
+        }
+
+
+def test_sitelinks_are_titles_of_the_dumps(
+    sample_files: SampleFiles, dumped_pages: dict[str, list[tuple[str, ...]]]
+) -> None:
+    entities = json.loads(bz2.decompress(sample_files.wikidata.read_bytes()))
+    for language, pages in dumped_pages.items():
+        titles = {page[0] for page in pages}
+        linked = {
+            e["sitelinks"][f"{language}wiki"]["title"]
+            for e in entities
+            if f"{language}wiki" in e.get("sitelinks", {})
+        }
+        assert linked <= titles
+        assert len(linked) > 600
+
+
+def test_the_same_options_give_the_same_bytes_and_another_seed_other_ones(tmp_path: Path) -> None:
+    languages = ["en", "ja"]
+    one = _contents(write_sample(tmp_path / "one", languages, SMALL).folder)
+    two = _contents(write_sample(tmp_path / "two", languages, SMALL).folder)
+    other = _contents(write_sample(tmp_path / "one", languages, SMALL.model_copy(update={"seed": 1})).folder)
+    assert one == two
+    assert one.keys() == other.keys()
+    differing = {name for name in one if one[name] != other[name]}
+    assert {"parallel.parquet", "graded.parquet", f"wikipedia/{dump_name('en')}"} <= differing
+
+
+def test_a_wiki_does_not_depend_on_the_other_languages(tmp_path: Path) -> None:
+    alone = write_sample(tmp_path, ["ja"], SMALL)
+    both = write_sample(tmp_path, ["en", "ja"], SMALL)
+    name = dump_name("ja")
+    assert (alone.wikipedia / name).read_bytes() == (both.wikipedia / name).read_bytes()
+    assert alone.wikidata.read_bytes() == both.wikidata.read_bytes()
+
+
+def test_a_whole_sample_is_reused_and_a_damaged_one_is_written_again(tmp_path: Path) -> None:
+    files = write_sample(tmp_path, ["en"], SMALL)
+    before = _contents(files.folder)
+    inode = files.folder.stat().st_ino
+    assert write_sample(tmp_path, ["en"], SMALL).folder.stat().st_ino == inode
+    dump = files.wikipedia / dump_name("en")
+    dump.write_bytes(dump.read_bytes()[:-10])
+    assert write_sample(tmp_path, ["en"], SMALL) == files
+    assert _contents(files.folder) == before
+    files.graded.unlink()
+    write_sample(tmp_path, ["en"], SMALL)
+    assert _contents(files.folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == [files.folder.name]
+
+
+def test_a_full_disk_is_named_and_nothing_half_written_stays(small_disk: Path) -> None:
+    with pytest.raises(
+        EaseError, match=rf"Cannot write to {small_disk} \(No space left on device\): make room"
+    ):
+        write_sample(small_disk, ["en"], SMALL)
+    assert list(small_disk.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(EaseError, match="Cannot write to .*file"):
+        write_sample(tmp_path / "file" / "sample", ["en"], SMALL)
+
+
+def test_languages_without_templates_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="no templates for fi; it speaks ar, ca"):
+        write_sample(tmp_path, ["en", "fi"], SMALL)
+    with pytest.raises(EaseError, match="Unknown language 'xx'"):
+        write_sample(tmp_path, ["xx"], SMALL)
+
+
+def test_a_world_too_small_for_its_tests_is_refused(tmp_path: Path) -> None:
+    small = SampleOptions(territories=22)
+    with pytest.raises(EaseError, match=r"of parallel_facts=300 facts .* raise `territories`"):
+        write_sample(tmp_path, ["en"], small)
+
+
+def test_pages_a_stream_is_a_parameter(
+    tmp_path: Path, read_pages: Callable[[Path], list[tuple[str, ...]]]
+) -> None:
+    files = write_sample(tmp_path, ["eo"], SMALL.model_copy(update={"pages_per_stream": 7}))
+    dump = files.wikipedia / dump_name("eo")
+    pages = read_pages(dump)
+    assert len(_streams(dump.read_bytes())) == 2 + -(-len(pages) // 7)

@@ -1,0 +1,125 @@
+"""Reading bz2 files by their blocks."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import random
+from itertools import accumulate
+
+import pytest
+
+from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
+
+BLOCK_MARK, END_MARK = 0x314159265359, 0x177245385090
+RANDOM = random.Random(0)
+TEXT = b"".join(b"%d is a line of %d.\n" % (RANDOM.randrange(10**6), number) for number in range(60_000))
+"""Seventeen blocks of level 1."""
+ONE_STREAM = bz2.compress(TEXT, 1)
+
+
+def read(
+    content: bytes, start: int = 0, threads: int = 1, read_bytes: int = 1 << 20
+) -> list[tuple[int, bytes]]:
+    return list(Bz2Blocks(io.BytesIO(content), start, threads, read_bytes))
+
+
+def joined(blocks: list[tuple[int, bytes]]) -> bytes:
+    return b"".join(block for _, block in blocks)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("read_bytes", [1000, 1 << 20])
+@pytest.mark.parametrize(
+    "content",
+    [
+        ONE_STREAM,
+        bz2.compress(TEXT),
+        bz2.compress(b"") + ONE_STREAM + bz2.compress(b"") + bz2.compress(b"end"),
+    ],
+    ids=["many blocks", "two blocks", "streams, some without a block"],
+)
+def test_blocks_are_what_the_whole_decodes_to(content: bytes, read_bytes: int, threads: int) -> None:
+    assert joined(read(content, threads=threads, read_bytes=read_bytes)) == bz2.decompress(content)
+
+
+def test_any_byte_enters_at_the_next_block() -> None:
+    blocks = read(ONE_STREAM)
+    begins = [begin for begin, _ in blocks]
+    assert len(blocks) == 17
+    after = dict(zip(begins, accumulate(len(block) for _, block in blocks), strict=True))
+    for start in [
+        0,
+        *begins[1:],
+        *(begin + 1 for begin in begins),
+        *RANDOM.sample(range(len(ONE_STREAM)), 20),
+    ]:
+        later = [begin for begin in begins if begin >= max(start, 4)]
+        skipped = len(TEXT) if not later else after[later[0]] - len(dict(blocks)[later[0]])
+        assert joined(read(ONE_STREAM, start)) == TEXT[skipped:]
+
+
+def with_mark(mark: int) -> bytes:
+    """A text that uses of the 48 first byte values those that a mark's bits say: a block lists what it uses."""
+    used = [value for value in range(48) if mark >> (47 - value) & 1]
+    values = [*used, *range(48, 120)]
+    # No byte comes four times running: its run would be written with a further value.
+    return b"".join(bytes(RANDOM.sample(values, len(values))) for _ in range(1600))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("mark", [BLOCK_MARK, END_MARK], ids=["block", "end"])
+def test_a_mark_by_chance_parts_no_block(mark: int, threads: int) -> None:
+    text = with_mark(mark)
+    content = bz2.compress(text, 1)
+    bits = "".join(f"{byte:08b}" for byte in content)
+    true = 2 if mark == BLOCK_MARK else 1
+    assert bits.count(f"{mark:048b}") == true + 2, "one in each block's list"
+    blocks = read(content, threads=threads)
+    assert joined(blocks) == text
+    for start in range(5, 40):
+        assert read(content, start) == blocks[1:]
+    assert read(content, blocks[1][0] + 1) == []
+
+
+@pytest.mark.parametrize("lost", [1, 9, 500, len(ONE_STREAM) // 2])
+def test_a_cut_end_is_told(lost: int) -> None:
+    reader = Bz2Blocks(io.BytesIO(ONE_STREAM[:-lost]))
+    content = joined(list(reader))
+    assert reader.truncated
+    assert TEXT.startswith(content)
+    assert len(content) >= len(TEXT) - len(TEXT) * lost / len(ONE_STREAM) - 150_000
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_broken_block_is_named(threads: int) -> None:
+    begins = read(ONE_STREAM)[5][0]
+    broken = bytearray(ONE_STREAM)
+    broken[begins + 2000] ^= 0xFF
+    with pytest.raises(BrokenBlockError) as caught:
+        read(bytes(broken), threads=threads)
+    assert (caught.value.byte, caught.value.trailing) == (begins, False)
+
+
+def test_what_follows_the_last_stream_is_named() -> None:
+    with pytest.raises(BrokenBlockError) as caught:
+        read(ONE_STREAM + b"garbage")
+    assert (caught.value.byte, caught.value.trailing) == (len(ONE_STREAM), True)
+
+
+def test_a_stream_that_begins_at_the_end_of_what_was_read_is_read_once() -> None:
+    first = bz2.compress(b"first")
+    content = first + ONE_STREAM
+    for read_bytes in range(len(first), len(first) + 20):
+        assert joined(read(content, read_bytes=read_bytes)) == b"first" + TEXT
+        cut = Bz2Blocks(io.BytesIO(content[:-1000]), read_bytes=read_bytes)
+        assert (b"first" + TEXT).startswith(joined(list(cut)))
+        assert cut.truncated
+
+
+@pytest.mark.parametrize("start", [0, 5])
+def test_a_file_filled_up_with_zeros_is_broken_and_not_read_to_its_end(start: int) -> None:
+    file = io.BytesIO(ONE_STREAM[:-1000] + bytes(30_000_000))
+    with pytest.raises(BrokenBlockError):
+        list(Bz2Blocks(file, start))
+    assert file.tell() < 5_000_000

@@ -1,0 +1,297 @@
+"""Finding dumps and cutting them into shards."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
+from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, cut, make_export, read_all
+
+EXPORT = make_export([article(1)]).encode()
+
+
+def place(folder: Path, *names: str) -> None:
+    for name in names:
+        content = bz2.compress(EXPORT) if name.endswith("bz2") else gzip.compress(EXPORT)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(EXPORT if name.endswith("xml") else content)
+
+
+def names(source: Path | str, *languages: str) -> list[str]:
+    return [dump.path.name for dump in find_dumps(source, languages)]
+
+
+def test_finds_each_language_of_the_real_slices(test_data: Path) -> None:
+    dumps = find_dumps(test_data / "dumps", ["tr", "it", "es"])
+    assert [(dump.language, dump.kind) for dump in dumps] == [("tr", "bz2"), ("it", "gz"), ("es", "bz2")]
+    assert [dump.dump_date for dump in dumps] == [None, None, None]
+
+
+def test_the_file_name_wins_over_the_siteinfo_of_another_wiki(test_data: Path) -> None:
+    (dump,) = find_dumps(test_data / "dumps", ["ko"])
+    site = read_siteinfo(dump)
+    assert (site.language, site.dbname) == ("ko", "enwiki")
+
+
+def test_reads_the_siteinfo_of_schema_0_8(test_data: Path) -> None:
+    (dump,) = find_dumps(test_data / "dumps", ["it"])
+    site = read_siteinfo(dump)
+    assert (site.language, site.case) == ("it", "first-letter")
+    assert site.namespaces["categoria"] == 14
+
+
+def test_the_dump_s_own_namespaces_are_read(tmp_path: Path) -> None:
+    export = make_export([article(1)], language="simple")
+    for line in (
+        '<namespace key="-1" case="first-letter">Istimewa</namespace>',
+        '<namespace key="102">P A</namespace>',
+    ):
+        export = export.replace("    </namespaces>", f"      {line}\n    </namespaces>")
+    (tmp_path / "simplewiki-pages-articles.xml").write_text(export)
+    (dump,) = find_dumps(tmp_path, ["simple"])
+    namespaces = read_siteinfo(dump).namespaces
+    assert {name: namespaces.get(name) for name in ("istimewa", "berkas", "p a")} == {
+        **{"istimewa": -1, "berkas": 6, "p a": 102}
+    }
+
+
+def test_language_and_date_from_names(tmp_path: Path) -> None:
+    place(
+        tmp_path,
+        "20240320/be_x_oldwiki-latest-pages-articles.xml.bz2",
+        "zh_min_nanwiki-20240101-pages-articles.xml.gz",
+    )
+    dumps = find_dumps(tmp_path, ["be-x-old", "zh-min-nan"])
+    assert [(dump.language, dump.dump_date) for dump in dumps] == [
+        ("be-x-old", "20240320"),
+        ("zh-min-nan", "20240101"),
+    ]
+
+
+def test_language_of_a_strange_name_from_inside(tmp_path: Path) -> None:
+    content = make_export([], language="en").replace("<dbname>enwiki<", "<dbname>simplewiki<")
+    path = tmp_path / "my-copy-pages-articles.xml"
+    path.write_text(content)
+    assert [dump.language for dump in find_dumps(tmp_path, ["simple"])] == ["simple"]
+    path.write_text(content.replace("<dbname>simplewiki</dbname>", ""))
+    assert [dump.language for dump in find_dumps(tmp_path, ["en"])] == ["en"]
+
+
+@pytest.mark.parametrize(
+    ("faster", "slower"),
+    [
+        ("-multistream.xml.bz2", ".xml"),
+        (".xml", ".xml.gz"),
+        (".xml.gz", ".xml.bz2"),
+        ("-multistream.xml", "-multistream.xml.gz"),
+        ("-multistream.xml.bz2", "-multistream.xml"),
+    ],
+)
+def test_takes_the_packing_that_is_read_faster(tmp_path: Path, faster: str, slower: str) -> None:
+    place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in (slower, faster)))
+    assert names(tmp_path, "en") == [f"enwiki-20240101-pages-articles{faster}"]
+
+
+def test_a_language_that_nobody_listed_is_found_by_its_dump(tmp_path: Path) -> None:
+    place(tmp_path, "xqawiki-20240101-pages-articles.xml")
+    assert [dump.language for dump in find_dumps(tmp_path, ["xqa"])] == ["xqa"]
+
+
+def test_takes_one_form_of_a_dump(tmp_path: Path) -> None:
+    place(
+        tmp_path,
+        "enwiki-20240101-pages-articles.xml.bz2",
+        "enwiki-20240101-pages-articles-multistream.xml.bz2",
+        "enwiki-20240101-pages-articles1.xml-p1p41242.bz2",
+        "enwiki-20240101-pages-articles-multistream-index.txt.bz2",
+        "dewiki-20240101-pages-articles.xml",
+        "dewiki-20240101-pages-articles.xml.gz",
+        "dewiki-20240101-pages-meta-current.xml.bz2",
+        "enwiktionary-20240101-pages-meta-current.xml.bz2",
+    )
+    assert names(tmp_path, "en") == ["enwiki-20240101-pages-articles-multistream.xml.bz2"]
+    assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
+
+
+def test_takes_numbered_parts_in_their_order(tmp_path: Path) -> None:
+    parts = [
+        "enwiki-20240101-pages-articles-multistream1.xml-p1p41242.bz2",
+        "enwiki-20240101-pages-articles-multistream2.xml-p41243p151573.bz2",
+        "enwiki-20240101-pages-articles-multistream10.xml-p4045403p5399366.bz2",
+        "enwiki-20240101-pages-articles-multistream11.xml-p5399367p6899366.bz2",
+        "enwiki-20240101-pages-articles-multistream11.xml-p6899367p7054859.bz2",
+    ]
+    place(tmp_path, *parts, "enwiki-20240101-pages-articles1.xml-p1p41242.bz2")
+    assert names(tmp_path, "en") == parts
+
+
+def test_takes_the_newest_date(tmp_path: Path) -> None:
+    place(tmp_path, "eowiki-20230101-pages-articles.xml.gz", "eowiki-20240101-pages-articles.xml.gz")
+    assert names(tmp_path, "eo") == ["eowiki-20240101-pages-articles.xml.gz"]
+
+
+def test_does_not_mix_dumps_with_and_without_a_date(tmp_path: Path) -> None:
+    dated, undated = "eowiki-20240101-pages-articles.xml.gz", "eowiki-latest-pages-articles.xml.gz"
+    place(tmp_path, dated, undated, "enwiki-latest-pages-articles.xml", "enwiki-mini-pages-articles.xml")
+    with pytest.raises(EaseError, match=rf"Of eo .*{dated}.*{undated}.* glob"):
+        find_dumps(tmp_path, ["en", "eo"])
+    assert len(names(tmp_path, "en")) == 2
+    assert names(f"{tmp_path}/*latest*", "eo") == [undated]
+    place(tmp_path, f"20240301/{undated}")
+    (tmp_path / undated).unlink()
+    assert [dump.dump_date for dump in find_dumps(tmp_path, ["eo"])] == ["20240301"]
+
+
+def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
+    place(tmp_path, "a/eowiki-1-pages-articles.xml.gz", "b/eowiki-2-pages-articles.xml.gz")
+    assert names(f"{tmp_path}/*/eowiki-2*", "eo") == ["eowiki-2-pages-articles.xml.gz"]
+    assert names(tmp_path / "a/eowiki-1-pages-articles.xml.gz", "eo") == ["eowiki-1-pages-articles.xml.gz"]
+
+
+@pytest.mark.parametrize(
+    ("source", "languages", "message"),
+    [
+        ("missing", ["en"], "missing does not exist: set the source"),
+        ("missing*", ["en"], r"No file fits the glob .*missing\*"),
+        ("empty", ["en"], r"empty holds no dump: no file in it is named \*-pages-articles\*.xml"),
+        ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
+        ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
+        ("full", ["en", "en"], "names en more than once"),
+        ("full", [], "No language is given"),
+    ],
+)
+def test_says_what_is_missing(tmp_path: Path, source: str, languages: list[str], message: str) -> None:
+    (tmp_path / "empty").mkdir()
+    place(tmp_path / "full", "enwiki-1-pages-articles.xml.gz", "dewiki-1-pages-articles.xml")
+    with pytest.raises(EaseError, match=message):
+        find_dumps(tmp_path / source, languages)
+
+
+BOMB = b"""<?xml version="1.0"?>
+<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;">]>
+<mediawiki><siteinfo><dbname>&lol2;</dbname></siteinfo></mediawiki>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (".xml", b"this is no XML", r"is not a MediaWiki export .*: it begins with b'this is no XML'"),
+        (".xml", b"<!DOCTYPE html><html>404</html>", "declares a document type"),
+        (".xml", b"<html>404</html>", r"is not a MediaWiki export .*: its root is <html>"),
+        (".xml", b"<mediawiki><siteinfo></wrong>", "is broken before its first page: mismatched tag"),
+        (".xml", BOMB, "declares a document type or entities, .* refused"),
+        (".xml", b'<?xml version="1.0" encoding="iso-8859-1"?><mediawiki/>', "encoded in iso-8859-1"),
+        (".xml", b"", r"is empty \(0 bytes\)"),
+        (".xml", b"   ", "it holds no element"),
+        (".xml.bz2", EXPORT, "is not a bz2 file: it begins with b'<med'"),
+        (
+            ".xml.gz",
+            bz2.compress(EXPORT),
+            r"gz is bz2-compressed: rename it so that it ends in .bz2",
+        ),
+        (".xml", bz2.compress(EXPORT), "is bz2-compressed: rename it so that it ends in .bz2"),
+        (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data that begin at byte 0 do not decode"),
+        (".xml.gz", gzip.compress(EXPORT)[:20] + b"\xff" * 400, "is broken: its gz data"),
+    ],
+)
+def test_refuses_what_is_no_dump(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / f"enwiki-1-pages-articles{name}"
+    path.write_bytes(content)
+    with pytest.raises(EaseError, match=message) as caught:
+        find_dumps(tmp_path, ["en"])
+    assert str(path) in str(caught.value)
+
+
+def test_garbage_after_the_data_is_named(tmp_path: Path) -> None:
+    content = as_streams(cut(EXPORT, 500))
+    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content + b"garbage")
+    with pytest.raises(
+        EaseError, match=rf"has other data after its last bz2 stream, at byte {len(content):,}"
+    ):
+        read_all(dump)
+
+
+@pytest.fixture(scope="module")
+def many_pages() -> list[str]:
+    return [article(number) for number in range(1, 400)]
+
+
+def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
+    """A dump's ending and content in some form: multistream dumps are cut at pages, pbzip2 cuts wherever it falls."""
+    content = export.encode()
+    if form == "multistream":
+        groups = ["".join(pages[start : start + 25]) for start in range(0, len(pages), 25)]
+        return ".xml.bz2", as_streams(
+            [part.encode() for part in (export[: export.index("  <page>")], *groups, TAIL)]
+        )
+    if form.isdecimal():
+        return ".xml.bz2", as_streams(cut(content, int(form)))
+    if form == "members":
+        return ".xml.gz", b"".join(gzip.compress(part) for part in cut(content, 30_000)) + bytes(70_000)
+    packed = {
+        "one stream": (".xml.bz2", bz2.compress(content, 1)),
+        "gz": (".xml.gz", gzip.compress(content)),
+        "plain": (".xml", content),
+    }
+    return packed[form]
+
+
+@pytest.mark.parametrize("bytes_per_shard", [500, 3000, 1 << 40])
+@pytest.mark.parametrize(
+    "form", ["multistream", "97", "1000", "20000", "one stream", "gz", "members", "plain"]
+)
+def test_shards_hold_each_page_once(
+    tmp_path: Path, many_pages: list[str], form: str, bytes_per_shard: int
+) -> None:
+    export = make_export(many_pages)
+    ending, content = pack(export, many_pages, form)
+    expected, _ = read_all(as_dump(tmp_path / "plain.xml", export.encode()))
+    pages, tallies = read_all(as_dump(tmp_path / f"packed{ending}", content), bytes_per_shard)
+    assert pages == expected
+    assert len(expected) == len(many_pages)
+    assert not any(tally.truncated or tally.skipped for tally in tallies)
+    assert sum(tally.seen for tally in tallies) == len(many_pages)
+    if bytes_per_shard == 500:
+        assert sum(tally.seen > 0 for tally in tallies) > 1, "several shards have pages"
+
+
+@pytest.mark.parametrize("form", ["multistream", "1000", "one stream", "gz", "plain"])
+@pytest.mark.parametrize("lost", [0.6, 0.1, 12, 1])
+def test_one_shard_says_that_a_file_is_cut(
+    tmp_path: Path, many_pages: list[str], form: str, lost: float
+) -> None:
+    ending, content = pack(make_export(many_pages), many_pages, form)
+    kept = len(content) - int(lost if lost >= 1 else lost * len(content))
+    if form == "plain" and lost == 1:
+        kept -= 2  # ">" and the line's end alone are no loss
+    dump = as_dump(tmp_path / f"cut{ending}", content[:kept])
+    expected, [one] = read_all(dump)
+    pages, tallies = read_all(dump, 3000)
+    assert one.truncated
+    assert sum(tally.truncated for tally in tallies) == 1
+    assert pages == expected
+
+
+def test_of_exports_one_after_the_other_the_last_ones_end_counts(
+    tmp_path: Path, many_pages: list[str]
+) -> None:
+    one, two = make_export(many_pages[:30]), make_export(many_pages[30:60])
+    for content, truncated in ((one + two, False), (one + two[: two.rindex("  <page>")], True)):
+        dump = as_dump(tmp_path / "joined.xml", content.encode())
+        for bytes_per_shard in (1 << 40, 3000):
+            pages, tallies = read_all(dump, bytes_per_shard)
+            assert (len(pages), any(tally.truncated for tally in tallies)) == (60 - truncated, truncated)
+
+
+def test_a_real_dump_read_in_shards_gives_the_same_pages(tmp_path: Path, test_data: Path) -> None:
+    source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
+    content = bz2.decompress(source.read_bytes())
+    packed = as_dump(tmp_path / "packed.xml.bz2", as_streams(cut(content, 100_000)))
+    pages, tallies = read_all(packed, 60_000)
+    assert pages == read_all(as_dump(tmp_path / "plain.xml", content))[0]
+    assert (len(pages), len(tallies) > 4) == (27, True)

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import bz2
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ease.errors import EaseError
+from ease.io.downloads import DownloadOptions
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.mirrors import MirrorOptions, fetch_dumps, fetch_wikidata, is_mirror, wiki_name
+from ease.wikimedia.dumps.wikidata_files import find_wikidata
+from ease.wikimedia.wikidata.page_props import find_page_props
+from tests.file_server import Answer, FileServer, running_server
+from tests.wikimedia.made_dumps import make_export, make_page
+from tests.wikimedia.made_mirrors import add_dump, add_page_props, add_wikidata
+
+QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        yield running
+
+
+def dump(language: str, title: str = "Page") -> bytes:
+    return bz2.compress(make_export([make_page(1, title, "Text.")], language=language).encode())
+
+
+def options(folder: Path, **given: Any) -> MirrorOptions:
+    return MirrorOptions(folder=folder, download=QUICK, **given)
+
+
+def names(paths: Any) -> list[str]:
+    return [path.name for path in paths]
+
+
+def test_the_newest_finished_date_of_all_languages_is_taken(server: FileServer, tmp_path: Path) -> None:
+    for date in ("20240101", "20240120", "20240201"):
+        for language in ("en", "de"):
+            add_dump(server, f"{language}wiki", date, dump(language, date))
+    add_dump(server, "enwiki", "20240301", dump("en"))
+    add_dump(server, "enwiki", "20240220", dump("en"))
+    add_dump(server, "dewiki", "20240220", dump("de"), status="in-progress")
+    del server.files["/dewiki/20240201/dumpstatus.json"]
+    fetched = fetch_dumps(f"{server.address}/", ["en", "de"], options(tmp_path))
+    assert fetched.date == "20240120"
+    stem = "wiki-20240120-pages-articles-multistream.xml.bz2"
+    assert fetched.files == {
+        language: (tmp_path / f"{language}wiki" / "20240120" / f"{language}{stem}",)
+        for language in ("en", "de")
+    }
+    assert [found.path for found in find_dumps(fetched.source, ["en", "de"])] == [
+        path for paths in fetched.files.values() for path in paths
+    ]
+    asked = len(server.asked)
+    assert fetch_dumps(server.address, ["en", "de"], options(tmp_path)) == fetched
+    assert not [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
+
+
+def test_a_date_may_be_given_though_a_newer_one_lies_there(server: FileServer, tmp_path: Path) -> None:
+    for date in ("20240101", "20240201"):
+        add_dump(server, "enwiki", date, dump("en", date))
+    fetch_dumps(server.address, ["en"], options(tmp_path))
+    fetched = fetch_dumps(server.address, ["en"], options(tmp_path, date="20240101"))
+    (found,) = find_dumps(fetched.source, ["en"])
+    assert found.dump_date == "20240101"
+
+
+PARTS = {"1.xml-p1p9": dump("en", "One"), "2.xml-p10p20": dump("en", "Two")}
+
+
+@pytest.mark.parametrize("kind", ["multistream", "plain"])
+def test_parts_are_taken_until_they_are_joined(server: FileServer, tmp_path: Path, kind: Any) -> None:
+    middle = "-multistream" if kind == "multistream" else ""
+    add_dump(server, "enwiki", "20240101", dump("en"), status="waiting", parts=PARTS, kind=middle)
+    cut = fetch_dumps(server.address, ["en"], options(tmp_path, kind=kind))
+    stem = f"enwiki-20240101-pages-articles{middle}"
+    assert names(cut.files["en"]) == [f"{stem}{part}.bz2" for part in PARTS]
+    assert names(found.path for found in find_dumps(cut.source, ["en"])) == names(cut.files["en"])
+    add_dump(server, "enwiki", "20240101", dump("en"), parts=PARTS, kind=middle)
+    joined = fetch_dumps(server.address, ["en"], options(tmp_path / "new", kind=kind))
+    assert names(joined.files["en"]) == [f"{stem}.xml.bz2"]
+
+
+def test_half_of_another_kind_is_not_read(server: FileServer, tmp_path: Path) -> None:
+    for kind in ("", "-multistream"):
+        add_dump(server, "enwiki", "20240101", dump("en"), status="waiting", parts=PARTS, kind=kind)
+    broken = "/enwiki/20240101/enwiki-20240101-pages-articles-multistream2.xml-p10p20.bz2"
+    server.answers[broken] = [Answer(status=404)]
+    with pytest.raises(EaseError, match=r"multistream2\.xml-p10p20\.bz2 does not exist"):
+        fetch_dumps(server.address, ["en"], options(tmp_path))
+    fetched = fetch_dumps(server.address, ["en"], options(tmp_path, kind="plain"))
+    found = find_dumps(fetched.source, ["en"])
+    assert names(dump.path for dump in found) == [
+        f"enwiki-20240101-pages-articles{part}.bz2" for part in PARTS
+    ]
+
+
+def test_sums_that_the_status_lacks_come_from_their_lists(server: FileServer, tmp_path: Path) -> None:
+    content = dump("en")
+    add_dump(server, "enwiki", "20240101", content)
+    path = "/enwiki/20240101/dumpstatus.json"
+    status = json.loads(server.files[path])
+    listed = status["jobs"]["articlesmultistreamdump"]["files"]
+    name = "enwiki-20240101-pages-articles-multistream.xml.bz2"
+    sums = {algorithm: listed[name].pop(algorithm) for algorithm in ("sha1", "md5")}
+    server.files[path] = json.dumps(status).encode()
+    with pytest.raises(EaseError, match=r"multistream\.xml\.bz2 has no published checksum"):
+        fetch_dumps(server.address, ["en"], options(tmp_path))
+    lists = "/enwiki/20240101/enwiki-20240101-{}sums.txt"
+    server.files[lists.format("md5")] = f"{'0' * 32}  other\n{sums['md5']}  {name}\n".encode()
+    fetch_dumps(server.address, ["en"], options(tmp_path))
+    server.files[lists.format("sha1")] = f"{'0' * 40}  {name}\n".encode()
+    with pytest.raises(EaseError, match=f"has the sha1 {sums['sha1']}, but should have {'0' * 40}"):
+        fetch_dumps(server.address, ["en"], options(tmp_path / "new"))
+
+
+@pytest.mark.parametrize(
+    ("languages", "given", "words"),
+    [
+        (["en", "sw"], {}, r"has no dumps of swwiki: .* Take the language out of `languages`"),
+        (
+            ["en"],
+            {"date": "20230101"},
+            r"tells of no dump \(dumpstatus\.json\)\. http\S+ has enwiki of 20240101",
+        ),
+        (["en"], {"kind": "plain", "date": "20240101"}, "The plain dump of enwiki .*: it has no such job"),
+        (
+            ["de"],
+            {},
+            r"no date .* finished: dewiki\. The newest: .*dewiki of 20240101 .*articlesmultistreamdump is waiting",
+        ),
+        (["en", "de"], {}, "no date of which the dumps of all 2 wikis are finished: enwiki, dewiki"),
+        (["de"], {"date": "20240101"}, "multistream dump of dewiki of 20240101 is not finished"),
+        (["fr"], {}, r"20240101/dumpstatus\.json is no JSON"),
+        (["it"], {}, r"20240101/dumpstatus\.json is no status"),
+        (["es"], {}, r"dumpstatus\.json names no file of the multistream dump"),
+    ],
+)
+def test_what_a_mirror_lacks_is_named(
+    server: FileServer, tmp_path: Path, languages: list[str], given: Any, words: str
+) -> None:
+    add_dump(server, "enwiki", "20240101", dump("en"))
+    add_dump(server, "dewiki", "20240101", dump("de"), status="waiting")
+    server.files["/frwiki/20240101/dumpstatus.json"] = b"<html>"
+    server.files["/itwiki/20240101/dumpstatus.json"] = b"[]"
+    empty = {"jobs": {"articlesmultistreamdump": {"status": "done", "files": {"../../evil.bz2": {}}}}}
+    server.files["/eswiki/20240101/dumpstatus.json"] = json.dumps(empty).encode()
+    with pytest.raises(EaseError, match=words):
+        fetch_dumps(server.address, languages, options(tmp_path, **given))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_checksum_leaves_no_dump(server: FileServer, tmp_path: Path) -> None:
+    add_dump(server, "enwiki", "20240101", dump("en"))
+    add_dump(server, "dewiki", "20240101", dump("de"))
+    path = "/enwiki/20240101/enwiki-20240101-pages-articles-multistream.xml.bz2"
+    server.files[path] = server.files[path][:-1] + b"?"
+    with pytest.raises(
+        EaseError, match=r"enwiki-20240101\S+ is wrong, twice: .* has the sha1 \w{40}, but should have"
+    ):
+        fetch_dumps(server.address, ["en", "de"], options(tmp_path))
+    assert names(tmp_path.rglob("*.bz2")) == ["dewiki-20240101-pages-articles-multistream.xml.bz2"]
+
+
+def test_wikinews_lies_beside_wikipedia(server: FileServer, tmp_path: Path) -> None:
+    news = make_export([make_page(1, "News", "Text.")], language="en").replace(
+        "<dbname>enwiki<", "<dbname>enwikinews<"
+    )
+    add_dump(server, "enwikinews", "20240101", bz2.compress(news.encode()))
+    add_dump(server, "enwiki", "20240101", dump("en"))
+    wikipedia = fetch_dumps(server.address, ["en"], options(tmp_path))
+    wikinews = fetch_dumps(server.address, ["en"], options(tmp_path), project="wikinews")
+    assert names(wikinews.files["en"]) == ["enwikinews-20240101-pages-articles-multistream.xml.bz2"]
+    assert names(dump.path for dump in find_dumps(wikipedia.source, ["en"])) == names(wikipedia.files["en"])
+    found = find_dumps(wikinews.source, ["en"], project="wikinews")
+    assert names(dump.path for dump in found) == names(wikinews.files["en"])
+
+
+@pytest.mark.parametrize(
+    ("language", "database"),
+    [
+        ("en", "enwiki"),
+        ("zh-min-nan", "zh_min_nanwiki"),
+        ("nan", "zh_min_nanwiki"),
+        ("be-tarask", "be_x_oldwiki"),
+        ("yue", "zh_yuewiki"),
+        ("simple", "simplewiki"),
+    ],
+)
+def test_names_of_wikis(language: str, database: str) -> None:
+    assert wiki_name(language) == database
+    assert wiki_name(language, "wikinews") == f"{database}news"
+
+
+def test_a_wiki_whose_database_has_another_code(server: FileServer, tmp_path: Path) -> None:
+    add_dump(server, "be_x_oldwiki", "20240101", dump("be-tarask"))
+    fetched = fetch_dumps(server.address, ["be-tarask"], options(tmp_path))
+    assert [(found.language, found.path) for found in find_dumps(fetched.source, ["be-tarask"])] == [
+        ("be-tarask", fetched.files["be-tarask"][0])
+    ]
+
+
+@pytest.mark.parametrize("packing", ["bz2", "gz"])
+def test_the_newest_finished_wikidata(server: FileServer, tmp_path: Path, packing: Any) -> None:
+    for date in ("20240101", "20240108"):
+        add_wikidata(server, date, date.encode(), packing)
+    add_wikidata(server, "20240115", b"half", packing, summed=False)
+    server.files["/wikidatawiki/entities/20240117/wikidata-20240117-truthy-BETA.nt.gz"] = b"other"
+    path = fetch_wikidata(server.address, options(tmp_path, packing=packing))
+    assert path == tmp_path / f"wikidatawiki/entities/20240108/wikidata-20240108-all.json.{packing}"
+    assert path.read_bytes() == b"20240108"
+    assert find_wikidata(tmp_path) == path
+    asked = len(server.asked)
+    assert fetch_wikidata(server.address, options(tmp_path, packing=packing)) == path
+    assert re.search(r"/wikidata-20240108-all\.json", server.asked[-1][0])  # its size alone
+    assert len(server.asked) - asked < 8
+    older = fetch_wikidata(server.address, options(tmp_path, packing=packing, date="20240101"))
+    assert older.read_bytes() == b"20240101"
+
+
+def test_wikidata_that_is_not_there(server: FileServer, tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="has no dumps of wikidatawiki/entities"):
+        fetch_wikidata(server.address, options(tmp_path))
+    add_wikidata(server, "20240101", b"{}")
+    for given in ({"date": "20230101"}, {"packing": "gz"}):
+        with pytest.raises(
+            EaseError, match=r"has no finished dump of \w+ \(all\.json\.\w+\).*another `wikidata_date`"
+        ):
+            fetch_wikidata(server.address, options(tmp_path, **given))
+
+
+def test_the_newest_finished_truthy_dump(server: FileServer, tmp_path: Path) -> None:
+    add_wikidata(server, "20240103", b"statements", form="truthy-BETA.nt")
+    add_wikidata(server, "20240110", b"half", summed=False, form="truthy-BETA.nt")
+    add_wikidata(server, "20240108", b"[]")
+    path = fetch_wikidata(server.address, options(tmp_path, wikidata_form="truthy"))
+    assert path == tmp_path / "wikidatawiki/entities/20240103/wikidata-20240103-truthy-BETA.nt.bz2"
+    assert path.read_bytes() == b"statements"
+    assert find_wikidata(tmp_path, "truthy") == path
+    with pytest.raises(EaseError, match=r"has no finished dump of latest \(truthy-BETA\.nt\.gz\)"):
+        fetch_wikidata(server.address, options(tmp_path, wikidata_form="truthy", packing="gz"))
+
+
+def test_page_props_come_with_the_dump_of_pages(server: FileServer, tmp_path: Path) -> None:
+    for date in ("20240101", "20240120", "20240201"):
+        add_dump(server, "enwiki", date, dump("en"))
+    for date, status in (("20240101", "done"), ("20240120", "done"), ("20240201", "waiting")):
+        add_page_props(server, "enwiki", date, f"table {date}".encode(), status)
+    assert fetch_dumps(server.address, ["en"], options(tmp_path / "pages")).date == "20240201"
+    fetched = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True))
+    assert fetched.date == "20240120"
+    folder = tmp_path / "enwiki" / "20240120"
+    assert fetched.files["en"] == (
+        folder / "enwiki-20240120-page_props.sql.gz",
+        folder / "enwiki-20240120-pages-articles-multistream.xml.bz2",
+    )
+    assert fetched.files["en"][0].read_bytes() == b"table 20240120"
+    (found,) = find_dumps(fetched.source, ["en"])
+    (table,) = find_page_props([found.path.parent], ["en"])
+    assert (table.path, table.dump_date) == (fetched.files["en"][0], "20240120")
+    with pytest.raises(
+        EaseError, match="page_props table of enwiki of 20240201 is not finished: pagepropstable is w"
+    ):
+        fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date="20240201"))
+
+
+def test_addresses_and_dates() -> None:
+    assert [
+        is_mirror(address) for address in ("https://dumps.wikimedia.org", "http://x", "sample:", "data")
+    ] == [*(True, True, False, False)]
+    for date in ("2024-01-01", "today", "2024010", "20240101\n"):
+        with pytest.raises(ValidationError):
+            MirrorOptions(folder=Path("x"), date=date)

@@ -1,0 +1,196 @@
+"""Pages from the XML of dumps."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
+from tests.wikimedia.made_dumps import TAIL, article, as_dump, make_export, make_page, read_all, whole
+
+
+def read_export(
+    path: Path, export: str | bytes, max_page_bytes: int = 20_000_000
+) -> tuple[list[Page], PageTally]:
+    dump = as_dump(
+        path / "enwiki-1-pages-articles.xml", export.encode() if isinstance(export, str) else export
+    )
+    tally = PageTally()
+    return list(iterate_pages(whole(dump), max_page_bytes, tally)), tally
+
+
+@pytest.mark.parametrize(
+    ("language", "pages", "articles"),
+    [("it", 747, 608), ("es", 1, 1), ("ko", 1, 1), ("pl", 1, 1), ("pt", 1, 1), ("tr", 1, 1)],
+)
+def test_reads_the_real_slices(test_data: Path, language: str, pages: int, articles: int) -> None:
+    (dump,) = find_dumps(test_data / "dumps", [language])
+    found, (tally,) = read_all(dump)
+    assert (len(found), tally.seen, tally.truncated, tally.faults) == (pages, pages, False, [])
+    assert sum(page.namespace == 0 and page.redirect is None for page in found) == articles
+    assert all(page.text and page.page_id > 0 and page.revision_id > 0 for page in found)
+
+
+def test_reads_the_english_slices(test_data: Path) -> None:
+    short, mini = sorted(
+        (read_all(dump)[0] for dump in find_dumps(test_data / "dumps", ["en"])), key=len, reverse=True
+    )
+    assert (len(short), sum(page.redirect is None for page in short)) == (206, 106)
+    assert (len(mini), sum(page.redirect is not None for page in mini)) == (27, 2)
+    assert [page.namespace for page in mini if page.namespace] == [14]
+    assert {page.title: page.redirect for page in mini}["`Abdu'l-Bahá"] == "ʻAbdu'l-Bahá"
+
+
+@pytest.mark.parametrize("version", ["0.8", "0.9", "0.10", "0.11"])
+def test_reads_each_schema(tmp_path: Path, version: str) -> None:
+    text = "Ünïcode < & > [[link]] 😀\nline"
+    ((page,), _) = read_export(
+        tmp_path, make_export([make_page(7, "A & B", text, redirect='"C"')], version=version)
+    )
+    assert page == Page(7, "A & B", 0, 1007, '"C"', text, "wikitext")
+
+
+def test_the_last_revision_and_its_main_text_are_read(tmp_path: Path) -> None:
+    old = make_page(1, "Two", "old text")
+    begin, end = old.index("    <revision>"), old.index("  </page>")
+    slot = "<content><role>mediainfo</role><model>json</model><text>{}</text></content>\n    </revision>"
+    new = old[begin:end].replace("old text", "new text").replace("</revision>", slot).replace("1001", "1002")
+    ((page,), _) = read_export(tmp_path, make_export([old[:end] + new + old[end:]]))
+    assert (page.text, page.revision_id, page.model) == ("new text", 1002, "wikitext")
+
+
+def test_other_prefixes_of_elements_and_missing_model(tmp_path: Path) -> None:
+    plain = (
+        make_page(1, "Old", "text")
+        .replace("      <model>wikitext</model>\n", "")
+        .replace("<ns>0</ns>", "<ns>4</ns>")
+    )
+    deleted = make_page(2, "Gone", "x").replace(
+        'bytes="1" xml:space="preserve">x</text>', 'deleted="deleted" />'
+    )
+    pages, _ = read_export(tmp_path, make_export([plain, deleted]))
+    assert [(page.model, page.namespace, page.text) for page in pages] == [
+        ("wikitext", 4, "text"),
+        ("wikitext", 0, ""),
+    ]
+
+
+def test_a_huge_page_is_skipped_without_being_held(tmp_path: Path) -> None:
+    """200 MB in one page, as the smallest file that unpacks to it."""
+    head, tail = make_page(2, "Huge", "|").split("|")
+    path = tmp_path / "enwiki-1-pages-articles.xml.bz2"
+    pages = [article(1), head, tail + article(3)]
+    compressor = bz2.BZ2Compressor(1)
+    with path.open("wb") as file:
+        file.write(compressor.compress((make_export([])[: -len(TAIL)] + pages[0] + pages[1]).encode()))
+        for _ in range(200):
+            file.write(compressor.compress(b"a" * 1_000_000))
+        file.write(compressor.compress((pages[2] + TAIL).encode()))
+        file.write(compressor.flush())
+    tally = PageTally()
+    tracemalloc.start()
+    found = list(iterate_pages(whole(DumpFile(path, "en", None, "bz2")), tally=tally))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [page.title for page in found] == ["Article 1", "Article 3"]
+    assert tally.skipped == {"too_large": 1}
+    assert tally.faults == ["page 'Huge' is skipped: it has more than 20,000,000 bytes"]
+    assert not tally.truncated
+    assert peak < 60_000_000
+
+
+def test_a_large_page_within_the_limit_is_read(tmp_path: Path) -> None:
+    text = "b" * 15_000_000
+    ((page,), tally) = read_export(tmp_path, make_export([make_page(1, "Large", text)]))
+    assert len(page.text) == len(text)
+    assert not tally.skipped
+
+
+@pytest.mark.parametrize(
+    "title", ["bad\x01title", "tab\ttitle", "line\ntitle", "c1\x85title", "", "bad&#1;", "bad&#x1F;"]
+)
+def test_a_title_with_control_characters_is_skipped(tmp_path: Path, title: str) -> None:
+    page = make_page(2, "HERE", "text").replace("HERE", title)
+    pages, tally = read_export(tmp_path, make_export([article(1), page, article(3)]))
+    assert [page.page_id for page in pages] == [1, 3]
+    assert (tally.skipped, tally.seen) == ({"bad_title": 1}, 3)
+
+
+BROKEN = {
+    "text": make_page(2, "Broken", "text").replace("</text>", "</txt>"),
+    "byte": make_page(2, "Broken", "te|xt").encode().replace(b"|", b"\xff").decode("latin-1"),
+    "entity": make_page(2, "Broken", "text").replace("text<", "&bomb;<"),
+    "unclosed": make_page(2, "Broken", "text").replace("  </page>\n", ""),
+    "control": make_page(2, "Broken", "te\x02xt"),
+    "id": make_page(2, "Broken", "text").replace("<id>2</id>", "<id>two</id>"),
+    "revision": "  <page><title>Broken</title><ns>0</ns><id>2</id></page>\n",
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_page_is_skipped_and_the_rest_read(tmp_path: Path, fault: str) -> None:
+    export = make_export([article(1), BROKEN[fault], article(3)])
+    pages, tally = read_export(tmp_path, export.encode("latin-1"))
+    assert [page.page_id for page in pages] == [1, 3]
+    assert tally.skipped == {"malformed": 1}
+    assert tally.faults[0].startswith("page 'Broken' is skipped: ")
+    assert not tally.truncated
+
+
+def test_only_the_first_faults_are_named(tmp_path: Path) -> None:
+    _, tally = read_export(tmp_path, make_export([BROKEN["text"]] * 30))
+    assert (tally.skipped["malformed"], len(tally.faults)) == (30, 5)
+
+
+def test_an_export_cut_in_a_page_is_truncated(tmp_path: Path) -> None:
+    export = make_export([article(1), article(2)])
+    pages, tally = read_export(tmp_path, export[: export.rindex("</revision>")])
+    assert [page.page_id for page in pages] == [1]
+    assert tally.truncated
+
+
+def test_an_export_cut_between_pages_is_truncated(tmp_path: Path) -> None:
+    pages, tally = read_export(tmp_path, make_export([article(1), article(2)]).removesuffix(TAIL))
+    assert len(pages) == 2
+    assert tally.truncated
+
+
+@pytest.fixture(scope="module", params=["bz2", "gz"])
+def download(
+    request: pytest.FixtureRequest, test_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, bytes, list[Page]]:
+    """How a real dump is packed, its bytes and its pages."""
+    content = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2")).read_bytes()
+    if request.param == "gz":
+        export = bz2.decompress(content)
+        content = gzip.compress(export[: export.index(b"  <page>", 3_000_000)] + TAIL.encode(), 1)
+    dump = as_dump(tmp_path_factory.mktemp("whole") / f"whole.xml.{request.param}", content)
+    return request.param, content, read_all(dump)[0]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.999])
+def test_a_cut_download_gives_the_pages_before_the_cut(
+    download: tuple[str, bytes, list[Page]], tmp_path: Path, share: float
+) -> None:
+    packing, content, whole_pages = download
+    pages, (tally,) = read_all(as_dump(tmp_path / f"cut.xml.{packing}", content[: int(len(content) * share)]))
+    assert tally.truncated
+    assert 0 < len(pages) < len(whole_pages)
+    assert pages == whole_pages[: len(pages)]
+
+
+def test_broken_data_inside_a_file_are_named(test_data: Path, tmp_path: Path) -> None:
+    source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
+    content = bytearray(source.read_bytes())
+    content[200_000:200_100] = bytes(100)
+    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", bytes(content))
+    with pytest.raises(
+        EaseError, match=r"enwiki-1-pages-articles.xml.bz2 is broken: its bz2 data.*download it again"
+    ):
+        read_all(dump)

@@ -1,0 +1,240 @@
+"""Rows of SQL dumps: against a parser of SQL, and what cuts and breaks do."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import sqlglot
+from sqlglot import expressions
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps import sql as sql_dumps
+from ease.wikimedia.dumps.sql import Row, TableReader
+from tests.wikimedia.made_tables import COLUMNS, dump, insert, item, write
+
+ESCAPED = {
+    b"\\": b"\\\\",
+    b"'": b"\\'",
+    b'"': b'\\"',
+    b"\0": b"\\0",
+    b"\n": b"\\n",
+    b"\r": b"\\r",
+    b"\x1a": b"\\Z",
+}
+HOSTILE = (
+    *(b"'", b"\\", b'"', b"\0", b"\n", b"\r", b"\x1a", b"\xff", b"\xc3", "é".encode(), "東".encode()),
+    *(
+        b"(",
+        b")",
+        b",",
+        b";",
+        b"),(",
+        b");",
+        b"wikibase_item",
+        b"'wikibase_item'",
+        b"(9,'wikibase_item','Q9',NULL)",
+    ),
+    *(b"--", b"/*", b"NULL", b"x", b"1"),
+)
+
+
+def reader(path: Path, columns: Sequence[str] = ("pp_page", "pp_value")) -> TableReader:
+    return TableReader(path, "page_props", columns, ("pp_propname", "wikibase_item"))
+
+
+def rows_of(reader: TableReader) -> list[Row]:
+    return [row for rows in reader for row in rows]
+
+
+def quote(value: bytes) -> bytes:
+    """A value as mysqldump writes it."""
+    return b"'" + b"".join(ESCAPED.get(bytes([byte]), bytes([byte])) for byte in value) + b"'"
+
+
+def hostile_rows(seed: int, number: int) -> list[bytes]:
+    """Rows whose values hold what could mislead a reader; each third says an item."""
+    rng = random.Random(seed)
+    rows = []
+    for page in range(1, number + 1):
+        if page % 3 == 0:
+            rows.append(item(page, rng.randrange(1, 10**9)))
+            continue
+        value = b"".join(rng.choices(HOSTILE, k=rng.randrange(12)))
+        name = rng.choice((b"displaytitle", b"page_image", b"wikibase_item_x", b"x'wikibase_item"))
+        sort_key = rng.choice((b"NULL", b"0", b"-1.5", b"1e+15", b"2.5e-3"))
+        rows.append(b"(%d,%s,%s,%s)" % (page, quote(name), quote(value), sort_key))
+    return rows
+
+
+def parsed_by_sqlglot(statement: bytes) -> list[Row]:
+    """The literals of page and value where the property is wikibase_item, by an independent parser."""
+    tree = sqlglot.parse_one(statement.decode("latin-1").rstrip(";\n"), read="mysql")
+    found: list[Row] = []
+    for row in tree.find_all(expressions.Tuple):
+        page, name, value, _ = row.expressions
+        if name.this == "wikibase_item":
+            found.append((page.this.encode("latin-1"), quote(value.this.encode("latin-1"))))
+    return found
+
+
+def test_rows_are_those_that_a_parser_of_sql_finds(tmp_path: Path) -> None:
+    statements = [insert(*hostile_rows(seed, 120)) for seed in range(5)]
+    found = reader(write(tmp_path, dump(*statements)))
+    expected = [row for statement in statements for row in parsed_by_sqlglot(statement)]
+    assert len(expected) == 5 * 40
+    assert rows_of(found) == expected
+    assert (found.broken_rows, found.truncated) == (0, False)
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
+@pytest.mark.parametrize("block_bytes", [97, 1 << 20])
+def test_packings_and_blocks_give_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str, block_bytes: int
+) -> None:
+    monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", block_bytes)
+    rows = hostile_rows(7, 300)
+    path = write(tmp_path, dump(insert(*rows[:100]), insert(*rows[100:])), f"x-page_props.sql{packing}")
+    assert rows_of(reader(path)) == parsed_by_sqlglot(insert(*rows))
+
+
+ORDERS = {
+    "of 2013, without a sort key": (COLUMNS[:3], b"(7,'wikibase_item','Q5')"),
+    "of today": (COLUMNS, item(7, 5)),
+    "with one more column": ((*COLUMNS, "pp_new"), b"(7,'wikibase_item','Q5',NULL,'x')"),
+    "turned round": (tuple(reversed(COLUMNS)), b"(NULL,'Q5','wikibase_item',7)"),
+}
+
+
+@pytest.mark.parametrize("case", ORDERS)
+def test_columns_stand_where_the_dump_says(tmp_path: Path, case: str) -> None:
+    columns, row = ORDERS[case]
+    path = write(tmp_path, dump(insert(row), columns=columns))
+    assert rows_of(reader(path)) == [(b"7", b"'Q5'")]
+    assert rows_of(reader(path, ["pp_value", "pp_page"])) == [(b"'Q5'", b"7")]
+    assert rows_of(reader(path, ["pp_page"])) == [(b"7",)]
+
+
+FORMS = {
+    "a row a line": insert(item(1, 1), item(2, 2)).replace(b"(", b"\n("),
+    "a statement a row": insert(item(1, 1)) + insert(item(2, 2)),
+    "with the columns' names": b"INSERT INTO `page_props` (`pp_value`, `pp_propname`, `pp_page`) VALUES "
+    b"('Q1','wikibase_item',1),('Q2','wikibase_item',2);\n",
+    "marked as binary": insert(b"(1,_binary 'wikibase_item','Q1',NULL)", item(2, 2)),
+    "quotes doubled": insert(
+        b"(0,'x','a''),(9,''wikibase_item'',''Q9'',NULL)',NULL)", item(1, 1), item(2, 2)
+    ),
+    "other tables around": b"INSERT INTO `page` VALUES (9,'wikibase_item','Q9',NULL);\n"
+    + insert(item(1, 1), item(2, 2)),
+    "replaced": insert(item(1, 1), item(2, 2)).replace(
+        b"INSERT INTO `page_props`", b"REPLACE INTO page_props"
+    ),
+    "hexadecimal values": insert(b"(0,'x',0xFF27,NULL)", item(1, 1), item(2, 2)),
+}
+
+
+@pytest.mark.parametrize("case", FORMS)
+def test_forms_of_statements(tmp_path: Path, case: str) -> None:
+    found = reader(write(tmp_path, dump(FORMS[case])))
+    assert rows_of(found) == [(b"1", b"'Q1'"), (b"2", b"'Q2'")]
+    assert (found.broken_rows, found.truncated) == (0, False)
+
+
+def test_broken_rows_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broken = [
+        b"(2,'wikibase_item','Q2')",
+        b"(3,'wikibase_item',Q3,NULL)",
+        b"(4,'wikibase_item','Q4',NULL,NULL)",
+    ]
+    found = reader(
+        write(tmp_path, dump(insert(item(1, 1), *broken, item(5, 5)), insert(*[broken[0], item(6, 6)] * 9)))
+    )
+    assert [page for page, _ in rows_of(found)] == [b"1", b"5", *[b"6"] * 9]
+    assert found.broken_rows == 1 + 9  # three in a row are one gap
+    assert caplog.text.count("is skipped") == 5
+    assert (
+        "page_props.sql, line 15: what is no row of `page_props` is skipped: b\"(2,'wikibase_item','Q2')"
+        in caplog.text
+    )
+
+
+def test_a_row_a_line_is_read_as_a_statement_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sql_dumps, "_JOINED_BYTES", 300)
+    rows = hostile_rows(9, 200)
+    rows.insert(100, b"(9,'wikibase_item','Q9')")
+    lines = b"INSERT INTO `page_props` VALUES\n" + b",\n".join(rows) + b";\n"
+    found = reader(write(tmp_path, dump(lines, insert(item(1, 1)))))
+    assert rows_of(found) == [*parsed_by_sqlglot(insert(*rows[:100], *rows[101:])), (b"1", b"'Q1'")]
+    assert (found.broken_rows, found.truncated) == (1, False)
+    assert "line 116: what is no row" in caplog.text
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
+def test_a_cut_file_gives_the_whole_rows_before(tmp_path: Path, packing: str) -> None:
+    rng = random.Random(3)
+    rows = [item(page, rng.randrange(1, 10**9)) for page in range(1, 30_000)]
+    path = write(tmp_path, dump(insert(*rows[:20_000]), insert(*rows[20_000:])), f"cut.sql{packing}")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
+    found = reader(path)
+    pages = [int(page) for page, _ in rows_of(found)]
+    assert found.truncated
+    assert found.broken_rows == 0
+    assert pages == list(range(1, len(pages) + 1))
+    assert 10_000 < len(pages) < 29_999
+
+
+def test_a_cut_between_statements_is_seen_by_the_missing_end(tmp_path: Path) -> None:
+    whole = dump(insert(item(1, 1)), insert(item(2, 2)))
+    cut = reader(write(tmp_path, whole.partition(insert(item(2, 2)))[0]))
+    assert rows_of(cut) == [(b"1", b"'Q1'")]
+    assert cut.truncated
+    without_comments = reader(
+        write(tmp_path, b"\n".join(line for line in whole.split(b"\n") if line[:2] != b"--"))
+    )
+    assert len(rows_of(without_comments)) == 2
+    assert not without_comments.truncated
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"is empty \(0 bytes\)"),
+        (b"<html>404</html>", "is no dump of a table `page_props`"),
+        (
+            dump(insert(item(1, 1)), columns=COLUMNS[:2]),
+            r"has no column pp_value; it has pp_page, pp_propname\.",
+        ),
+        (insert(item(1, 1)), "has no column pp_page, pp_value, pp_propname; it has none"),
+    ],
+)
+def test_what_is_no_dump_of_the_table_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        rows_of(reader(write(tmp_path, content)))
+
+
+def test_a_file_without_lines_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_dumps, "_MOST_LINE_BYTES", 1000)
+    monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", 500)
+    with pytest.raises(EaseError, match="line 15 is too long"):
+        rows_of(reader(write(tmp_path, dump(insert(*[item(1, 1)] * 100)))))
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    statement = insert(*hostile_rows(1, 3000))
+
+    def peak(times: int) -> int:
+        path = write(tmp_path, dump(*[statement] * times), f"{times}.sql.gz")
+        tracemalloc.start()
+        for _ in reader(path):
+            pass
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return held
+
+    assert len(statement) * 80 > 10_000_000
+    assert peak(80) < 1.2 * peak(20)

@@ -1,0 +1,276 @@
+"""Sitelinks and types from Wikidata dumps."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from joblib import Parallel, delayed
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps.wikidata_files import find_wikidata
+from ease.wikimedia.wikidata import json_dump as wikidata
+from ease.wikimedia.wikidata.json_dump import WikidataParts, ingest_wikidata
+from ease.wikimedia.wikipedia.ingestion import IngestOptions
+
+OPTIONS = IngestOptions(workers=1)
+Entity = Mapping[str, Any]
+
+
+def sitelinks(**titles: str) -> dict[str, Any]:
+    return {
+        f"{site}wiki": {"site": f"{site}wiki", "title": title, "badges": []} for site, title in titles.items()
+    }
+
+
+def statement(qid: int | None, rank: str = "normal", kind: str = "value") -> dict[str, Any]:
+    snak: dict[str, Any] = {"snaktype": kind, "property": "P31"}
+    if kind == "value":
+        value = {"entity-type": "item", "numeric-id": qid, "id": f"Q{qid}"}
+        snak["datavalue"] = {"value": value, "type": "wikibase-entityid"}
+    return {"mainsnak": snak, "type": "statement", "rank": rank}
+
+
+def make_item(qid: int, types: Sequence[dict[str, Any]] = (), **titles: str) -> Entity:
+    claims = {"P31": list(types)} if types else []
+    return {
+        "type": "item",
+        "id": f"Q{qid}",
+        "labels": {},
+        "claims": claims,
+        "sitelinks": sitelinks(**titles) or [],
+    }
+
+
+def lines_of(*entities: Entity | str) -> str:
+    lines = [entity if isinstance(entity, str) else json.dumps(entity) for entity in entities]
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def ingest(
+    folder: Path, content: str | bytes, languages: Sequence[str] = ("en",), name: str = "wikidata.json"
+) -> WikidataParts:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return ingest_wikidata(path, languages, OPTIONS, folder / "parts")
+
+
+def rows(paths: list[Path]) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for path in paths for row in pq.read_table(path).to_pylist()]
+
+
+def test_reads_the_49_real_items(test_data: Path, tmp_path: Path) -> None:
+    path = find_wikidata(test_data / "dumps")
+    assert path.name == "wikidata-49-items.json"
+    languages = ["en", "ja", "tr", "eo"]
+    parts = ingest_wikidata(path, languages, OPTIONS, tmp_path)
+    links = rows(parts.sitelinks)
+    assert (64, "tr", "Berlin") in links
+    assert (64, "ja", "ベルリン") in links
+    assert parts.counts["items"] == parts.counts["items_with_sitelinks"] == 49
+    assert parts.counts["sitelinks"] == {
+        language: sum(row[1] == language for row in links) for language in languages
+    }
+    assert len({qid for qid, _ in rows(parts.entity_types)}) == 40
+    schema = pq.read_schema(parts.sitelinks[0])
+    assert [(field.name, str(field.type)) for field in schema] == [
+        *(("qid", "int64"), ("language", "string"), ("title", "string"))
+    ]
+
+
+def test_broken_lines_are_counted_named_and_skipped(
+    test_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = test_data / "dumps/wikidata/jsondumpreader-3valid-2invalid.json"
+    parts = ingest_wikidata(path, ["en"], OPTIONS, tmp_path)
+    counts = parts.counts
+    assert (counts["items"], counts["other_entities"], counts["broken_lines"]) == (1, 2, 2)
+    assert rows(parts.sitelinks) == [(1, "en", "Universe")]
+    assert "line 3 is skipped: ValueError: 'kittens' is no identifier" in caplog.text
+    assert "line 5 is skipped" in caplog.text
+
+
+def test_only_the_first_broken_lines_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    parts = ingest(
+        tmp_path, lines_of('{"cut', "12", '"text"', "null", "[1]", "{}", *["{"] * 50, make_item(1, en="One"))
+    )
+    assert parts.counts["broken_lines"] == 56
+    assert caplog.text.count("is skipped") == 5
+    assert "wikidata.json, line 2 is skipped: JSONDecodeError" in caplog.text
+
+
+def test_items_without_labels_sitelinks_or_claims(tmp_path: Path) -> None:
+    bare = {"type": "item", "id": "Q5"}
+    parts = ingest(tmp_path, lines_of(bare, make_item(6), {**make_item(7, en="Seven"), "labels": []}))
+    assert rows(parts.sitelinks) == [(7, "en", "Seven")]
+    assert rows(parts.entity_types) == []
+    assert (parts.counts["items"], parts.counts["items_with_sitelinks"]) == (3, 1)
+
+
+def test_items_without_sitelinks_are_counted_as_if_read(tmp_path: Path) -> None:
+    trap = {**make_item(3, [statement(5)], en="Three"), "labels": {"en": {"value": '"sitelinks":{}'}}}
+    entities = [make_item(1, [statement(5)]), {**make_item(2), "sitelinks": {}}, trap]
+    lines = [json.dumps(entity, separators=(",", ":")) for entity in entities]
+    cut = lines[0][:-1]
+    parts = ingest(tmp_path, lines_of(*lines, cut, lines[0].replace('"Q1"', '"Q01"')))
+    assert rows(parts.sitelinks) == [(3, "en", "Three")]
+    assert rows(parts.entity_types) == [(3, 5)]
+    counts = parts.counts
+    assert (counts["items"], counts["items_with_sitelinks"], counts["broken_lines"]) == (3, 1, 2)
+
+
+def test_types_of_all_items_without_titles(tmp_path: Path) -> None:
+    path = tmp_path / "wikidata.json"
+    bare = json.dumps(make_item(3, [statement(7)]), separators=(",", ":"))
+    path.write_text(lines_of(make_item(1, [statement(5)], en="One"), {**make_item(2, [statement(6)])}, bare))
+    parts = ingest_wikidata(path, None, OPTIONS, tmp_path / "parts")
+    assert rows(parts.entity_types) == [(1, 5), (2, 6), (3, 7)]
+    assert rows(parts.sitelinks) == []
+    assert (parts.counts["items"], parts.counts["sitelinks"]) == (3, {})
+
+
+def test_sites_of_languages_with_hyphens(tmp_path: Path) -> None:
+    item = make_item(1, en="One", be_x_old="Адзін", zh_min_nan="It", commons="One", enquote="x")
+    parts = ingest(tmp_path, lines_of(item), ["zh-min-nan", "be-x-old"])
+    assert rows(parts.sitelinks) == [(1, "be-x-old", "Адзін"), (1, "zh-min-nan", "It")]
+    newer = ingest(tmp_path, lines_of(item), ["nan", "be-tarask"])
+    assert rows(newer.sitelinks) == [(1, "be-tarask", "Адзін"), (1, "nan", "It")]
+
+
+def test_types_of_items_outside_the_languages_are_left_out(tmp_path: Path) -> None:
+    parts = ingest(
+        tmp_path, lines_of(make_item(1, [statement(5)], fr="Un"), make_item(2, [statement(6)], en="Two"))
+    )
+    assert rows(parts.entity_types) == [(2, 6)]
+
+
+def test_properties_and_lexemes_are_no_items(tmp_path: Path) -> None:
+    others = [{"type": "property", "id": "P31"}, {"type": "lexeme", "id": "L1"}]
+    assert ingest(tmp_path, lines_of(*others, make_item(1, en="One"))).counts["other_entities"] == 2
+
+
+FORMS = {
+    "lines": "\n".join(json.dumps(make_item(qid, en=f"T{qid}")) for qid in range(1, 4)),
+    "windows": lines_of(*(make_item(qid, en=f"T{qid}") for qid in range(1, 4))).replace("\n", "\r\n"),
+    "brackets on the lines": lines_of(*(make_item(qid, en=f"T{qid}") for qid in range(1, 4)))
+    .replace("[\n", "[", 1)
+    .replace("\n]\n", "]"),
+    "byte order mark": "\ufeff" + lines_of(*(make_item(qid, en=f"T{qid}") for qid in range(1, 4))),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_the_array(tmp_path: Path, form: str) -> None:
+    parts = ingest(tmp_path, FORMS[form])
+    assert rows(parts.sitelinks) == [(qid, "en", f"T{qid}") for qid in range(1, 4)]
+    assert (parts.counts["broken_lines"], parts.counts["truncated"]) == (0, False)
+
+
+@pytest.mark.parametrize("name", ["wikidata.json", "wikidata.json.gz", "wikidata.json.bz2"])
+def test_packings_chunks_and_workers_give_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    content = lines_of(*(make_item(qid, [statement(qid + 1)], en=f"Title {qid}") for qid in range(1, 3000)))
+    data = content.encode()
+    packed = {".json": data, ".gz": gzip.compress(data), ".bz2": bz2.compress(data)}[Path(name).suffix]
+    expected = rows(ingest(tmp_path, content).sitelinks)
+    monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 20_000)
+    monkeypatch.setattr(wikidata, "_SMALL_FILE_BYTES", 0)
+    (tmp_path / name).write_bytes(packed)
+    parts = ingest_wikidata(
+        tmp_path / name, ["en"], OPTIONS.model_copy(update={"workers": 2}), tmp_path / "others"
+    )
+    assert rows(parts.sitelinks) == expected
+    assert len(expected) == 2999
+    assert Parallel(n_jobs=2)(delayed(abs)(number) for number in (-1, -2)) == [1, 2]  # the Wikipedias' pool
+
+
+@pytest.mark.parametrize("packing", ["plain", "gz", "bz2"])
+def test_a_cut_file_is_kept_or_dropped(
+    tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = lines_of(*(make_item(qid, en=f"Title {qid * 7919}") for qid in range(1, 20_000))).encode()
+    path = tmp_path / f"wikidata.json{'' if packing == 'plain' else '.' + packing}"
+    packed = {"plain": content, "gz": gzip.compress(content), "bz2": bz2.compress(content)}[packing]
+    path.write_bytes(packed[: len(packed) * 3 // 4])
+    parts = ingest_wikidata(path, ["en"], OPTIONS, tmp_path / "parts")
+    links = rows(parts.sitelinks)
+    assert parts.counts["truncated"]
+    assert parts.counts["broken_lines"] == 0
+    assert links == [(qid, "en", f"Title {qid * 7919}") for qid in range(1, len(links) + 1)]
+    assert 0 < len(links) < 19_999
+    assert f"{path} is truncated" in caplog.text
+    with pytest.raises(EaseError, match="is truncated: download it again, or set `truncated`"):
+        ingest_wikidata(path, ["en"], IngestOptions(workers=1, truncated="drop"), tmp_path / "parts")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<html>404</html>", "is not a Wikidata JSON dump: it begins with b'<html>404"),
+        ("", r"is empty \(0 bytes\)"),
+        ("[\n]\n", "has not one readable Wikidata item"),
+        (lines_of({"type": "property", "id": "P1"}, "{"), r"\(1 broken lines, 1 other entities\)"),
+    ],
+)
+def test_what_is_no_dump_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        ingest(tmp_path, content)
+    assert not list((tmp_path / "parts").rglob("*.parquet"))
+
+
+def test_a_file_without_lines_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wikidata, "_MOST_LINE_BYTES", 1000)
+    with pytest.raises(
+        EaseError, match=r"wikidata.json, line 1 is too long: the dump has one JSON entity a line"
+    ):
+        ingest(tmp_path, "[" + ",".join(json.dumps(make_item(qid, en="T")) for qid in range(1, 50)) + "]")
+
+
+def test_an_unchanged_dump_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = lines_of(make_item(1, en="One", de="Eins"))
+    first = ingest(tmp_path, content)
+    written = first.sitelinks[0].stat().st_mtime_ns
+    again = ingest(tmp_path, content, name="wikidata-copy.json")
+    assert again.sitelinks == first.sitelinks
+    assert again.sitelinks[0].stat().st_mtime_ns == written
+    assert ingest(tmp_path, content, ["en", "de"]).sitelinks != first.sitelinks
+    assert ingest(tmp_path, lines_of(make_item(2, en="Two"))).sitelinks != first.sitelinks
+
+
+def test_finds_the_newest_and_fastest_dump(tmp_path: Path) -> None:
+    names = [
+        "wikidata-20240101-all.json.gz",
+        "wikidata-20240301-all.json.bz2",
+        "wikidata-20240301-all.json.gz",
+    ]
+    for name in (*names, "wikidata-20240301-lexemes.json.gz", "other.json"):
+        (tmp_path / name).write_bytes(b"")
+    assert find_wikidata(tmp_path).name == "wikidata-20240301-all.json.gz"
+    assert find_wikidata(f"{tmp_path}/*0101*").name == "wikidata-20240101-all.json.gz"
+    assert find_wikidata(tmp_path / "other.json").name == "other.json"
+
+
+def test_does_not_guess_whether_a_dump_without_a_date_is_newer(tmp_path: Path) -> None:
+    for name in ("20191230-all.json", "20200106-all.json", "latest-all.json"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(EaseError, match=r"20200106-all.json, \S+latest-all.json\): name the one to take"):
+        find_wikidata(tmp_path)
+    assert find_wikidata(f"{tmp_path}/20*-all.json").name == "20200106-all.json"
+    assert find_wikidata(tmp_path / "latest-all.json").name == "latest-all.json"
+
+
+def test_says_which_dumps_it_cannot_choose_between(tmp_path: Path) -> None:
+    for name in ("wikidata-a.json", "wikidata-b.json"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(EaseError, match=r"several Wikidata dumps .*wikidata-a.json.*: name the one to take"):
+        find_wikidata(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EaseError, match=r"empty holds no dump: no file in it is named \*wikidata\*.json"):
+        find_wikidata(tmp_path / "empty")

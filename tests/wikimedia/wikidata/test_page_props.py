@@ -1,0 +1,151 @@
+"""Items of pages from the wikis' own page_props tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps.files import DumpFile
+from ease.wikimedia.dumps.mapping import spark_map
+from ease.wikimedia.dumps.mirrors import wiki_name
+from ease.wikimedia.wikidata.page_props import PageItemParts, find_page_props, ingest_page_props
+from ease.wikimedia.wikipedia.ingestion import IngestOptions
+from tests.wikimedia.made_dumps import ONE, rows
+from tests.wikimedia.made_tables import dump, insert, item, write
+
+
+def ingest(
+    folder: Path, content: bytes, languages: tuple[str, ...] = ("en",), **options: Any
+) -> PageItemParts:
+    for language in languages:
+        write(folder, content, f"{wiki_name(language)}-20240101-page_props.sql.gz")
+    files = find_page_props([folder], languages)
+    return ingest_page_props(files, IngestOptions(**{"workers": 1, **options}), folder / "parts")
+
+
+def pairs(parts: PageItemParts) -> list[tuple[int, int]]:
+    return [(row["page_id"], row["qid"]) for row in rows(parts.page_items)]
+
+
+def test_items_of_pages_by_language(tmp_path: Path) -> None:
+    parts = ingest(tmp_path, dump(insert(item(1, 5), b"(1,'x','y',NULL)", item(2, 64))), ("en", "be-tarask"))
+    assert rows(parts.page_items) == [
+        {"language": language, "page_id": page, "qid": qid}
+        for language in ("en", "be-tarask")
+        for page, qid in ((1, 5), (2, 64))
+    ]
+    file = "enwiki-20240101-page_props.sql.gz"
+    counts = {"page_items": 2, "broken_rows": 0, "truncated": False, "file": file, "date": "20240101"}
+    assert parts.counts["en"] == counts
+
+
+def test_values_that_are_no_items_are_counted_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = [
+        *(
+            b"(1,'wikibase_item','',NULL)",
+            b"(2,'wikibase_item','P31',NULL)",
+            b"(3,'wikibase_item','Q0',NULL)",
+        ),
+        *(
+            b"(4,'wikibase_item',NULL,NULL)",
+            b"(-5,'wikibase_item','Q5',NULL)",
+            b"(6,'wikibase_item','Q6\\'',NULL)",
+        ),
+        b"(7,'wikibase_item','\xff',NULL)",
+    ]
+    small = b"(8,'wikibase_item','q8',NULL)"  # as the first wikis had them in 2013
+    parts = ingest(tmp_path, dump(insert(*odd, small, b"(9,'wikibase_item')")))
+    assert pairs(parts) == [(8, 8)]
+    assert parts.counts["en"]["broken_rows"] == 8
+    assert caplog.text.count("its value is no item") == 5
+    assert "page_props.sql.gz: a row is skipped, its value is no item: (b'2', b\"'P31'\")" in caplog.text
+
+
+def test_a_cut_file_is_kept_or_dropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cut = dump(insert(item(1, 1)), insert(item(2, 2), item(3, 3))).partition(b",NULL);\n/*")[0]
+    parts = ingest(tmp_path, cut)
+    assert pairs(parts) == [(1, 1), (2, 2)]
+    counts = parts.counts["en"]
+    assert (counts["truncated"], counts["broken_rows"]) == (True, 0)
+    assert "enwiki-20240101-page_props.sql.gz is truncated" in caplog.text
+    with pytest.raises(EaseError, match="is truncated: download it again, or set `truncated`"):
+        ingest(tmp_path, cut, truncated="drop")
+
+
+def test_a_table_without_items_and_a_broken_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="has not one page with an item .* 0 broken rows"):
+        ingest(tmp_path, dump(insert(b"(1,'x','y',NULL)")))
+    path = tmp_path / "enwiki-20240101-page_props.sql.gz"
+    content = bytearray(path.read_bytes())
+    content[40:50] = bytes(10)
+    path.write_bytes(content)
+    with pytest.raises(EaseError, match=f"{path} is broken"):
+        ingest_page_props(find_page_props([tmp_path], ["en"]), ONE, tmp_path / "parts")
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_an_unchanged_file_is_read_once_and_workers_change_nothing(tmp_path: Path) -> None:
+    content = dump(*(insert(*(item(page, page * 7 + part) for page in range(1, 500))) for part in range(4)))
+    first = ingest(tmp_path, content, ("en", "de"))
+    times = [path.stat().st_mtime_ns for path in first.page_items]
+    again = ingest(tmp_path, content, ("en", "de"))
+    assert again == first
+    assert [path.stat().st_mtime_ns for path in again.page_items] == times
+    other = ingest(tmp_path, dump(insert(item(1, 2))))
+    assert other.page_items[0] != first.page_items[0]
+    parallel = ingest(tmp_path / "other", content, ("en", "de"), workers=2)
+    assert [path.read_bytes() for path in parallel.page_items] == [
+        path.read_bytes() for path in first.page_items
+    ]
+
+
+@pytest.mark.spark
+def test_spark_reads_the_same(tmp_path: Path, spark: Any) -> None:
+    content = dump(insert(*(item(page, page * 7) for page in range(1, 500))))
+    here = ingest(tmp_path, content)
+    files = find_page_props([tmp_path], ["en"])
+    there = ingest_page_props(files, ONE, tmp_path / "spark", spark_map(spark.sparkContext))
+    assert rows(there.page_items) == rows(here.page_items)
+    write(tmp_path, b"<html>", "enwiki-20240101-page_props.sql.gz")
+    with pytest.raises(EaseError, match="is no dump of a table"):
+        ingest_page_props(files, ONE, tmp_path / "spark", spark_map(spark.sparkContext))
+
+
+def found(folder: Path, *languages: str) -> list[tuple[str, str, str | None]]:
+    files: list[DumpFile] = find_page_props([folder], languages)
+    return [(file.language, str(file.path.relative_to(folder)), file.dump_date) for file in files]
+
+
+def test_finds_the_newest_and_fastest_file_of_each_language(tmp_path: Path) -> None:
+    for name in (
+        *(
+            "enwiki/20240101/enwiki-20240101-page_props.sql.gz",
+            "enwiki/20240201/enwiki-20240201-page_props.sql.gz",
+        ),
+        *(
+            "enwiki/20240201/enwiki-20240201-page_props.sql",
+            "20231201/be_x_oldwiki-latest-page_props.sql.bz2",
+        ),
+        *(
+            "enwikinews-20240301-page_props.sql.gz",
+            "enwiki-20240301-page.sql.gz",
+            "simplewiki-20240301-page_props.sql",
+        ),
+    ):
+        write(tmp_path, b"", name)
+    assert found(tmp_path, "be-tarask", "en") == [
+        ("be-tarask", "20231201/be_x_oldwiki-latest-page_props.sql.bz2", "20231201"),
+        ("en", "enwiki/20240201/enwiki-20240201-page_props.sql", "20240201"),
+    ]
+    with pytest.raises(
+        EaseError, match=rf"no page_props table of de, fr in {tmp_path}: .*`wikidata_titles` to json"
+    ):
+        found(tmp_path, "en", "de", "fr")
+    write(tmp_path, b"", "enwiki-latest-page_props.sql.gz")
+    with pytest.raises(EaseError, match=r"20240201-page_props.sql.*, and one without, \S+latest-page_props"):
+        found(tmp_path, "en")

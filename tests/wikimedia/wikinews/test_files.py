@@ -1,0 +1,172 @@
+"""The files of MewsC-16, and dumps that are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import mewsc16
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
+from tests.wikimedia.made_news import (
+    article,
+    build,
+    dumps_in,
+    news_options,
+    rows_of,
+    sentences_of,
+    skipped,
+    write_news,
+)
+
+SPORTS = "[[Category:Sports]]"
+PAGES = [
+    *(article(number) for number in range(1, 5)),
+    *(article(number, "They won.", SPORTS) for number in range(5, 12)),
+    article(12, categories="[[Category:News]]"),
+]
+
+
+def test_the_text_files_go_line_by_line_with_the_table(tmp_path: Path) -> None:
+    pages = [
+        article(1, "It <nowiki>rained\u2028or\n\x85snowed</nowiki>."),
+        article(2, "A &#8232; b.", SPORTS),
+    ]
+    folder, _ = build(tmp_path, *pages)
+    rows = rows_of(folder)
+    for column, name in (("sentence", "en_sentences.txt"), ("category", "en_categories.txt")):
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        assert lines == [row[column] for row in rows]
+    assert [row["sentence"] for row in rows] == ["It rained or snowed.", "A b."]
+
+
+def test_the_evaluation_task_reads_both_forms_alike(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, *PAGES)
+    table = mewsc16.read_language((folder / "en.parquet",))
+    text = mewsc16.read_language((folder / "en_sentences.txt", folder / "en_categories.txt"))
+    assert list(table.texts) == list(text.texts)
+    assert list(table.labels) == list(text.labels)
+    assert len(table.texts) == 11
+
+
+def test_a_truncated_dump_is_told_and_kept_or_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_news(tmp_path, article(1), article(2))
+    whole = find_dumps(path, ["en"], "wikinews")
+    write_news(tmp_path, *(article(number) for number in range(1, 4)), language="de")
+    (german,) = dumps_in(tmp_path, "de")
+    german.path.write_bytes(path.read_bytes()[:-20])  # cut; its categories are English, which all wikis know
+    topics = {"Weather": {"en": "Weather", "de": "Weather"}}
+    made_set = build_mewsc16([*whole, german], news_options(topics=topics), tmp_path / "kept", WIKINEWS)
+    assert made_set["de"]["dumps"][0] == {
+        **{"file": german.path.name, "date": "20240501", "truncated": True, "used": True}
+    }
+    assert "is truncated: it ends before its end; what was read before is kept" in caplog.text
+    options = news_options(topics=topics, truncated="drop")
+    dropped = build_mewsc16([*whole, german], options, tmp_path / "dropped", WIKINEWS)
+    assert (dropped["de"]["pages"], dropped["de"]["sentences"]) == (0, 0)
+    assert not dropped["de"]["dumps"][0]["used"]
+    assert dropped["en"] == made_set["en"]
+
+
+def test_one_bad_page_is_counted_named_and_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broken = article(2).replace("</text>", "</txt>")
+    made_set = build(tmp_path, article(1), broken, article(3))
+    assert list(sentences_of(made_set)) == [1, 3]
+    counts = made_set[1]["en"]
+    assert skipped(counts) == {"malformed": 1}
+    assert "page 'News 2' is skipped" in counts["faults"][0]
+    assert "page 'News 2' is skipped" in caplog.text
+    assert counts["pages"] == counts["sentences"] + sum(counts["skipped"].values())
+
+
+def test_a_page_of_two_files_is_taken_once(tmp_path: Path) -> None:
+    first = write_news(tmp_path, article(5, "It rained first."), article(2))
+    second = first.with_name("enwikinews-20240501-pages-articles-multistream2.xml.bz2")
+    first.rename(first.with_name("enwikinews-20240501-pages-articles-multistream1.xml.bz2"))
+    write_news(tmp_path, article(5, "It rained again."), article(1)).rename(second)
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps_in(tmp_path, "en"), news_options(), target, WIKINEWS)
+    assert [(row["page_id"], row["sentence"]) for row in rows_of(target)] == [
+        *((1, "It rained."), (2, "It rained."), (5, "It rained first."))
+    ]
+    assert skipped(counts["en"]) == {"repeated": 1}
+
+
+def contents(folder: Path) -> Mapping[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> None:
+    write_news(tmp_path / "dumps", *PAGES)
+    german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 30)]
+    write_news(tmp_path / "dumps", *german, language="de")
+    dumps = dumps_in(tmp_path / "dumps", "en", "de")
+    made_with: list[tuple[Mapping[str, bytes], Any]] = []
+    for workers, size in ((1, 1 << 30), (2, 3000)):
+        options = news_options(workers=workers, bytes_per_shard=size)
+        counts = build_mewsc16(dumps, options, tmp_path / f"{workers}", WIKINEWS)
+        made_with.append((contents(tmp_path / f"{workers}"), counts))
+    assert made_with[0] == made_with[1]
+
+
+def test_the_engines_agree(tmp_path: Path) -> None:
+    made_by = [build(tmp_path / engine, *PAGES, splitter=engine) for engine in ("icu", "polyglot")]
+    assert sentences_of(made_by[0]) == sentences_of(made_by[1])
+
+
+def test_the_card(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, *PAGES, min_class_size=6)
+    _, front, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    card = yaml.safe_load(front)
+    assert (card["language"], card["license"]) == (["en"], "cc-by-2.5")
+    for config in card["configs"]:
+        assert pq.read_table(folder / config["data_files"]).num_rows == 7
+    for part in (
+        "fewer than\n6 articles",
+        "| Sports | 7 |",
+        "| sentences | 7 |",
+        "| en | enwikinews-20240501-pages-articles-multistream.xml.bz2 | 20240501 | no |",
+        "https://creativecommons.org/licenses/by/2.5/",
+        "?oldid={revision_id}",
+    ):
+        assert part in text
+
+
+def test_an_older_data_set_stays_where_the_new_one_fails(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, article(1))
+    before = contents(folder)
+    with pytest.raises(
+        EaseError, match="No Wikinews page is left in any language: check `topics`.*lower `min_cl"
+    ):
+        build(tmp_path, article(1, categories="[[Category:News]]"))
+    assert contents(folder) == before
+
+
+def test_faults_of_the_topics(tmp_path: Path) -> None:
+    with pytest.raises(
+        EaseError, match="`topics` names no category in en: add its names, or take it out of `lang"
+    ):
+        build(tmp_path, article(1), topics={"Weather": {"de": "Wetter"}})
+    topics = {"Weather": {"en": "weather"}, "Climate": {"en": "Weather"}}
+    with pytest.raises(
+        EaseError, match="`topics` gives Weather and Climate the same category 'Weather' in en"
+    ):
+        build(tmp_path, article(1), topics=topics)
+
+
+def test_a_broken_dump_is_named(tmp_path: Path) -> None:
+    path = write_news(tmp_path, article(1))
+    dumps = dumps_in(tmp_path, "en")
+    path.write_bytes(path.read_bytes() + b"garbage")
+    with pytest.raises(EaseError, match=f"{path.name} has other data after its last bz2 stream"):
+        build_mewsc16(dumps, news_options(), tmp_path / "made", WIKINEWS)
+    assert not (tmp_path / "made").exists()

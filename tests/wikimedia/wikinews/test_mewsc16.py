@@ -1,0 +1,223 @@
+"""MewsC-16 from Wikinews dumps: which pages are taken, and what is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from ease.errors import EaseError
+from ease.sample import write_sample_news
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
+from tests.project import ROOT
+from tests.wikimedia.made_dumps import made, make_page
+from tests.wikimedia.made_news import (
+    article,
+    build,
+    dumps_in,
+    news_options,
+    rows_of,
+    sentences_of,
+    skipped,
+    topics_of,
+    write_news,
+)
+
+SPORTS = "[[Category:Sports]]"
+KEYS = ("sentence", "category", "page_id", "revision_id")
+CASES = {
+    "plain": article(1, "It rained. It snowed."),
+    "two topics": article(2, categories=f"[[Category:Weather]] {SPORTS}"),
+    "no topic": article(3, categories="[[Category:News]]"),
+    "redirect": make_page(4, "Rain", "#REDIRECT [[News 1]]", redirect="News 1"),
+    "redirect that the dump does not name": make_page(
+        5, "Rains", "#REDIRECT [[News 1]]\n[[Category:Weather]]"
+    ),
+    "category redirect": article(6, categories="[[Category:Sport]]"),
+    "category redirect by a template": article(7, categories="[[Category:Ball games]]"),
+    "redirect of a redirect": article(8, categories="[[Category:Football]]"),
+    "sort key": article(9, categories="[[Category:Sports|Ball]]"),
+    "lower case": article(10, categories="[[category:sports]]"),
+    "underscores and spaces": article(11, categories="[[ Category:_Sports_ ]]"),
+    "other categories, too": article(12, categories=f"[[Category:Lima]] {SPORTS} [[Category:Published]]"),
+    "the same topic by two names": article(13, categories=f"{SPORTS} [[Category:Sport]]"),
+    "commented category": article(14, categories=f"<!-- {SPORTS} -->[[Category:Weather]]"),
+    "shown category": article(15, categories=f"<nowiki>{SPORTS}</nowiki> [[:Category:Sports]]"),
+    "first sentence in a template": article(16, "{{lead|It rained.}}\n\nThen it snowed."),
+    "template alone": article(17, "{{lead|It rained.}}"),
+    "date line": article(18, "Tuesday, 3 May 2022\nIt rained."),
+    "date alone": article(19, "May 3, 2022"),
+    "archived": article(20, "It rained.", f"{SPORTS}\n{{{{archived|May 2022}}}}\n[[Category:Archived]]"),
+    "blank": make_page(21, "Blank", " \n"),
+    "category alone": make_page(22, "Bare", SPORTS),
+    "talk": article(23, namespace=1),
+    "template page": make_page(24, "Template:Weather", "It rained. [[Category:Weather]]", namespace=10),
+    "script": article(25, model="Scribunto"),
+    "category page": make_page(26, "Category:Sport", "#REDIRECT [[:Category:Sports]]", 14),
+    "category page with a template": make_page(27, "Category:Ball games", "{{category redirect|Sports}}", 14),
+    "category page that leads on": make_page(28, "Category:Football", "{{Category redirect|Sport}}", 14),
+    "category page of a loop": make_page(29, "Category:Loop", "#REDIRECT [[:Category:Loop]]", 14),
+    "category of a loop": article(30, categories="[[Category:Loop]]"),
+}
+KEPT = {
+    **{1: "Weather", 6: "Sports", 7: "Sports", 8: "Sports", 9: "Sports", 10: "Sports", 11: "Sports"},
+    **{12: "Sports", 13: "Sports", 14: "Weather", 16: "Weather", 18: "Weather", 20: "Sports"},
+}
+SKIPPED = {
+    "several_topics": 1,
+    "no_topic": 3,
+    "redirect": 2,
+    "no_sentence": 3,
+    "empty": 1,
+    "other_namespace": 6,
+    "not_wikitext": 1,
+}
+
+
+def test_every_case(tmp_path: Path) -> None:
+    made_set = build(tmp_path, *CASES.values())
+    assert topics_of(made_set) == KEPT
+    sentences = sentences_of(made_set)
+    assert sentences.pop(16) == "Then it snowed."
+    assert set(sentences.values()) == {"It rained."}
+    counts = made_set[1]["en"]
+    assert skipped(counts) == SKIPPED
+    assert counts["pages"] == len(CASES) == counts["sentences"] + sum(counts["skipped"].values())
+    assert counts["classes"] == {"Sports": 9, "Weather": 4}
+    assert (counts["dropped_classes"], counts["faults"]) == ({}, [])
+
+
+def test_the_sample_in_all_languages_is_read_as_its_writer_meant(tmp_path: Path) -> None:
+    sample = write_sample_news(tmp_path / "sample")
+    rows = pq.read_table(sample.truth).to_pylist()
+    languages = list(dict.fromkeys(row["language"] for row in rows))
+    dumps = find_dumps(sample.wikinews, languages, "wikinews")
+    configured = yaml.safe_load((ROOT / "conf/base/parameters/mewsc16.yml").read_text(encoding="utf-8"))[
+        "mewsc16"
+    ]
+    names = ("topics", "category_redirects", "shown_templates")
+    options = news_options(**{name: configured[name] for name in names})
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps, options, target, WIKINEWS)
+    assert len(counts) == 16
+    for language, of in counts.items():
+        own = [row for row in rows if row["language"] == language]
+        kept = [row for row in own if not row["dropped"]]
+        assert [tuple(row[name] for name in KEYS) for row in rows_of(target, language)] == [
+            *((row["first_sentence"], row["topic"], row["page_id"], row["revision_id"]) for row in kept)
+        ]
+        assert of["pages"] == len(own)
+        reasons = Counter(row["dropped"].replace(" ", "_") for row in own if row["dropped"])
+        left_out = Counter(skipped(of))
+        left_out["no_topic"] += left_out.pop("empty")  # a blank page has none
+        left_out["no_prose"] = left_out.pop("no_sentence")
+        assert left_out == reasons
+
+
+def test_a_row_says_where_it_is_from(tmp_path: Path) -> None:
+    folder, _ = build(tmp_path, make_page(7, "rain_in Lima", "It rained. [[Category:Weather]]"))
+    assert rows_of(folder) == [
+        {
+            "sentence": "It rained.",
+            "category": "Weather",
+            "page_id": 7,
+            "title": "Rain in Lima",
+            "revision_id": 1007,
+            "dump_date": "20240501",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "category", "expected"),
+    [
+        (
+            "ar",
+            "الثلاثاء 3 مايو 2022\n\n'''فاز''' الفريق. وخسر الآخر.",
+            "[[تصنيف:رياضة]]",
+            ("فاز الفريق.", "Sports"),
+        ),
+        ("ar", "أمطرت في ليما.", "[[Category:طقس]]", ("أمطرت في ليما.", "Weather")),
+        (
+            "tr",
+            "İstanbul'da yağmur yağdı.",
+            "[[kategori:hava_durumu]]",
+            ("İstanbul'da yağmur yağdı.", "Weather"),
+        ),
+        ("de", "Es regnete.", "[[Kategorie:Themenportal Wetter|Regen]]", ("Es regnete.", "Weather")),
+        ("ja", "雨が降った。雪も降った。", "[[カテゴリ:気象]]", ("雨が降った。", "Weather")),
+    ],
+)
+def test_other_languages(
+    tmp_path: Path, language: str, text: str, category: str, expected: tuple[str, str]
+) -> None:
+    folder, _ = build(tmp_path, article(1, text, category), language=language)
+    (row,) = rows_of(folder, language)
+    assert (row["sentence"], row["category"]) == expected
+
+
+def test_aliases_of_the_namespace(tmp_path: Path) -> None:
+    """The dump names one; pages use the others, too."""
+    _, counts = build(
+        tmp_path,
+        article(1, categories="[[カテゴリ:気象]]"),
+        article(2, categories="[[Category:気象]]"),
+        article(3, categories="[[category:気象]]"),
+        language="ja",
+    )
+    assert counts["ja"]["classes"] == {"Weather": 3}
+
+
+def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) -> None:
+    write_news(tmp_path, *(article(number) for number in range(1, 4)), article(9, categories=SPORTS))
+    german = "[[Kategorie:Themenportal Sport]]"
+    write_news(tmp_path, *(article(number, categories=german) for number in range(1, 4)), language="de")
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps_in(tmp_path, "en", "de"), news_options(min_class_size=3), target, WIKINEWS)
+    found = {code: (of["classes"], of["dropped_classes"], skipped(of)) for code, of in counts.items()}
+    assert found == {
+        "en": ({"Weather": 3}, {"Sports": 1}, {"small_class": 1}),
+        "de": ({"Sports": 3}, {}, {}),
+    }
+    assert {row["category"] for row in rows_of(target)} == {"Weather"}
+
+
+def test_a_language_of_which_nothing_is_left_has_no_files(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_news(tmp_path, article(1))
+    write_news(tmp_path, article(1, categories="[[Kategorie:Anderes]]"), language="de")
+    target = tmp_path / "made"
+    counts = build_mewsc16(dumps_in(tmp_path, "en", "de"), news_options(), target, WIKINEWS)
+    assert counts["de"]["sentences"] == 0
+    assert "Nothing is left of de: {'no_topic': 1" in caplog.text
+    assert {path.name for path in target.iterdir()} == {
+        *("README.md", "en.parquet", "en_sentences.txt", "en_categories.txt")
+    }
+
+
+def test_dumps_of_wikinews_and_wikipedia_are_told_apart(tmp_path: Path) -> None:
+    news = write_news(tmp_path, article(1))
+    wiki = made(tmp_path, article(1), name="20240501")
+    (tmp_path / "a-pages-articles.xml").write_text(
+        wiki.path.read_text().replace("<dbname>enwiki<", "<dbname>dewikinews<")
+    )
+    assert [dump.path for dump in dumps_in(tmp_path, "en")] == [news]
+    assert [dump.path for dump in find_dumps(tmp_path, ["en"])] == [wiki.path]
+    assert [dump.language for dump in dumps_in(tmp_path, "de")] == ["de"]
+
+
+def test_a_language_without_a_dump_is_named(tmp_path: Path) -> None:
+    write_news(tmp_path, article(1))
+    with pytest.raises(
+        EaseError, match="has no dump of de, ja; it has en of Wikinews. Add the dumps, or take"
+    ):
+        dumps_in(tmp_path, "en", "de", "ja")
+    made(tmp_path / "other", article(1))
+    with pytest.raises(EaseError, match="has no dump of en; it has none of Wikinews"):
+        dumps_in(tmp_path / "other", "en")

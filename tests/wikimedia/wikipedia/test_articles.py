@@ -1,0 +1,158 @@
+"""The rows of pages, and links in sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ease.io.result_versions import WIKIPEDIA_PARTS
+from ease.wikimedia.wikipedia.articles import REDIRECTS, SENTENCES, split_article
+from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.wikitext.parser import Article, Link
+from ease.wikimedia.wikitext.sentences import SentenceSplitter
+from tests.wikimedia.made_dumps import (
+    ONE,
+    article,
+    made,
+    make_page,
+    rows,
+)
+
+
+def test_the_rows_of_an_article(tmp_path: Path) -> None:
+    text = "It is in [[Germany|the country]]. See 😀 [[berlin]]s and [[Paris#River|Paris]].\n\nNo link."
+    parts = ingest_wikipedia([made(tmp_path, make_page(5, "the_title", text))], ONE, tmp_path / "parts")
+    assert [pq.read_schema(path) for path in (*parts.sentences, *parts.redirects)] == [SENTENCES, REDIRECTS]
+    found = rows(parts.sentences)
+    assert [(row["sentence_index"], row["text"]) for row in found] == [
+        (0, "It is in the country."),
+        (1, "See 😀 berlins and Paris."),
+        (2, "No link."),
+    ]
+    links = [
+        [(row["text"][link["start"] : link["end"]], link["target"]) for link in row["links"]] for row in found
+    ]
+    assert links == [[("the country", "Germany")], [("berlins", "Berlin"), ("Paris", "Paris")], []]
+    assert {(row["language"], row["page_id"], row["page_title"], row["revision_id"]) for row in found} == {
+        ("en", 5, "The title", 1005)
+    }
+
+
+def test_every_reason_to_skip_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pages = [
+        article(1),
+        make_page(2, "Old", "#REDIRECT [[new one]]", redirect="New one"),
+        make_page(3, "Older", "#redirect [[Old#part]]"),
+        make_page(4, "Away", "#REDIRECT [[File:A.jpg]]", redirect="File:A.jpg"),
+        make_page(5, "Berkas:A.jpg", "A file.", namespace=6),
+        make_page(6, "Empty", " \n"),
+        make_page(7, "Data", "{}", model="json"),
+        make_page(8, "Template only", "{{box}}"),
+        make_page(9, "Large", "x" * 5000),
+        make_page(10, "Bad\x02title", "x"),
+        make_page(11, "Broken", "x").replace("</text>", ""),
+    ]
+    options = IngestOptions(workers=1, max_page_bytes=4000)
+    parts = ingest_wikipedia([made(tmp_path, *pages)], options, tmp_path / "parts")
+    counts = parts.counts["en"]
+    assert counts["skipped"] == {
+        **{"bad_title": 1, "empty": 1, "malformed": 1, "no_sentences": 1, "not_wikitext": 1},
+        **{"other_namespace": 1, "redirect": 3, "too_large": 1},
+    }
+    assert (counts["pages"], counts["articles"], counts["redirects"]) == (11, 1, 2)
+    assert counts["pages"] == counts["articles"] + sum(counts["skipped"].values())
+    assert (counts["sentences"], counts["links"]) == (len(rows(parts.sentences)), 2)
+    assert [(row["source_title"], row["target_title"]) for row in rows(parts.redirects)] == [
+        *(("Old", "New one"), ("Older", "Old"))
+    ]
+    large = "'Large' is skipped: it has more than 4,000 bytes"
+    assert any(large in fault for fault in counts["faults"])
+    assert large in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("ease.wikimedia.wikipedia.ingestion.WIKIPEDIA_PARTS", WIKIPEDIA_PARTS + 1),
+        ("icu.ICU_VERSION", "0.0"),
+        ("importlib.metadata.version", lambda name: f"other {name}"),
+    ],
+)
+def test_another_version_of_the_parser_or_its_libraries_makes_new_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, value: object
+) -> None:
+    dumps = [made(tmp_path, article(1))]
+    first = ingest_wikipedia(dumps, ONE, tmp_path / "parts")
+    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences == first.sentences
+    monkeypatch.setattr(place, value)
+    assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences != first.sentences
+
+
+def test_parts_of_an_older_data_folder_are_named_and_parsed_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    older = tmp_path / "parts" / "en" / ("0" * 32)
+    older.mkdir(parents=True)
+    with caplog.at_level("INFO"):
+        parts = ingest_wikipedia([made(tmp_path, article(1))], ONE, tmp_path / "parts")
+    assert parts.counts["en"]["articles"] == 1
+    assert "1 parts in" in caplog.text
+    assert "make prune" in caplog.text
+    assert older.is_dir()
+
+
+def test_a_list_at_the_beginning_is_no_redirect(tmp_path: Path) -> None:
+    page = make_page(1, "List", "#one [[Foo]] is first\n#two [[Bar]]")
+    parts = ingest_wikipedia([made(tmp_path, page)], ONE, tmp_path / "parts")
+    assert [row["text"] for row in rows(parts.sentences)] == ["one Foo is first", "two Bar"]
+    assert rows(parts.redirects) == []
+
+
+def test_a_fault_of_the_code_names_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("ease.wikimedia.wikipedia.articles.parse_wikitext", fail)
+    with pytest.raises(RuntimeError, match="a bug") as caught:
+        ingest_wikipedia([made(tmp_path, article(7))], ONE, tmp_path / "parts")
+    assert "while parsing page 'Article 7' (7) of" in caught.value.__notes__[0]
+
+
+def split(text: str, *links: Link) -> tuple[list[tuple[str, list[str]]], dict[str, int]]:
+    sentences, counts = split_article(Article(text, list(links)), SentenceSplitter("en"))
+    return [(text[one.start : one.end], [link.target for link in one.links]) for one in sentences], dict(
+        counts
+    )
+
+
+def test_a_boundary_inside_a_link_joins_the_sentences() -> None:
+    text = "It is by Dr. No. It ended."
+    assert split(text)[0] == [("It is by Dr.", []), ("No.", []), ("It ended.", [])]
+    found, counts = split(text, Link(9, 15, "Dr. No"), Link(len(text) - 6, len(text), "End"))
+    assert found == [("It is by Dr. No.", ["Dr. No"]), ("It ended.", ["End"])]
+    assert counts == {"boundaries_in_links": 1}
+
+
+def test_a_link_over_two_lines_is_left_out() -> None:
+    found, counts = split("First line\nsecond line", Link(6, 14, "Line"), Link(0, 5, "First"))
+    assert found == [("First line", ["First"]), ("second line", [])]
+    assert counts["links_across_lines"] == 1
+
+
+def test_the_white_space_around_a_surface_is_cut() -> None:
+    text = "One.  Two. "
+    sentences, _ = split_article(
+        Article(text, [Link(4, 11, "Two"), Link(0, 6, "One")]), SentenceSplitter("en")
+    )
+    assert [(one.start, one.end, one.links) for one in sentences] == [
+        *((0, 4, [Link(0, 4, "One")]), (6, 10, [Link(0, 4, "Two")]))
+    ]
+
+
+def test_a_link_outside_any_sentence_is_left_out() -> None:
+    assert split("One. \n\n Two.", Link(5, 6, "Space")) == (
+        [("One.", []), ("Two.", [])],
+        {"boundaries_in_links": 0, "links_across_lines": 1},
+    )

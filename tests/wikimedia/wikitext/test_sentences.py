@@ -1,0 +1,86 @@
+"""Sentence boundaries in many languages, as character offsets."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
+
+TEXTS = {
+    "en": ("It rained. Did it? Yes!", ["It rained.", "Did it?", "Yes!"]),
+    "el": ("Τι είναι αυτό; Είναι ένα βιβλίο. Ναι.", ["Τι είναι αυτό;", "Είναι ένα βιβλίο.", "Ναι."]),
+    "ja": ("これは本です。あれは？はい。", ["これは本です。", "あれは？", "はい。"]),
+    "th": ("ภาษาไทยเป็นภาษา\nบรรทัดที่สอง", ["ภาษาไทยเป็นภาษา", "บรรทัดที่สอง"]),
+    "ar": ("ما هذا؟ هذا كتاب. نعم", ["ما هذا؟", "هذا كتاب.", "نعم"]),
+    "fa": ("این چیست؟ کتاب است. بله", ["این چیست؟", "کتاب است.", "بله"]),
+    "zh-min-nan": ("Che sī siáⁿ? Che sī chheh.", ["Che sī siáⁿ?", "Che sī chheh."]),
+    "simple": ("One. Two.", ["One.", "Two."]),
+}
+both_engines = pytest.mark.parametrize("engine", ["polyglot", "icu"])
+
+
+def split(language: str, text: str, engine: SplitterEngine = "polyglot") -> list[str]:
+    return [text[start:end] for start, end in SentenceSplitter(language, engine).spans(text)]
+
+
+@both_engines
+@pytest.mark.parametrize("language", TEXTS)
+def test_splits_by_the_rules_of_the_language(language: str, engine: SplitterEngine) -> None:
+    text, sentences = TEXTS[language]
+    assert split(language, text, engine) == sentences
+
+
+def test_the_greek_question_mark_ends_a_sentence_in_greek_only() -> None:
+    """polyglot's own tokenizer gives every language the same rules."""
+    text = "Τι; Ναι."
+    assert split("el", text) == ["Τι;", "Ναι."]
+    assert split("en", text) == ["Τι; Ναι."]
+
+
+@both_engines
+def test_offsets_count_characters_outside_the_bmp_once(engine: SplitterEngine) -> None:
+    text = "😀 One 𝒳. 😀😀 Two 👩‍👩‍👧. Three."
+    assert split("en", text, engine) == ["😀 One 𝒳.", "😀😀 Two 👩‍👩‍👧.", "Three."]
+    assert SentenceSplitter("en", engine).spans(text)[-1] == (text.index("Three"), len(text))
+
+
+@both_engines
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("", []),
+        (" \n\t\n ", []),
+        ("A\x00b. C\x1fd. \x85e", ["A\x00b.", "C\x1fd.", "e"]),
+        ("no stop\nnext line\n\n  indented \r\nlast", ["no stop", "next line", "indented", "last"]),
+        ("lone \ud800. Next", ["lone \ud800.", "Next"]),
+    ],
+)
+def test_odd_texts_do_not_fail(text: str, sentences: list[str], engine: SplitterEngine) -> None:
+    assert split("en", text, engine) == sentences
+
+
+@pytest.mark.parametrize("language", ["en", "el", "ja", "th", "fi", "fr"])
+def test_a_newline_always_ends_a_sentence(language: str) -> None:
+    assert split(language, "so (\nit, goes\n) on, a.\nb") == ["so (", "it, goes", ") on, a.", "b"]
+
+
+def test_a_splitter_is_reused() -> None:
+    splitter = SentenceSplitter("en")
+    assert [splitter.spans(text) for text in ("One. Two.", "A longer one.", "One. Two.")] == [
+        *([(0, 4), (5, 9)], [(0, 13)], [(0, 4), (5, 9)])
+    ]
+
+
+def test_an_unknown_engine_lists_the_choices() -> None:
+    with pytest.raises(EaseError, match="Unknown sentence splitter 'punkt': choose polyglot or icu"):
+        SentenceSplitter("en", "punkt")
+
+
+def test_the_icu_engine_does_without_polyglot() -> None:
+    code = "import sys; from ease.wikimedia.wikitext.sentences import SentenceSplitter as S; S('en', 'icu').spans('A.')"
+    check = "assert not any(name.startswith('polyglot') for name in sys.modules)"
+    subprocess.run([sys.executable, "-c", f"{code}\n{check}"], check=True)

@@ -1,0 +1,176 @@
+"""Titles are read as MediaWiki reads them."""
+
+from __future__ import annotations
+
+import pytest
+from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
+
+from ease.wikimedia.languages import PAPER_LANGUAGES
+from ease.wikimedia.wikitext.namespaces import CATEGORY, FILE, known_namespaces
+from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, normalize_title, read_target, resolve_target
+
+ENGLISH = SiteInfo("en")
+
+
+@pytest.mark.parametrize(
+    ("raw", "title"),
+    [
+        ("berlin", "Berlin"),
+        ("Berlin_Wall", "Berlin Wall"),
+        ("  _Berlin__ Wall _", "Berlin Wall"),
+        ("Berlin\xa0Wall\u2009now", "Berlin Wall now"),
+        ("Berlin\u200e Wall\u200f", "Berlin Wall"),
+        (":Berlin", "Berlin"),
+        ("Berlin#History", "Berlin"),
+        ("AT&amp;T", "AT&T"),
+        ("Caf%C3%A9", "Café"),
+        ("Cafe\u0301", "Café"),
+        ("100%", "100%"),
+        ("C%2B%2B", "C++"),
+        ("Foo%23bar", "Foo"),
+        ("élan", "Élan"),
+        ("ω", "Ω"),
+        ("ß", "ß"),
+        ("ŉ", "ŉ"),
+        ("ǆ", "Ǆ"),
+        ("ﬁre", "ﬁre"),
+        ("iPod", "IPod"),
+        ("١", "١"),
+        ("#History", ""),
+        ("", ""),
+    ],
+)
+def test_normalized_titles(raw: str, title: str) -> None:
+    assert normalize_title(raw, ENGLISH) == title
+
+
+def test_first_letter_follows_the_wiki() -> None:
+    assert normalize_title("istanbul", SiteInfo("tr")) == "İstanbul"
+    assert normalize_title("istanbul", SiteInfo("de")) == "Istanbul"
+    assert normalize_title("ბერლინი", SiteInfo("ka")) == "ბერლინი"
+    assert normalize_title("berlin", SiteInfo("jbo", case="case-sensitive")) == "berlin"
+
+
+@pytest.mark.parametrize("title", ["berlin", "2001: a Space Odyssey", "AT&T", "İzmir", "ʻAta", "Ωmega 3_x"])
+def test_normalizing_twice_changes_nothing(title: str) -> None:
+    once = normalize_title(title, ENGLISH)
+    assert normalize_title(once, ENGLISH) == once
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        ("File:A.jpg", TargetKind.FILE),
+        ("image : A.jpg", TargetKind.FILE),
+        (":File:A.jpg", TargetKind.OTHER),
+        ("Category:Cities", TargetKind.CATEGORY),
+        ("category_:Cities", TargetKind.CATEGORY),
+        (":Category:Cities", TargetKind.OTHER),
+        ("Media:A.ogg", TargetKind.OTHER),
+        ("User talk:Someone", TargetKind.OTHER),
+        ("User_talk:Someone", TargetKind.OTHER),
+        ("WP:NPOV", TargetKind.OTHER),
+        ("de:Berlin", TargetKind.LANGUAGE),
+        ("zh-min-nan:Berlin", TargetKind.LANGUAGE),
+        (":de:Berlin", TargetKind.OTHER),
+        ("wikt:word", TargetKind.OTHER),
+        ("w:de:Berlin", TargetKind.OTHER),
+        ("S:Author:X", TargetKind.OTHER),
+        ("#Section", TargetKind.OTHER),
+        ("", TargetKind.INVALID),
+        (" _ ", TargetKind.INVALID),
+        ("A<b", TargetKind.INVALID),
+        ("A{b", TargetKind.INVALID),
+        ("..", TargetKind.INVALID),
+        ("../x", TargetKind.INVALID),
+        ("A~~~", TargetKind.INVALID),
+        ("A\x07b", TargetKind.INVALID),
+        ("A" * 256, TargetKind.INVALID),
+        ("é" * 128, TargetKind.INVALID),
+    ],
+)
+def test_links_that_lead_to_no_article(raw: str, kind: TargetKind) -> None:
+    assert read_target(raw, ENGLISH) == (kind, "")
+    assert resolve_target(raw, ENGLISH) is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "title"),
+    [
+        ("2001: A Space Odyssey", "2001: A Space Odyssey"),
+        ("terminator 2: Judgment Day", "Terminator 2: Judgment Day"),
+        ("Berlin#History", "Berlin"),
+        ("en:berlin", "Berlin"),
+        (":berlin", "Berlin"),
+        ("/dev/null", "/dev/null"),
+        ("...And Justice for All", "...And Justice for All"),
+        (".hack", ".hack"),
+        ("A" * 255, "A" * 255),
+    ],
+)
+def test_links_to_articles(raw: str, title: str) -> None:
+    assert resolve_target(raw, ENGLISH) == title
+
+
+@pytest.mark.parametrize(
+    ("language", "file", "category"),
+    [
+        ("ar", "ملف", "تصنيف"),
+        ("ca", "Fitxer", "Categoria"),
+        ("cs", "Soubor", "Kategorie"),
+        ("de", "Bild", "Kategorie"),
+        ("eo", "Dosiero", "Kategorio"),
+        ("es", "Archivo", "Categoría"),
+        ("fa", "پرونده", "رده"),
+        ("fr", "Fichier", "Catégorie"),
+        ("it", "Immagine", "Categoria"),
+        ("ja", "ファイル", "カテゴリ"),
+        ("ko", "파일", "분류"),
+        ("nl", "Bestand", "Categorie"),
+        ("pl", "Plik", "Kategoria"),
+        ("pt", "imagem", "Categoria"),
+        ("ru", "Файл", "Категория"),
+        ("sv", "Fil", "Kategori"),
+        ("tr", "Dosya", "Kategori"),
+        ("zh", "檔案", "分类"),
+        ("sat", "ᱨᱮᱫ", "ᱛᱷᱚᱠ"),
+        ("vi", "Tập tin", "Thể loại"),
+        ("zh-yue", "檔", "類"),
+    ],
+)
+def test_local_names_are_known_though_the_dump_has_english_ones(
+    language: str, file: str, category: str
+) -> None:
+    site = SiteInfo(language, "enwiki", namespaces={"File": 6, "Category": 14})
+    assert read_target(f"{file}:X.jpg", site).kind is TargetKind.FILE
+    assert read_target(f"{category.upper()}: X", site).kind is TargetKind.CATEGORY
+    assert read_target(f":{category}:X", site).kind is TargetKind.OTHER
+    assert resolve_target(f"{file}:X.jpg", SiteInfo("en")) is not None
+
+
+def test_names_of_many_languages_are_known() -> None:
+    english = known_namespaces("en")
+    own = [language for language in PAPER_LANGUAGES if known_namespaces(language) != english]
+    assert len(own) == len(PAPER_LANGUAGES) - 1
+    assert {FILE, CATEGORY} <= set(known_namespaces("sah").values())
+    assert known_namespaces("yue") == known_namespaces("zh-yue")
+
+
+def test_the_names_that_wikipedia2vec_knows_are_known() -> None:
+    for number, table in ((FILE, MEDIA_ALIASES), (CATEGORY, CATEGORY_ALIASES)):
+        for language, names in table.items():
+            known = known_namespaces(language.replace("_", "-"))
+            assert {known.get(name.replace("_", " ").lower()) for name in names} <= {number}, language
+
+
+def test_the_dump_s_own_namespaces_come_first() -> None:
+    site = SiteInfo("en", namespaces={"Wikiproject_X": 102, "Draft": 6})
+    assert read_target("wikiproject x:A", site).kind is TargetKind.OTHER
+    assert read_target("draft:A", site).kind is TargetKind.FILE
+    assert read_target("User:A", site).kind is TargetKind.OTHER
+
+
+def test_the_wikis_own_prefix_is_followed_a_few_times() -> None:
+    assert read_target("en:en: Berlin", ENGLISH) == (TargetKind.ARTICLE, "Berlin")
+    assert read_target("en:de:Berlin", ENGLISH).kind is TargetKind.LANGUAGE
+    assert read_target("en:" * 100 + "Berlin", ENGLISH).kind is TargetKind.INVALID

@@ -1,0 +1,259 @@
+"""Wikitext becomes prose, with links where MediaWiki shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ease.wikimedia.wikitext.parser import Article, parse_wikitext
+from ease.wikimedia.wikitext.redirects import redirect_target
+from ease.wikimedia.wikitext.titles import SiteInfo
+
+ENGLISH = SiteInfo("en")
+
+
+def read(source: str, language: str = "en") -> tuple[str, list[tuple[str, str]]]:
+    """The text of a page, and the surface and target of each link."""
+    article = parse_wikitext(source, SiteInfo(language))
+    return article.text, surfaces(article)
+
+
+def surfaces(article: Article) -> list[tuple[str, str]]:
+    """Surfaces and targets of an article's links, whose offsets must be in order, apart and tight."""
+    position, found = 0, []
+    for start, end, target in article.links:
+        surface = article.text[start:end]
+        assert position <= start < end <= len(article.text)
+        assert surface == surface.strip()
+        assert "\n" not in surface
+        found.append((surface, target))
+        position = end
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "links"),
+    [
+        ("[[Berlin]] is big.", "Berlin is big.", [("Berlin", "Berlin")]),
+        ("the [[city]]", "the city", [("city", "City")]),
+        ("a [[Berlin|city]]", "a city", [("city", "Berlin")]),
+        ("[[Foo_bar#x|y]]", "y", [("y", "Foo bar")]),
+        ("two [[bus]]es stop", "two buses stop", [("buses", "Bus")]),
+        ("[[bus|coach]]es, [[a]]1", "coaches, a1", [("coaches", "Bus"), ("a", "A")]),
+        ("[[bus]]<nowiki/>es", "buses", [("bus", "Bus")]),
+        ("[[bus]]{{x}}es", "buses", [("bus", "Bus")]),
+        ("[[bus]]<!-- x -->es", "buses", [("buses", "Bus")]),
+        ("[[Mercury (planet)|]]", "Mercury", [("Mercury", "Mercury (planet)")]),
+        ("[[Foo|''bar'']] baz", "bar baz", [("bar", "Foo")]),
+        ("''[[Foo]]'' and '''[[Bar]]'''", "Foo and Bar", [("Foo", "Foo"), ("Bar", "Bar")]),
+        ("a[[Foo| bar ]] b", "a bar b", [("bar", "Foo")]),
+        ("a [[ Foo ]] b", "a Foo b", [("Foo", "Foo")]),
+        ("[[Foo|a\nb]]", "a b", [("a b", "Foo")]),
+        ("[[Foo\n|b]]", "b", [("b", "Foo")]),
+        ("[[Foo|a [b] c]]d", "a [b] cd", [("a [b] cd", "Foo")]),
+        ("[[Foo|[b]]]", "[b]", [("[b]", "Foo")]),
+        ("[[[Foo]]]", "[Foo]", [("Foo", "Foo")]),
+        ("[[Foo|a [b] c]]] d", "a [b] c] d", [("a [b] c", "Foo")]),
+        ("[[Foo|a [b]] c", "a [b c", [("a [b", "Foo")]),
+        ("[[A&amp;B|x&nbsp;&lt;y]]", "x <y", [("x <y", "A&B")]),
+        ("[[Foo|&nbsp;bar&#160;]]baz", "bar baz", [("bar baz", "Foo")]),
+        ("[[TeX|{{TeX}}]]!", "TeX!", [("TeX", "TeX")]),
+        ("[[Foo|{{flag}} bar]]", "bar", [("bar", "Foo")]),
+        ("a [[Foo|({{x}})]] b", "a Foo b", [("Foo", "Foo")]),
+        ("a [[Foo|({{x}}) b]]", "a b", [("b", "Foo")]),
+        ("[[Foo|[[File:x.png]]]] bar", "bar", []),
+        ("x [[:Category:Foo]] y", "x Category:Foo y", []),
+        ("x [[:File:A.jpg|pic]] y", "x pic y", []),
+        ("see [[:de:Berlin]]", "see de:Berlin", []),
+        ("see [[wikt:word|word]]s", "see words", []),
+        ("see [[http://foo bar]] now", "see bar now", []),
+        ("see [[https://foo|the site]]s and [[//foo]].", "see the sites and.", []),
+        ("see [[mailto:me@x.org write]]", "see write", []),
+        ("see [[/dev/null]]", "see /dev/null", [("/dev/null", "/dev/null")]),
+        ("see [[#History|above]]", "see above", []),
+        ("x [[A<b|y]] z", "x A<b|y z", []),
+        ("x [[|y]] z", "x y z", []),
+        ("x [[Foo|]", "x Foo|]", []),
+        ("a [[de:Berlin]] b", "a b", []),
+        ("[[Category:Foo|sort]]\nText.", "Text.", []),
+        ("[[2001: A Space Odyssey|2001]]", "2001", [("2001", "2001: A Space Odyssey")]),
+    ],
+)
+def test_links(source: str, text: str, links: list[tuple[str, str]]) -> None:
+    assert read(source) == (text, links)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "links"),
+    [
+        ("[[File:A.jpg|thumb|A [[cat]] on [http://x y]]]Text.", "Text.", []),
+        ("[[File:A.jpg|thumb|[[File:B.jpg]] [[x|[y]]]]] Text [[z]].", "Text z.", [("z", "Z")]),
+        ("[[File:A.jpg|thumb|two\n\nparagraphs [[x]]]]\nText.", "Text.", []),
+        ("{{a|{{b|[[c]]}}|{{{d|e}}}}}Text {{#if:x|y}}.", "Text.", []),
+        ("{{{1|x}}}Text", "Text", []),
+        ("{{a|<nowiki>}}</nowiki>}}Text", "Text", []),
+        ("{{a|<!-- }} -->}}Text", "Text", []),
+        ("{{a|<ref>{{</ref>}}Text", "Text", []),
+        ("Text {{open\n\n[[Foo]] goes on.", "Text {{open\nFoo goes on.", [("Foo", "Foo")]),
+        ("Text {{open {{x}} [[Foo]].", "Text {{open Foo.", [("Foo", "Foo")]),
+        ("a }} b", "a }} b", []),
+        ("{{{a}} b", "{ b", []),
+        ("{{a}}} b", "} b", []),
+        ("{{{{a}} b}} c", "c", []),
+        ("A\n{|\n| [[x]]\n{|\n| y\n|}\n|}\nB", "A\nB", []),
+        (":{| class=x\n|-\n| y\n|}\nB", "B", []),
+        ("A\n{|\n| [[x]]\nB [[y]]", "A\nB y", [("y", "Y")]),
+        ("{{start}}\n|-\n| [[x]]\n|}\nB", "B", []),
+        ("a <table><tr><td>[[x]]</td></tr></table> b", "a b", []),
+        ("A.<ref>b [[c]]</ref> D.<ref name=x /> E<ref name='y'>z</ref>.", "A. D. E.", []),
+        ("A<REF>b</REF >c", "Ac", []),
+        ("A <ref>b [[c]].", "A b c.", [("c", "C")]),
+        ("A<!-- x\n[[y]] -->B", "AB", []),
+        ("A\n<!-- x -->\nB", "A B", []),
+        ("A\n  <!-- x -->\nB", "A B", []),
+        ("A\n   <!-- x --> \t\nB", "A B", []),
+        ("A <!-- never ends", "A", []),
+        ("A<gallery>\nFile:a.jpg|[[b]]\n</gallery>B", "AB", []),
+        ("Let <math>x < y</math> and <chem>H2O</chem>.", "Let and.", []),
+        ("a <nowiki>[[b]] ''c'' &amp; {{d}}</nowiki> e", "a [[b]] ''c'' & {{d}} e", []),
+        ("* <nowiki>* x</nowiki>", "* x", []),
+        ("<pre>[[a]]</pre><syntaxhighlight lang=c>b</syntaxhighlight>c", "c", []),
+        ("a <b>b</b> <span class='x'>[[c]]</span>", "a b c", [("c", "C")]),
+        ("H<sub>2</sub>O", "H2O", []),
+        ("a<br />b<BR>c", "a\nb\nc", []),
+        ("<div>a</div><div>b</div>", "a\nb", []),
+        ("1 < 2 <foo> >", "1 < 2 <foo> >", []),
+        ("see [http://x.org the [[site]]] now", "see the site now", [("site", "Site")]),
+        ("see [http://x.org] and [//y.org] now", "see and now", []),
+        ("see [x] and http://x.org", "see [x] and http://x.org", []),
+        ("a __TOC__ b __NOTOC__ __init__", "a b __init__", []),
+        ("a &amp; b &eacute; &#233; &#xE9; &nbsp; c &bogus; &amp;lt;", "a & b é é é c &bogus; &lt;", []),
+        ("'''a''' ''b'' '''''c'''''", "a b c", []),
+        ("l'''amico'' è '''x'''", "l'amico è x", []),
+        ("dell'''Odissea''", "dell'Odissea", []),
+        ("a '''''' b", "a ' b", []),
+    ],
+)
+def test_what_is_no_prose(source: str, text: str, links: list[tuple[str, str]]) -> None:
+    assert read(source) == (text, links)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("a\nb\n\nc\n\n\nd", "a b\nc\nd"),
+        ("* a\n* b\n** c\n# d\n: e\n; f\ng", "a\nb\nc\nd\ne\nf\ng"),
+        ("== A ==\nb\n=== ''C'' === <!-- x -->\nd", "A\nb\nC\nd"),
+        ("= [x] =\n==a", "[x]\n==a"),
+        ("== a =\n= b ==", "= a\nb ="),
+        ("===\na", "=\na"),
+        ("======== a ========", "== a =="),
+        ("a\n----\nb", "a\nb"),
+        ("a\n----b", "a\nb"),
+        ("a\n b\nc", "a\nb\nc"),
+        ("a\r\nb\r\n\r\nc", "a b\nc"),
+        ("  \n\t\n", ""),
+        ("", ""),
+        ("a\u2003b\xa0 c", "a b c"),
+    ],
+)
+def test_blocks_are_lines(source: str, text: str) -> None:
+    assert read(source) == (text, [])
+
+
+def test_links_are_kept_in_items_and_left_out_of_headings() -> None:
+    source = "== The [[Year]] 1950 ==\n* [[Rome]] falls\n: [[Item|x]]"
+    assert read(source) == ("The Year 1950\nRome falls\nx", [("Rome", "Rome"), ("x", "Item")])
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Berlin ({{IPA|x}}; {{audio|y}}) is", "Berlin is"),
+        ("Berlin ({{IPA|x}}, {{y}} [[Latin]]: {{z}}) is", "Berlin (Latin) is"),
+        ("Berlin (born 1950, {{x}}) is", "Berlin (born 1950) is"),
+        ("Berlin ({{x}} born 1950) is", "Berlin (born 1950) is"),
+        ("Berlin ([[x]]; <ref>y</ref>) is", "Berlin (x) is"),
+        ("Berlin （{{x}}、） is", "Berlin is"),
+        ("the word {{lang|fr|mot}}, which {{x}} means", "the word, which means"),
+        ("mot {{x}} : suite", "mot : suite"),
+        ("word {{x}}; next", "word; next"),
+        ("end {{x}}.", "end."),
+        ("{{x}} begin {{y}}", "begin"),
+        ("f() and ( ) stay", "f() and ( ) stay"),
+        ("(a ({{x}}))", "(a)"),
+        ("( {{x}} ({{y}}))a", "a"),
+    ],
+)
+def test_what_is_taken_out_leaves_tidy_punctuation(source: str, text: str) -> None:
+    assert read(source)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "surface"),
+    [
+        ("de", "[[Fuß]]gängerß", "Fußgängerß"),
+        ("en", "[[caf]]é", "caf"),
+        ("fr", "[[caf]]é", "café"),
+        ("ru", "[[Город]]ами", "Городами"),
+        ("uk", "[[Київ]]ський", "Київський"),
+        ("uk", "«[[Київ]]»", "Київ"),
+        ("ar", "[[مدينة]]ات", "مدينةات"),
+        ("fa", "[[شهر]]ها", "شهرها"),
+        ("he", "[[עיר]]ים", "עירים"),
+        ("pl", "[[miasto]]ścią", "miastością"),
+        ("tr", "[[şehir]]İn", "şehirİn"),
+        ("ja", "[[東京]]の", "東京"),
+        ("zh", "[[bus]]es", "bus"),
+        ("ko", "[[베를린]]은", "베를린"),
+        ("xx", "[[bus]]es", "buses"),
+    ],
+)
+def test_trails_follow_the_language(language: str, source: str, surface: str) -> None:
+    assert [found for found, _ in read(source, language)[1]] == [surface]
+
+
+def test_offsets_count_code_points_from_right_to_left_and_beyond_the_bmp() -> None:
+    source = "𝔘𝔫𝔦 {{x}} [[𝔅erlin|😀 b]] — '''برلين''' هي [[عاصمة]] [[ألمانيا|المانيا]]."
+    text, links = read(source, "ar")
+    assert text == "𝔘𝔫𝔦 😀 b — برلين هي عاصمة المانيا."
+    assert links == [("😀 b", "𝔅erlin"), ("عاصمة", "عاصمة"), ("المانيا", "ألمانيا")]
+
+
+def test_local_files_and_categories_are_taken_out() -> None:
+    source = "[[Archivo:X.jpg|thumb|[[Berlín]]]]La [[ciudad]].\n[[Categoría:Capitales]]"
+    assert read(source, "es") == ("La ciudad.", [("ciudad", "Ciudad")])
+
+
+def test_variants_of_writing_are_chosen() -> None:
+    source = "-{zh-hans:计算机;zh-hant:電腦}-和-{[[电脑]]}--{T|zh:题}-。"
+    assert read(source, "zh") == ("计算机和电脑。", [("电脑", "电脑")])
+
+
+def test_characters_that_mark_links_inside_cannot_come_from_outside() -> None:
+    assert read("a\x01b\x02 [[c\x03]]\x05d") == ("ab cd", [("cd", "C")])
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("#REDIRECT [[Berlin]]", "Berlin"),
+        ("#redirect:[[berlin#History|x]] {{R}}", "Berlin"),
+        ("\n #WEITERLEITUNG [[Berlin_(Stadt)]]", "Berlin (Stadt)"),
+        ("#転送[[ベルリン]]", "ベルリン"),
+        ("#पुनर्प्रेषित [[बर्लिन]]", "बर्लिन"),
+        ("#تحويل [[برلين]]", "برلين"),
+        ("#yönlendirme [[Berlin]]", "Berlin"),
+        ("＃転送 [[Berlin]]", "Berlin"),
+        ("#REDIRECT\n[[Berlin|x]]", "Berlin"),
+        ("#one [[Foo]] is first\n#two [[Bar]]", None),
+        ("#[[Foo]]", None),
+        ("#redirects [[Foo]]", None),
+        ("#REDIRECT [[#x]]", None),
+        ("# [[Berlin]]", None),
+        ("Text #REDIRECT [[Berlin]]", None),
+        ("#REDIRECT Berlin", None),
+        ("", None),
+    ],
+)
+def test_redirects(source: str, target: str | None) -> None:
+    assert redirect_target(source, ENGLISH) == target
