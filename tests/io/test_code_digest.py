@@ -73,7 +73,7 @@ def digest_after(change: Callable[[], object], function: Callable[..., Any]) -> 
     ],
 )
 def test_documentation_and_logs_have_no_meaning(package: Path, old: str, new: str) -> None:
-    file = package / "wikimedia" / "articles.py"
+    file = package / "wikimedia" / "wikipedia" / "articles.py"
     before, after = digest_after(lambda: edit(file, old, new), parse_shard)
     assert before == after
 
@@ -82,10 +82,14 @@ def test_a_moved_module_stays_in_the_digest(package: Path) -> None:
     def move() -> None:
         (package / "wikimedia" / "moved").mkdir()
         (package / "wikimedia" / "moved" / "__init__.py").touch()
-        (package / "wikimedia" / "wikitext.py").rename(package / "wikimedia" / "moved" / "prose_and_links.py")
+        (package / "wikimedia" / "wikitext" / "parser.py").rename(
+            package / "wikimedia" / "moved" / "prose_and_links.py"
+        )
         for file in package.rglob("*.py"):
             text = file.read_text(encoding="utf-8")
-            moved = re.sub(r"\bease\.wikimedia\.wikitext\b", "ease.wikimedia.moved.prose_and_links", text)
+            moved = re.sub(
+                r"\bease\.wikimedia\.wikitext\.parser\b", "ease.wikimedia.moved.prose_and_links", text
+            )
             file.write_text(moved, encoding="utf-8")
 
     before, after = digest_after(move, parse_shard)
@@ -101,9 +105,9 @@ def test_a_moved_module_stays_in_the_digest(package: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "file", "old", "new"),
     [
-        (parse_shard, "wikimedia/articles.py", "!= 0:", "!= 1:"),
-        (parse_shard, "wikimedia/titles.py", "return", "return 1,"),
-        (write_sample, "wikimedia/sample/templates/de.yml", "a", "b"),
+        (parse_shard, "wikimedia/wikipedia/articles.py", "!= 0:", "!= 1:"),
+        (parse_shard, "wikimedia/wikitext/titles.py", "return", "return 1,"),
+        (write_sample, "sample/templates/de.yml", "a", "b"),
         (run_job, "methods/mirror_bert.py", "return", "return 1,"),
         (run_job, "training/__main__.py", "status = 1", "status = 2"),
     ],
@@ -123,7 +127,7 @@ def test_a_change_of_meaning_is_seen(
 
 
 def test_what_a_function_does_not_use_has_no_part_in_its_digest(package: Path) -> None:
-    for unrelated in ("plots/curves.py", "methods/simcse.py"):
+    for unrelated in ("reporting/plots/curves.py", "methods/simcse.py"):
         before, after = digest_after(lambda: edit(package / unrelated, "return", "return 1,"), parse_shard)  # noqa: B023
         assert before == after
     before, after = digest_after(
