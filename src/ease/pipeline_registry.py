@@ -21,7 +21,7 @@ from ease.pipelines import (
     sweep,
     train,
 )
-from ease.pipelines.stages import in_stage, stages_outermost
+from ease.pipelines.stages import StagesOutermost, in_stage
 
 SETTINGS = ("multilingual", "monolingual")
 EASE, MLM = "ease", "mlm"
@@ -60,7 +60,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     return {
         # What Kedro-Viz opens with. First, because Viz takes the names in the commands that it shows from the first
         # pipeline that has a node, and these commands run the default pipeline.
-        "__default__": stages_outermost(sums["train_multilingual"], "multilingual"),
+        "__default__": StagesOutermost(sums["train_multilingual"], "multilingual"),
         **every["multilingual"],
         "acquire_evaluation": located,
         "train": of_all_settings(every, "train"),

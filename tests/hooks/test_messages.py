@@ -13,6 +13,12 @@ MISTAKES = {
     "--env=papr": ["papr", "did you mean paper?"],
     "--pipelines=trian": ["trian", "did you mean train"],
     "--pipelines=train,evalute": ["evalute", "did you mean evaluate"],
+    "--pipelines=train_multilingual,train": [
+        "cannot run together",
+        "run `kedro run --pipelines=train_multilingual`, then `kedro run --pipelines=train`",
+    ],
+    "--pipelines=report,__default__": ["cannot run together", "--pipelines=report`, then"],
+    "--namespaces=multilingual.eas": ["did you mean multilingual.ease"],
     "--namespaces=eas": ["eas", "did you mean ease"],
     "--tags=evalute": ["evalute", "did you mean evaluate"],
     "--nodes=ease.score_encodr": ["did you mean ease.score_encoder"],

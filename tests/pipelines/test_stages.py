@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 from kedro.io.core import is_parameter
+from kedro.pipeline import Pipeline
 
 from ease.pipeline_registry import LANGUAGES_SWEEP, LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
+from tests.project import make_project, params
 
 PIPELINES = register_pipelines()
 STAGES = {"acquire", "ingest", "entity_pairs", "hard_negatives", "entity_embeddings"}
@@ -53,6 +56,8 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
         (("train", "evaluate"), "multilingual.whitening", {"whiten_encoder", "score_encoder"}),
         (("train_multilingual",), "multilingual.untrained", {"build_encoder", "score_encoder"}),
         (("train_multilingual",), "multilingual.ease", {"train_encoder", "score_encoder"}),
+        (("__default__",), "multilingual.ease", {"train_encoder", "score_encoder"}),
+        (("__default__",), "ease", {"train_encoder", "score_encoder"}),
         (("evaluate",), "baselines", {"locate_baseline_sets", "score_baselines"}),
         (("acquire_evaluation",), "monolingual", {"locate_evaluation_sets"}),
         (("train_monolingual",), "monolingual.acquire", {"locate_dumps", "locate_evaluation_sets"}),
@@ -70,6 +75,30 @@ def test_a_namespace_selects_a_method_a_stage_or_a_setting(
 def test_a_settings_namespace_selects_all_of_it() -> None:
     complete = PIPELINES["train_monolingual"]
     assert set(complete.only_nodes_with_namespaces(["monolingual"]).nodes) == set(complete.nodes)
+
+
+@pytest.mark.parametrize("chosen", ["multilingual.ease.score_encoder", "ease.score_encoder"])
+@pytest.mark.parametrize("option", ["node_names", "from_nodes", "to_nodes"])
+def test_the_default_pipeline_finds_nodes_by_both_names(option: str, chosen: str) -> None:
+    # Kedro adds the pipelines of a run to an empty one.
+    found: list[str] = [
+        node.name for node in (Pipeline([]) + PIPELINES["__default__"]).filter(**{option: [chosen]}).nodes
+    ]  # type: ignore[arg-type]
+    assert "ease.score_encoder" in found
+
+
+def test_the_default_pipeline_has_the_nodes_of_the_settings_pipeline() -> None:
+    both = sum((PIPELINES[name] for name in ("__default__", "train_multilingual")), Pipeline([]))
+    assert set(both.nodes) == set(PIPELINES["train_multilingual"].nodes)
+    assert set(PIPELINES["__default__"].only_nodes_with_namespaces(["multilingual"]).nodes) == set(
+        PIPELINES["__default__"].nodes
+    )
+
+
+def test_the_default_run_chooses_a_stage_by_its_complete_namespace(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.kedro("run", "--namespaces=multilingual.acquire", "--params", params(), start=False)
+    assert project.json("01_raw/multilingual/dumps.json")["source"] == "sample:"
 
 
 def test_no_namespace_is_left_and_entered_again() -> None:

@@ -10,9 +10,11 @@ import click
 from kedro.framework.context import KedroContext
 from kedro.framework.project import pipelines
 from kedro.pipeline import Pipeline
+from kedro.pipeline.pipeline import OutputNotUniqueError
 
 from ease.errors import EaseError
 from ease.io.suggestions import suggest
+from ease.pipelines.stages import spellings
 
 
 def check_environment(context: KedroContext) -> None:
@@ -32,7 +34,7 @@ def check_run_names() -> None:
     """Refuse names of pipelines, nodes, tags and namespaces that the current `kedro run` command misspells.
 
     Raises:
-        EaseError: With the nearest ones and all that there are.
+        EaseError: With the nearest ones and all that there are, or for pipelines that cannot run together.
     """
     command = click.get_current_context(silent=True)
     if command is None or command.info_name != "run":
@@ -40,15 +42,31 @@ def check_run_names() -> None:
     given = command.params
     chosen = [name for name in (given.get("pipeline"), *_words(given.get("pipelines"))) if name]
     _check("--pipelines", chosen, pipelines)
-    run = sum((pipelines[name] for name in chosen or ["__default__"]), Pipeline([]))
+    run = _summed(chosen or ["__default__"])
     where = f" in {', '.join(chosen) or '__default__'}"
     for option, names, known in _options(given, run):
         _check(option, names, known, where)
 
 
+def _summed(names: list[str]) -> Pipeline:
+    """Return the nodes of several pipelines.
+
+    Raises:
+        EaseError: If two of the pipelines have a node of one name that reads or makes different datasets.
+    """
+    try:
+        return sum((pipelines[name] for name in names), Pipeline([]))
+    except (ValueError, OutputNotUniqueError) as error:
+        commands = ", then ".join(f"`kedro run --pipelines={name}`" for name in names)
+        raise EaseError(
+            f"The pipelines {', '.join(names)} cannot run together, since nodes of one name differ in what they read: "
+            f"run {commands}."
+        ) from error
+
+
 def _options(given: Mapping[str, Any], run: Pipeline) -> list[tuple[str, list[str], set[str]]]:
     """The options of `kedro run` that choose nodes, the names given to each, and those that the pipeline knows."""
-    nodes = {node.name for node in run.nodes}
+    nodes = {node.name for spelled in spellings(run) for node in spelled.nodes}
     tags = {tag for node in run.nodes for tag in node.tags}
     return [
         ("--tags", _words(given.get("tags")), tags),
@@ -63,7 +81,8 @@ def _options(given: Mapping[str, Any], run: Pipeline) -> list[tuple[str, list[st
 
 def _namespaces(run: Pipeline) -> set[str]:
     """All namespaces of a pipeline's nodes, with those that contain them."""
-    parts = [node.namespace.split(".") for node in run.nodes if node.namespace]
+    nodes = [node for spelled in spellings(run) for node in spelled.nodes]
+    parts = [node.namespace.split(".") for node in nodes if node.namespace]
     return {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}
 
 
