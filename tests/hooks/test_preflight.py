@@ -12,6 +12,7 @@ import yaml
 from mlflow.tracking import MlflowClient
 
 from tests.project import Project, make_project
+from tests.wikimedia.made_dumps import made
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +118,61 @@ def test_what_is_fetched_is_not_missing_but_what_cannot_be_is(empty: Project) ->
         ("grid", {"grid__tasks": "stsx"}, "Unknown evaluation task 'stsx'"),
         ("train_multilingual", {"multilingual__setting__dev_tasks": "stx"}, "Unknown evaluation task 'stx'"),
         ("evaluate", {"evaluate__tasks": "stsb:devel"}, "'stsb'.*devel"),
+        ("evaluate", {"evaluate__tasks": "stbs"}, "`evaluate`: tasks: Unknown .*'stbs': did you mean .*stsb"),
+        ("train_multilingual", {"evaluate__tasks": "stbs"}, "Unknown .*'stbs': did you mean .*stsb"),
     ],
 )
 def test_a_wrong_name_of_a_task_is_refused(
     pipeline: str, given: dict[str, str], expected: str, empty: Project
 ) -> None:
     assert_lines(refused(empty, pipeline, **given), expected)
+
+
+def test_a_wrong_subset_is_refused_where_a_run_locates_no_set(empty: Project) -> None:
+    given = ("--namespaces=multilingual.ease", "--params", "evaluate.tasks=stsb:devel")
+    done = empty.kedro("run", "--pipelines=evaluate", *given, check=False, start=False)
+    assert done.returncode == 1
+    assert re.search("^Error: .*'stsb'.*devel", done.stderr, re.MULTILINE), done.stderr
+    assert made_by(empty) == []
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "given", "expected"),
+    [
+        ("train_multilingual", {"multilingual__setting__languages": "en xq"}, "Unknown language 'xq'"),
+        ("acquire", {"multilingual__setting__languages": "en frx"}, "'frx' .*did you mean .*frp?"),
+        ("acquire", {"multilingual__setting__languages": "en xq", "acquire__wikipedia": "folder"}, "'xq'"),
+        ("mewsc16", {"mewsc16__languages": "en xq"}, "Unknown language 'xq'"),
+    ],
+)
+def test_an_unknown_language_is_refused(
+    pipeline: str, given: dict[str, str], expected: str, empty: Project, tmp_path: Path
+) -> None:
+    if given.get("acquire__wikipedia"):
+        (tmp_path / "enwiki-20260101-pages-articles.xml").write_text("<mediawiki></mediawiki>")
+        given = {**given, "acquire__wikipedia": str(tmp_path)}
+    assert_lines(refused(empty, pipeline, **given), expected)
+
+
+def test_the_dump_of_a_new_wiki_in_a_folder_is_accepted(empty: Project, tmp_path: Path) -> None:
+    for language in ("en", "xq"):
+        made(tmp_path, language=language)
+    given = {"multilingual__setting__languages": "en xq", "acquire__wikipedia": tmp_path}
+    lines = refused(empty, "train_multilingual", **given, work="conf/README.md/work")
+    assert_lines(lines, "Cannot write to")
+
+
+@pytest.mark.parametrize("setting", ["multilingual", "monolingual"])
+def test_a_start_that_the_run_does_not_train_is_refused_with_the_commands_that_do(
+    empty: Project, setting: str
+) -> None:
+    lines = refused(empty, f"train_{setting}", **{f"{setting}__setting__start": "mlm"})
+    chosen = ",".join(f"{setting}.{method}" for method in ("mlm", "ease", "simcse"))
+    assert_lines(
+        lines,
+        f"`{setting}.setting.start` is mlm, .*`kedro run --pipelines=train_{setting} --tags=acquire,.*`, then .*"
+        f"`kedro run --pipelines=train,evaluate --namespaces={chosen} --params {setting}.setting.start=mlm`",
+    )
 
 
 def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:

@@ -78,8 +78,22 @@ def test_everything_else_is_scored_and_kept(faulty: tuple[Project, Any]) -> None
 
 def test_the_bad_set_is_named_before_the_first_sentence_is_encoded(faulty: tuple[Project, Any]) -> None:
     _, done = faulty
-    named, scored = (done.stderr.index(words) for words in ("2013 cannot be scored", "Scoring "))
+    named, scored = (done.stderr.index(words) for words in ("2013 cannot be scored", "Scored "))
     assert named < scored
+
+
+def test_each_encoder_is_logged_in_one_line_with_its_scores(faulty: tuple[Project, Any]) -> None:
+    made, done = faulty
+    lines = [line for line in done.stderr.splitlines() if "Scored " in line]
+    for method in ("untrained", "ease", "simcse"):
+        (line,) = (line for line in lines if f"multilingual/{method}/encoder" in line)
+        scores = made.json(f"07_model_output/multilingual/{method}/scores.json")
+        (graded,) = (row["value"] for row in scores if row["task"] == "sample_graded")
+        assert f"sample_graded en {graded:.2f}" in line
+        assert "not scored: sts 2013" in line
+    (baseline,) = (line for line in lines if "Ours (untrained)" in line)
+    assert "sample_graded en" in baseline
+    assert "Scoring " not in done.stderr
 
 
 def test_scores_of_a_stopped_run_are_not_computed_again(

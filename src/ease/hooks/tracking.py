@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mlflow
 from kedro.framework.hooks import hook_impl
@@ -27,6 +27,9 @@ from ease.io.nested import dotted
 from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, headline, log_parameters, log_values
 from ease.pipelines.setting import Setting
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 CODE = "code"
 """The parameter that holds the version of the code."""
 
@@ -35,6 +38,9 @@ COMMAND = "kedro_command"
 
 FEW = 4
 """Languages that a run's name lists; more are counted."""
+
+SWEEP = "_sweep"
+"""Ends the names of the tables that sweeps make."""
 
 DIGEST_LENGTH = 36
 """Of a data set in MLflow, at most."""
@@ -85,6 +91,8 @@ class Tracking:
         for name, rows in outputs.items():
             if name.endswith(".scores"):
                 log_values(parent.info.run_id, [(0, _headlines(name.removesuffix(".scores"), rows))])
+            if name.endswith(SWEEP):
+                log_values(parent.info.run_id, [(0, variant_headlines(name.removesuffix(SWEEP), rows))])
         if TRAINING_TAG in node.tags:
             data = _data_inputs(node, catalog)
             for run in nested_runs(parent):
@@ -122,6 +130,21 @@ def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, float]:
         for method in methods
         for name, value in headline([row for row in rows if row.get("method") == method]).items()
     }
+
+
+def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
+    """Return the main scores of each variant, averaged over its seeds: `multilingual.grid.VARIANT/task/subset`.
+
+    Args:
+        sweep: The sweep's name with its setting's.
+        rows: A row a score of a training, with the columns `variant` and `seed` beside the score's own.
+    """
+    values: dict[str, list[float]] = {}
+    scored = rows.dropna(subset=["value"])
+    for (variant, _), own in scored.groupby(["variant", "seed"], sort=False):
+        for name, value in headline(own.to_dict("records")).items():
+            values.setdefault(f"{sweep}.{safe_name(variant)}/{name}", []).append(value)
+    return {name: sum(own) / len(own) for name, own in values.items()}
 
 
 def nested_runs(parent: Run) -> list[Run]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -26,13 +26,17 @@ from ease.methods import method_names
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_some_set, check_tasks
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
+from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
 from ease.pipelines.evaluate.options import EvaluateOptions
+from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
+from ease.pipelines.starts import find_missing_starts
 from ease.pipelines.sweep.variants import START, Sweep
 from ease.texts import source_options
-from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
 
 logger = logging.getLogger(__name__)
 
@@ -80,14 +84,24 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     """
     steps = [_step(node, catalog) for node in pipeline.nodes]
     locating = {step.evaluation_data: step for step in steps if step.has(EvaluationSetOptions)}
-    checks = [check for step in steps for check in _folder_checks(step)]
+    checks = [check for step in steps for check in (*_language_checks(step), *_folder_checks(step))]
     for step in steps:
         checks += [*_checks(step, locating, catalog), *_sweep_checks(step, locating, catalog)]
     written = (catalog.get(name) for name in sorted(pipeline.all_outputs()))
     checks += [partial(check_writable, place) for place in map(_place, written) if place is not None]
     checks.append(partial(_check_disk, steps, catalog, data, free))
-    faults = (_fault(check) for check in checks)
+    _log_excluded(pipeline, catalog)
+    faults = (*find_missing_starts(pipeline, catalog), *map(_fault, checks))
     return list(dict.fromkeys(fault for fault in faults if fault is not None))
+
+
+def _log_excluded(pipeline: Pipeline, catalog: Catalog) -> None:
+    """Log once which encoders the analyses of a run exclude."""
+    analysed = {name for node in pipeline.nodes if ANALYSIS_TAG in node.tags for name in node.inputs}
+    encoders = {name for name in analysed if name.endswith(".encoder")} - pipeline.all_outputs()
+    if absent := sorted(name for name in encoders if not catalog.exists(name)):
+        methods = ", ".join(name.split(".")[-2] for name in absent)
+        logger.info("Not trained yet, and excluded: %s", methods)
 
 
 def _check_disk(steps: list[Step], catalog: Catalog, data: Path, free: int) -> None:
@@ -148,8 +162,30 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
             if anchor := step.get(Recipe).options.get("anchor"):
                 yield partial(check_encoder, anchor)
             yield from _development_checks(step, locating, catalog)
+        case "score_encoder":
+            yield partial(check_tasks, step.get(EvaluateOptions).references(()), step.tasks)
         case "score_baselines":
             _warn_of_baselines(step.get(EvaluateOptions))
+
+
+def _language_checks(step: Step) -> Iterator[Check]:
+    """Yield a check of the languages whose dumps a node locates."""
+    if step.name == "locate_dumps":
+        source, languages = step.get(AcquireOptions).wikipedia, step.get(Setting).languages
+        yield partial(_check_languages, source, languages, "wiki")
+    elif step.name == "locate_wikinews":
+        news = step.get(Mewsc16Options)
+        yield partial(_check_languages, news.wikinews, news.languages, "wikinews")
+
+
+def _check_languages(source: str, languages: Sequence[str], project: Project) -> None:
+    """Refuse unknown languages, except those of which a folder has a dump; a mirror's list is the mirror's own."""
+    if is_mirror(source) or WIKIPEDIA_LANGUAGES.issuperset(languages):
+        return
+    if source == SAMPLE:
+        check_languages(languages)
+    else:
+        find_dumps(source, languages, project)
 
 
 def _folder_checks(step: Step) -> Iterator[Check]:

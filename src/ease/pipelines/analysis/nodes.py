@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import textwrap
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -242,15 +241,7 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
     made = {name: folder for name, folder in encoders.items() if folder is not None}
     if not made:
         raise EaseError("This setting has no encoder to analyse yet: run its training first.")
-    _log_absent(", ".join(sorted(encoders.keys() - made.keys())))
     return {name: encode_with(folder, encoding, name) for name, folder in made.items()}
-
-
-@cache
-def _log_absent(methods: str) -> None:
-    """Log which methods are excluded, once for all analyses of a run."""
-    if methods:
-        logger.info("Not trained yet, and excluded: %s", methods)
 
 
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:

@@ -15,6 +15,9 @@ from ease.pipelines.analysis.nodes import (
 )
 from ease.pipelines.train import UNTRAINED
 
+ANALYSIS_TAG = "analysis"
+"""Nodes with this tag exclude encoders that do not exist yet."""
+
 ANALYSES: dict[str, Callable[..., Any]] = {
     "alignment_uniformity": measure_alignment_uniformity,
     "differing_pairs": find_differing_pairs,
@@ -51,7 +54,7 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
             "params:encoding": "params:encoding",
             **{f"params:{name}": f"params:{setting}.analysis.{name}" for name in analyses},
         },
-        tags="analysis",
+        tags=ANALYSIS_TAG,
     )
 
 

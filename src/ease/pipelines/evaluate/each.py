@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -82,7 +83,6 @@ def score_each(
             scored.unscored.append(Unscored(name, None, str(error)))
             continue
         report(scores)
-        _log_main(scores)
         scored.scores.extend(scores)
     return scored
 
@@ -102,6 +102,7 @@ def score_all(
     from ease.encoders.encoder import load_encoder
 
     scored = score_each(partial(load_encoder, str(encoder)), references, located, tasks, encoding)
+    log_scored(encoder, scored)
     unreadable = _unreadable(references, located)
     if failed := [line for line in scored.unscored if line not in unreadable]:
         raise EaseError(failed[0].reason)
@@ -136,12 +137,17 @@ def _score_task(
     return [replace(score, note=score.note or note) if score.averaged else score for score in scores]
 
 
-def _log_main(scores: Sequence[Score]) -> None:
-    """Log the averages of a task, or its only score."""
-    main = [score for score in scores if score.metric == get_task(score.task).METRIC]
-    for score in main:
-        if score.averaged or len(main) == 1:
-            logger.info("%s %s: %.2f %s", score.task, score.subset, score.value, score.note)
+def log_scored(encoder: object, scored: Scored) -> None:
+    """Log one line for an encoder: the averages of each task, or its only score, and what could not be scored."""
+    main = [score for score in scored.scores if score.metric == get_task(score.task).METRIC]
+    subsets = Counter(score.task for score in main)
+    shown = [score for score in main if score.averaged or subsets[score.task] == 1]
+    parts = [f"{score.task} {score.subset} {score.value:.2f} {score.note}".strip() for score in shown]
+    missing = [" ".join(filter(None, (line.task, line.subset))) for line in scored.unscored if line.task]
+    if missing:
+        parts.append(f"not scored: {' and '.join(missing)}")
+    if parts:
+        logger.info("Scored %s: %s", encoder, ", ".join(parts))
 
 
 def score_rows(scores: Sequence[Score], located: Located, **about: Any) -> list[dict[str, Any]]:

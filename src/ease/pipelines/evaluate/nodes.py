@@ -9,7 +9,7 @@ from typing import Any
 
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.sets import read_located
-from ease.pipelines.evaluate.each import rows_of, score_each
+from ease.pipelines.evaluate.each import log_scored, rows_of, score_each
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run, start_of
 from ease.pipelines.setting import Setting
@@ -46,7 +46,6 @@ def score_encoder(
         logger.debug("An encoder of the setting %s is not trained yet: nothing to score", setting.name)
         return []
     references = evaluate.references(setting.test_tasks)
-    logger.info("Scoring %s", encoder)
     located = read_located(evaluation_data)
     scored = score_each(
         partial(load_encoder, str(encoder)),
@@ -56,6 +55,7 @@ def score_encoder(
         encoding,
         partial(add_scores, encoder),
     )
+    log_scored(encoder, scored)
     about = {"setting": setting.name, "model": encoder.parent.name, **start_of(encoder)}
     return rows_of(scored, located, **about)
 
@@ -83,11 +83,11 @@ def score_baselines(
     located, rows = read_located(evaluation_data), []
     references = evaluate.references(all_test_tasks(*settings.values()))
     for name, baseline in evaluate.baselines.items():
-        logger.info("Scoring the baseline %s, %s", name, baseline.name)
         load = partial(load_encoder, baseline.name, baseline.pooling)
         with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
             report = partial(log_scores, run_id)
             scored = score_each(load, references, located, tasks, encoding, report)
+        log_scored(f"the baseline {name} ({baseline.name})", scored)
         about = {
             "setting": BASELINES,
             "method": name,

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ease.encoders.options import PoolingName
+from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
+from ease.io.registry import check_name
 from ease.pipelines.setting import Setting, Words
+
+ALL = "all"
+"""Stands for every evaluation task."""
 
 
 class Baseline(BaseModel):
@@ -32,6 +37,13 @@ class EvaluateOptions(BaseModel):
         description="encoders to score, by the names that the report gives them"
     )
 
+    @field_validator("tasks")
+    @classmethod
+    def _known(cls, references: Sequence[str] | None) -> Sequence[str] | None:
+        for reference in references or ():
+            check_name(task_name(reference), [*task_names(), ALL], "evaluation task")
+        return references
+
     def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
         """Return the tasks to score.
 
@@ -40,7 +52,7 @@ class EvaluateOptions(BaseModel):
         """
         if self.tasks is None:
             return tuple(test_tasks)
-        return tuple(task_names()) if tuple(self.tasks) == ("all",) else tuple(self.tasks)
+        return tuple(task_names()) if tuple(self.tasks) == (ALL,) else tuple(self.tasks)
 
 
 def all_test_tasks(*settings: Setting) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from ease.pipelines.mlflow_runs import (
 )
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.starts import PREPARATION, missing_start
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
 from ease.pipelines.work import lock_for_run, scratch_for_run
 
@@ -188,7 +189,7 @@ def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.
     if training_pairs is None:
         raise EaseError(
             f"There are no training pairs: make them by `kedro run --pipelines=train_{setting.name} "
-            "--tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings`."
+            f"--tags={PREPARATION}`."
         )
     return training_pairs
 
@@ -201,10 +202,7 @@ def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Pat
     """
     if setting.start == MLM and method != MLM:
         if mlm is None:
-            raise EaseError(
-                f"`{setting.name}.setting.start` is {MLM}, but this run has no encoder of that method: train "
-                f"both by `kedro run --pipelines=train --namespaces={setting.name}.{MLM},{setting.name}.{method}`."
-            )
+            raise EaseError(missing_start(setting.name, [method]))
         return mlm
     if untrained is None:
         raise EaseError(

@@ -1,0 +1,66 @@
+"""The encoder of the method `mlm` that other methods start from: refused before the first node where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kedro.io import CatalogProtocol
+from kedro.io.core import is_parameter
+from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+
+from ease.pipelines.setting import MLM, Setting
+
+TRAINING = ("train_encoder", "whiten_encoder")
+"""Nodes that start from an encoder."""
+
+PREPARATION = "acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings"
+"""The tags of all that a training needs."""
+
+
+def find_missing_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
+    """Return a message for each setting whose methods start from an encoder that this run neither finds nor trains.
+
+    Args:
+        pipeline: The nodes that will run.
+        catalog: Their datasets and parameters.
+    """
+    lacking: dict[str, list[str]] = {}
+    whole = set()
+    for node in pipeline.nodes:
+        setting = _setting(node, catalog)
+        method = (node.namespace or "").rpartition(".")[2]
+        if setting is None or setting.start != MLM or method == MLM:
+            continue
+        encoder = f"{setting.name}.{MLM}.encoder"
+        if encoder not in node.inputs:
+            whole.add(setting.name)
+        elif encoder in pipeline.all_outputs() or catalog.exists(encoder):
+            continue
+        lacking.setdefault(setting.name, []).append(method)
+    return [missing_start(name, sorted(methods), name in whole) for name, methods in lacking.items()]
+
+
+def missing_start(setting: str, methods: Iterable[str], whole: bool = False) -> str:
+    """Say that there is no encoder to start from, and which commands train it.
+
+    Args:
+        setting: The setting's name.
+        methods: That would start from the encoder.
+        whole: Whether the run is the complete job of the setting, which never trains `mlm`.
+    """
+    chosen = ",".join(f"{setting}.{method}" for method in (MLM, *methods))
+    start = f" --params {setting}.setting.start={MLM}"
+    prepare = f"make the data by `kedro run --pipelines=train_{setting} --tags={PREPARATION}`, then "
+    return (
+        f"`{setting}.setting.start` is {MLM}, but this run has no encoder of that method: {prepare if whole else ''}"
+        f"train all by `kedro run --pipelines=train,evaluate --namespaces={chosen}{start}`."
+    )
+
+
+def _setting(node: Node, catalog: CatalogProtocol) -> Setting | None:  # type: ignore[type-arg]
+    """Return the setting of a node that trains."""
+    if node.name.rpartition(".")[2] not in TRAINING:
+        return None
+    values = (catalog.load(name) for name in node.inputs if is_parameter(name) and name.endswith(".setting"))
+    return next((value for value in values if isinstance(value, Setting)), None)

@@ -1,0 +1,45 @@
+"""What an evaluation could not score belongs to its own run, also where one process, such as a notebook, runs two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kedro.framework.session import KedroSession
+from kedro.framework.startup import bootstrap_project
+
+from ease.errors import EaseError
+from tests.contexts import undisturbed
+from tests.project import Project, make_project
+
+
+def score_baselines(project: Project, baselines: dict[str, Any]) -> None:
+    """Run `evaluate` for baselines in this process, as a notebook does."""
+    sample = {
+        "sentences_per_language": 400,
+        "parallel_facts": 40,
+        "graded_pairs": 60,
+        "graded_territories": 12,
+    }
+    given = {
+        "acquire": {"sample": {"territories": 60, **sample}},
+        "evaluate": {"tasks": ["sample_graded"], "baselines": baselines},
+    }
+    with KedroSession.create(project_path=project.folder, runtime_params=given) as session:
+        session.run(pipeline_names=["evaluate"], namespaces=["baselines"])
+
+
+def test_two_runs_in_one_process_do_not_share_what_could_not_be_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path)
+    with undisturbed():
+        monkeypatch.chdir(project.folder)
+        bootstrap_project(project.folder)
+        with pytest.raises(EaseError, match="Not all could be scored.*\n.*'no/such-encoder' does not load"):
+            score_baselines(project, {"gone": {"name": "no/such-encoder"}})
+        score_baselines(project, {})
+        with pytest.raises(EaseError, match="'no/other-encoder' does not load") as second:
+            score_baselines(project, {"lost": {"name": "no/other-encoder"}})
+    assert "no/such-encoder" not in str(second.value)
