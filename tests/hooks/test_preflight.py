@@ -11,6 +11,9 @@ import pytest
 import yaml
 from mlflow.tracking import MlflowClient
 
+from ease.pipeline_registry import register_pipelines
+from ease.pipelines.preflight import find_faults
+from tests.contexts import load_catalog
 from tests.project import Project, make_project
 from tests.wikimedia.made_dumps import made
 
@@ -191,3 +194,15 @@ def test_a_baseline_that_does_not_load_stops_no_other_score(tmp_path: Path) -> N
     done = project.run("evaluate", "--namespaces=baselines", check=False, **given)
     assert "baseline bert cannot be scored. Encoder 'no/such-encoder' does not load" in done.stderr
     assert made_by(project) != [], "nodes ran"
+
+
+def test_each_run_of_a_process_says_once_which_encoders_its_analyses_exclude(
+    bare: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog = load_catalog(bare)
+    for _ in range(2):
+        caplog.clear()
+        with caplog.at_level("INFO", logger="ease"):
+            find_faults(register_pipelines()["analysis"], catalog, bare.folder / "data", 0)
+        (line,) = (text for text in caplog.messages if text.startswith("Not trained yet, and excluded: "))
+        assert {"ease", "simcse", "untrained"} <= set(line.partition(": ")[2].split(", "))
