@@ -19,6 +19,9 @@ CHECK_TOOLS := $(BIN)/python -c 'import icu' 2>/dev/null || scripts/system_packa
 ARGS ?=
 # Processes that share the tests, a file each; one thread each for arithmetic.
 WORKERS ?= 2
+# What `make check` and `make test` run: the fast tests start no project, server, Spark, browser or training.
+FAST := not (project or server or training or spark or browser or slow or long)
+TESTS ?= -m "not long"
 BENCHMARKS ?= ingestion_speed wikidata_ingestion mining_speed training_speed large_batches encoding_speed search_memory start_up
 
 export DO_NOT_TRACK := true
@@ -30,7 +33,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train test lint format unit rehearse bench viz mlflow prune clean
+.PHONY: help setup setup-dev train check test test-all lint format unit rehearse bench viz mlflow prune clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -42,7 +45,13 @@ setup-dev: $(DEV)  ## Make .venv with what the checks need too
 train: $(RUN)  ## Set up, then run the main job on the sample wiki
 	$(BIN)/kedro run --pipelines=train_multilingual $(ARGS)
 
-test: lint unit  ## Set up where needed, then run all checks and tests
+check: lint  ## Style, types and the fast tests: under two minutes, for the inner loop
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "$(FAST)" $(ARGS)
+
+test: lint unit  ## Set up where needed, then run all checks and all tests but the longest
+
+test-all: lint  ## All checks and all tests, with coverage
+	$(MAKE) unit TESTS="--cov --cov-report=term:skip-covered" ARGS="$(ARGS)"
 
 lint: $(DEV)  ## Style, types, and who may import whom
 	$(BIN)/ruff check .
@@ -54,10 +63,10 @@ format: $(DEV)  ## Put the code into the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-unit: $(DEV)  ## The tests alone, with coverage
+unit: $(DEV)  ## The tests of `make test` without the checks; ARGS="tests/io -k locks" chooses
 	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' cannot run."
 	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' cannot run."
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS) $(ARGS)
 
 rehearse: $(DEV)  ## Every pipeline and method at the paper's scale, on small inputs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/rehearsal/rehearse_all.py --durations=0 $(ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -16,6 +17,14 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 import pytest
 
 from tests.project import Project, end_server, make_project, params
+from tests.tiers import mark_by_use
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            mark_by_use(item)
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +76,20 @@ def _no_server_left() -> Iterator[None]:
 def copy(project: Project, tmp_path: Path) -> Project:
     """That project, to be changed."""
     return project.copy(tmp_path / "copy")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system of 64 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs more rights")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
 
 
 def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -10,9 +10,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of Java for processes that live for less than a minute."""
@@ -31,7 +34,7 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="session", name="spark")
-def spark_session() -> Iterator[Any]:
+def spark_session() -> Iterator[SparkSession]:
     """A session of one thread that runs a lost task again, as a cluster does.
 
     A process has one session, and who stops it stops everybody's: it is stopped after the last test.
