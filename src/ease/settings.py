@@ -30,6 +30,7 @@ warnings.showwarning = _show_other_warnings
 
 from ease.hooks import (  # noqa: E402
     ConciseErrors,
+    DatasetStats,
     InUse,
     MlflowRun,
     MlflowStore,
@@ -46,6 +47,7 @@ HOOKS = (
     UnscoredNamed(),
     Outline(),
     ConciseErrors(),
+    DatasetStats(),
     InUse(),
     MlflowStore(),
     Preflight(),

@@ -29,7 +29,7 @@ from ease.io.addresses import (
     store_faults_named,
     upload,
 )
-from ease.io.parquet import read_parquet
+from ease.io.parquet import parquet_statistics, read_parquet
 
 _SUCCESS = "_SUCCESS"
 """What Spark writes last into a folder."""
@@ -57,10 +57,19 @@ class TableDataset(SavedWhole, FileDataset):
             return read_parquet(self.connection, self._files(path))
 
     def _files(self, path: Path) -> list[Path]:
-        """What a version's rows are read from."""
-        if not self._by_spark and kind_of(path) == "directory":
+        """What a version's rows are read from: Spark reads a folder as such."""
+        return [path] if self._by_spark and kind_of(path) == "directory" else self._parquet_files(path)
+
+    def _parquet_files(self, path: Path) -> list[Path]:
+        """The Parquet files of a version, in the order of their names."""
+        if kind_of(path) == "directory":
             return sorted(files_matching(path / "*.parquet") if is_remote(path) else path.glob("*.parquet"))
         return [path]
+
+    def statistics(self) -> dict[str, int]:
+        """Return rows, columns and bytes of the version that `load` would read, by its files' footers alone."""
+        path = self._path_to_load()
+        return {} if path is None else parquet_statistics(self._parquet_files(path))
 
     def save(self, data: ibis.Table | pd.DataFrame) -> None:
         """Compute the table into a file aside, and rename or upload it."""
@@ -160,10 +169,10 @@ class PartsDataset(TableDataset):
         with self._saving() as aside:
             aside.write_text(json.dumps({"parts": addresses}, indent=1), encoding="utf-8")
 
-    def _files(self, path: Path) -> list[Path]:
+    def _parquet_files(self, path: Path) -> list[Path]:
         if is_remote(path) and kind_of(path) == "file":
             return [located(address) for address in json.loads(path.read_text(encoding="utf-8"))["parts"]]
-        return super()._files(path)
+        return super()._parquet_files(path)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
 from ease.datasets.previews import figure_preview, pivoted, table_preview
 from ease.errors import EaseError
-from ease.io.addresses import is_remote, located, upload
+from ease.io.addresses import files_below, is_remote, kind_of, located, upload
 from ease.io.files import flush, write_faults_named
 
 ROWS_SHOWN = 200
@@ -56,6 +56,14 @@ class SavedWhole:
     def _at(self, path: PurePosixPath) -> Path:
         """Where a path lies: Kedro's datasets keep the store's name apart."""
         return located(f"{getattr(self, '_fs_prefix', '')}{path}")
+
+    def statistics(self) -> dict[str, int]:
+        """Return the bytes, as `file_size`, of the version that `load` would read; nothing if there is none."""
+        path = self._path_to_load()
+        if path is None:
+            return {}
+        files = files_below(path) if kind_of(path) == "directory" else [path]
+        return {"file_size": sum(file.stat().st_size for file in files)}
 
     def folder_of(self, version: str) -> Path:
         """The folder that holds a version and what is said of it."""
@@ -121,8 +129,18 @@ class RowsDataset(JSONDataset):
         """
         rows = self.load()
         rows = pivoted(rows, *pivot) if pivot else rows
-        names = columns or list(dict.fromkeys(name for row in rows for name in row))
-        return table_preview(names, rows[:ROWS_SHOWN])
+        return table_preview(columns or _columns(rows), rows[:ROWS_SHOWN])
+
+    def statistics(self) -> dict[str, int]:
+        """Return the number of rows and of columns, too."""
+        size = super().statistics()
+        rows = self.load() if size else []
+        return {"rows": len(rows), "columns": len(_columns(rows)), **size} if size else {}
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names that rows have, in the order of their first appearance."""
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 class ScoresDataset(RowsDataset):

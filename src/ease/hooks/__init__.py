@@ -1,5 +1,6 @@
-"""Around every run: an outline of its steps, errors in one line, provenance, parameters and data in MLflow."""
+"""Around every run: an outline of its steps, errors in one line, provenance, statistics, values in MLflow."""
 
+from ease.hooks.dataset_stats import DatasetStats
 from ease.hooks.errors import ConciseErrors
 from ease.hooks.in_use import InUse
 from ease.hooks.mlflow_plugin import MlflowRun
@@ -13,6 +14,7 @@ from ease.hooks.work import WorkFolders
 
 __all__ = [
     "ConciseErrors",
+    "DatasetStats",
     "InUse",
     "MlflowRun",
     "MlflowStore",

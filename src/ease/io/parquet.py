@@ -7,9 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 
-from ease.io.addresses import address_of, as_remote, is_remote
+from ease.io.addresses import address_of, as_remote, is_remote, store_faults_named
 from ease.io.lazy import ibis
 
 
@@ -29,6 +30,26 @@ def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
     session = SparkSession.builder.getOrCreate()
     session.read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
     return engine.table(name)
+
+
+def parquet_statistics(files: Sequence[Path]) -> dict[str, int]:
+    """Return the rows and bytes of all Parquet files together, and the columns of the first.
+
+    Args:
+        files: At least one.
+
+    Raises:
+        EaseError: If a store cannot be reached.
+    """
+    rows, columns, size = 0, 0, 0
+    for file in files:
+        with store_faults_named(file):
+            place, store = (as_remote(file).path, as_remote(file).fs) if is_remote(file) else (file, None)
+            footer = pq.read_metadata(place, filesystem=store)
+            size += file.stat().st_size
+        rows += footer.num_rows
+        columns = columns or len(footer.schema.to_arrow_schema())
+    return {"rows": rows, "columns": columns, "file_size": size}
 
 
 def _path_in_duckdb(engine: Any, file: Path) -> str:

@@ -1,0 +1,89 @@
+"""Rows, columns and size of every dataset, for Kedro-Viz."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from kedro.framework.context import KedroContext
+from kedro.framework.hooks import hook_impl
+from kedro.io import DataCatalog
+from kedro.io.core import DatasetError
+
+from ease.errors import EaseError
+from ease.io.files import write_faults_named, write_text_whole
+
+logger = logging.getLogger(__name__)
+
+STATS_FILE = Path(".viz") / "stats.json"
+"""Where Kedro-Viz reads statistics by the name of the dataset: `rows`, `columns` and `file_size`."""
+
+
+class DatasetStats:
+    """Writes the statistics of what a run saved, and of what it loaded where they are not known yet.
+
+    Kedro-Viz's own hook knows pandas data frames alone, and forgets all datasets of earlier runs.
+    """
+
+    def __init__(self) -> None:
+        self._file = STATS_FILE
+        self._catalog = DataCatalog()
+        self._stats: dict[str, dict[str, int]] = {}
+
+    @hook_impl
+    def after_context_created(self, context: KedroContext) -> None:
+        """Find the file."""
+        self._file = Path(context.project_path) / STATS_FILE
+
+    @hook_impl
+    def before_pipeline_run(self, catalog: DataCatalog) -> None:
+        """Read what earlier runs wrote, before Kedro-Viz's hook replaces it."""
+        self._catalog = catalog
+        try:
+            known = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        self._stats = known if isinstance(known, dict) else {}
+
+    @hook_impl
+    def after_dataset_loaded(self, dataset_name: str) -> None:
+        """Take the statistics of a dataset that has none."""
+        if "file_size" not in self._stats.get(dataset_name, {}):
+            self._take(dataset_name)
+
+    @hook_impl
+    def after_dataset_saved(self, dataset_name: str) -> None:
+        """Take the statistics of the new version."""
+        self._take(dataset_name)
+
+    @hook_impl(trylast=True)
+    def after_pipeline_run(self) -> None:
+        """Write the statistics, after Kedro-Viz's hook."""
+        self._write()
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """Write the statistics of what was saved before the error."""
+        self._write()
+
+    def _take(self, name: str) -> None:
+        from ease.datasets.whole import SavedWhole  # imports Plotly Express
+
+        dataset: Any = self._catalog.get(name)
+        if not isinstance(dataset, SavedWhole):
+            return
+        try:
+            self._stats[name] = dataset.statistics()
+        except (OSError, EaseError, DatasetError, pa.ArrowException) as error:
+            logger.warning("Kedro-Viz will show no statistics of %s: %s", name, error)
+
+    def _write(self) -> None:
+        try:
+            with write_faults_named(self._file):
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_text_whole(self._file, json.dumps(self._stats, indent=1))
+        except EaseError as error:
+            logger.warning("Kedro-Viz will not show this run's statistics of datasets: %s", error)
