@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ease.io.cache_users import note_user
 from ease.io.in_use import shared
 from ease.io.result_versions import EMBEDDINGS, WIKIPEDIA_PARTS
 
@@ -143,6 +144,38 @@ def test_samples_are_kept_while_a_kept_version_names_them(data: Data) -> None:
     data.version("dumps", "01_raw/m/dumps.json", TIMES[1], f'["/data/{samples[0].name}/wikipedia"]')
     data.prune("--delete")
     assert [sample.exists() for sample in samples] == [True, False]
+
+
+def test_embeddings_are_removed_with_the_last_encoder_that_they_are_of(data: Data, tmp_path: Path) -> None:
+    older, newest = (data.version("m.ease.encoder", "06_models/m/ease/encoder", time) for time in TIMES[:2])
+    gone, own = data.folder / "06_models" / "gone", data.file("own/encoder/config.json").parent
+    folder = data.folder / "07_model_output" / "embeddings"
+    users: dict[str, list[str | Path]] = {
+        "a" * 32: [older / "encoder"],
+        "b" * 32: [older / "encoder", newest / "encoder"],
+        "c" * 32: [gone],
+        "d" * 32: [own],
+        "e" * 32: ["organisation/name"],
+        "f" * 32: [],
+    }
+    gone.mkdir()
+    for key, encoders in users.items():
+        data.file(f"07_model_output/embeddings/{EMBEDDINGS}-{key}.sqlite")
+        data.file(f"07_model_output/embeddings/{key}.scores/stsb.json")
+        for encoder in encoders:
+            note_user(folder, key, encoder)
+    gone.rmdir()
+    assert f"{'f' * 32}.scores: nothing says which encoder" in data.prune("--delete")
+    assert {path.name[0] for path in folder.glob("*.scores")} == {*"bdef"}
+    assert len(list(folder.iterdir())) == 3 * 3 + 2
+    data.prune("--delete", "--unfinished")
+    assert {path.name[0] for path in folder.glob("*.scores")} == {*"bde"}
+
+
+def test_what_a_killed_wikipedia2vec_left_in_an_older_project_is_removed(data: Data) -> None:
+    left = data.file("06_models/work/wikipedia2vec.a1b2c3d4/dump.db").parent
+    assert "06_models/work/wikipedia2vec.a1b2c3d4: " in data.prune("--delete")
+    assert not left.exists()
 
 
 def test_nothing_is_removed_while_a_run_or_a_training_is_at_work(data: Data) -> None:

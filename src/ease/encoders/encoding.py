@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions
+from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
 
 CHUNK = 256
@@ -25,7 +26,10 @@ CHUNK = 256
 
 
 def encode_with(
-    encoder: SentenceTransformer | Path, options: EncodingOptions | None = None, name: str = "encoding"
+    encoder: SentenceTransformer | Path,
+    options: EncodingOptions | None = None,
+    name: str = "encoding",
+    source: str | Path | None = None,
 ) -> Callable[[Sequence[str]], np.ndarray]:
     """Return the encoder as a function from n sentences to their embeddings, (n, dimension) float32.
 
@@ -33,18 +37,16 @@ def encode_with(
         encoder: In memory, or a folder, which is then loaded onto the GPU where there is one.
         options: Batch size and cache; by default nothing is kept.
         name: Of the encoder, shown on the progress bar.
+        source: Where an encoder in memory was loaded from, a folder or a hub name; noted beside the cache.
     """
     options = options or EncodingOptions()
     if isinstance(encoder, SentenceTransformer):
         model = encoder
     else:
+        source = encoder
         model = load_encoder(str(encoder)).to(best_device())
     batch_size = options.batch_size or (32 if model.device.type == "cpu" else 256)
-    cache = (
-        None
-        if options.cache is None
-        else EmbeddingCache(options.cache / f"{EMBEDDINGS}-{fingerprint(model)}.sqlite")
-    )
+    cache = None if options.cache is None else _open_cache(model, options.cache, source)
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
@@ -54,6 +56,14 @@ def encode_with(
         return embeddings[[distinct[sentence] for sentence in sentences]]
 
     return encode
+
+
+def _open_cache(model: SentenceTransformer, folder: Path, source: str | Path | None) -> EmbeddingCache:
+    """Open a model's cache, and note where the model comes from."""
+    key = fingerprint(model)
+    if source is not None:
+        note_user(folder, key, source)
+    return EmbeddingCache(folder / f"{EMBEDDINGS}-{key}.sqlite")
 
 
 def fingerprint(model: SentenceTransformer) -> str:

@@ -14,7 +14,7 @@ import yaml
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.in_use import exclusive
-from ease.pruning.leftovers import UNLINKED, Leftover, find_leftovers
+from ease.pruning.leftovers import UNCERTAIN, Leftover, find_leftovers
 
 
 @click.command()
@@ -26,7 +26,9 @@ from ease.pruning.leftovers import UNLINKED, Leftover, find_leftovers
     show_default=True,
     help="Newest versions to keep of each.",
 )
-@click.option("--unfinished", is_flag=True, help="Remove parts that no version uses, too.")
+@click.option(
+    "--unfinished", is_flag=True, help="Remove unused parts and embeddings of unknown encoders, too."
+)
 def main(delete: bool, keep: int, unfinished: bool) -> None:
     """List old versions, parsed parts and leftovers with their sizes; remove them if told to."""
     try:
@@ -45,7 +47,7 @@ def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
     data, tables = data_folders(project)
     with exclusive(data):
         leftovers = find_leftovers(data, tables, keep)
-        chosen = [one for one in leftovers if unfinished or one.reason != UNLINKED]
+        chosen = [one for one in leftovers if unfinished or one.reason not in UNCERTAIN]
         for one in leftovers:
             hint = "" if one in chosen else " (kept; --unfinished removes it)"
             click.echo(f"{_readable(one.size):>10}  {os.path.relpath(one.path, project)}: {one.reason}{hint}")

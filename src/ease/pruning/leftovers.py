@@ -5,14 +5,20 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ease.io import result_versions
+from ease.io.cache_users import USERS, users_of
 from ease.pruning.versions import Version, find_versions, needed_versions
 
 UNLINKED = "no version uses this part; it may belong to an unfinished ingest"
+UNKNOWN = "nothing says which encoder these embeddings belong to"
+UNCERTAIN = (UNLINKED, UNKNOWN)
+"""Reasons that do not suffice for a removal without being asked for it."""
+
 _NUMBERED = re.compile(r"(?:sample-|sample-news-)?(\d+)-[0-9a-f]+(?:-[0-9a-f]+)?(?:\.sqlite)?")
 _PARTS = {
     "wikidata": result_versions.WIKIDATA_PARTS,
@@ -50,7 +56,7 @@ def find_leftovers(data: Path, tables: Path, keep: int) -> list[Leftover]:
         *((v.folder, "an older version" if v.complete else "an incomplete version") for v in old),
         *_old_parts(tables / "02_intermediate" / "parts", _files_of(needed), _files_of(old)),
         *_old_samples(data / "01_raw" / "sample", needed),
-        *_old_embeddings(data / "07_model_output" / "embeddings"),
+        *_old_embeddings(data / "07_model_output" / "embeddings", {v.folder.resolve() for v in old}),
         *_old_work(data / "06_models" / "work"),
     ]
     kept = {_inode(file) for version in needed for file in _files(version.folder)}
@@ -125,10 +131,32 @@ def _old_samples(folder: Path, needed: set[Version]) -> Iterator[tuple[Path, str
             yield sample, "a sample that no kept version uses"
 
 
-def _old_embeddings(folder: Path) -> Iterator[tuple[Path, str]]:
-    for cache in sorted(folder.glob("*.sqlite")):
-        if _number(cache.name) != result_versions.EMBEDDINGS:
+def _old_embeddings(folder: Path, removed: set[Path]) -> Iterator[tuple[Path, str]]:
+    """Caches of embeddings and of scores.
+
+    Args:
+        folder: Holds them.
+        removed: Folders of versions that are not kept.
+    """
+    current: dict[str, list[Path]] = defaultdict(list)
+    for cache in sorted(path for path in folder.glob("*") if path.suffix in (".sqlite", ".scores", USERS)):
+        if cache.suffix == ".sqlite" and _number(cache.name) != result_versions.EMBEDDINGS:
             yield cache, "embeddings by another version of the code"
+        else:
+            current[cache.stem.rpartition("-")[2]].append(cache)
+    for fingerprint, caches in current.items():
+        if reason := _unused_embeddings(folder / f"{fingerprint}{USERS}", removed):
+            yield from ((cache, reason) for cache in caches)
+
+
+def _unused_embeddings(file: Path, removed: set[Path]) -> str | None:
+    """Why a cache may be removed; None if one of its encoders is kept."""
+    if not file.is_file():
+        return UNKNOWN
+    users = users_of(file)
+    if users is None or any(user.exists() and removed.isdisjoint(user.parents) for user in users):
+        return None
+    return "embeddings of an encoder that is no longer kept"
 
 
 def _old_work(folder: Path) -> Iterator[tuple[Path, str]]:

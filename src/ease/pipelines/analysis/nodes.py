@@ -250,7 +250,7 @@ def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: Enco
     from ease.encoders.encoding import best_device, encode_with
 
     if name not in encoders:
-        return encode_with(load_encoder(name).to(best_device()), encoding)
+        return encode_with(load_encoder(name).to(best_device()), encoding, source=name)
     folder = encoders[name]
     if folder is None:
         raise EaseError(

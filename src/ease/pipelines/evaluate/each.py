@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +41,8 @@ class Scored(NamedTuple):
 
 
 def score_each(
-    load: Callable[[], SentenceTransformer],
+    load: Callable[[str], SentenceTransformer],
+    encoder: str,
     references: Sequence[str],
     located: Located,
     tasks: TaskOptions,
@@ -55,6 +55,7 @@ def score_each(
 
     Args:
         load: Loads the encoder.
+        encoder: Its folder, file or hub name.
         references: Tasks, or single subsets of them.
         located: Where each task's set lies.
         tasks: Each task's options by its name.
@@ -69,12 +70,12 @@ def score_each(
         logger.warning("Nothing to score: of %s no data are there", ", ".join(references) or "no task")
         return scored
     try:
-        model = load().to(best_device())
+        model = load(encoder).to(best_device())
     except EaseError as error:
         logger.warning("Not scored: %s", error)
         return Scored([], [Unscored(None, None, str(error))])
     cache = ScoreCache(encoding.cache and encoding.cache / f"{fingerprint(model)}.scores")
-    encode = encode_with(model, encoding)
+    encode = encode_with(model, encoding, source=encoder)
     for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
         try:
             scores = _score_task(name, options, encode, located[name], cache)
@@ -101,7 +102,7 @@ def score_all(
     """
     from ease.encoders.encoder import load_encoder
 
-    scored = score_each(partial(load_encoder, str(encoder)), references, located, tasks, encoding)
+    scored = score_each(load_encoder, str(encoder), references, located, tasks, encoding)
     log_scored(encoder, scored)
     unreadable = _unreadable(references, located)
     if failed := [line for line in scored.unscored if line not in unreadable]:

@@ -48,7 +48,8 @@ def score_encoder(
     references = evaluate.references(setting.test_tasks)
     located = read_located(evaluation_data)
     scored = score_each(
-        partial(load_encoder, str(encoder)),
+        load_encoder,
+        str(encoder),
         references,
         located,
         tasks,
@@ -83,10 +84,10 @@ def score_baselines(
     located, rows = read_located(evaluation_data), []
     references = evaluate.references(all_test_tasks(*settings.values()))
     for name, baseline in evaluate.baselines.items():
-        load = partial(load_encoder, baseline.name, baseline.pooling)
+        load = partial(load_encoder, pooling=baseline.pooling)
         with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
             report = partial(log_scores, run_id)
-            scored = score_each(load, references, located, tasks, encoding, report)
+            scored = score_each(load, baseline.name, references, located, tasks, encoding, report)
         log_scored(f"the baseline {name} ({baseline.name})", scored)
         about = {
             "setting": BASELINES,

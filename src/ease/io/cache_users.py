@@ -1,0 +1,47 @@
+"""Which encoders the caches of embeddings belong to, noted beside them so that unused ones can be found."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ease.io.files import write_faults_named, write_text_whole
+
+USERS = ".encoders"
+"""Ending of the file `<fingerprint>.encoders`: one encoder a line."""
+
+HUB = "hub:"
+"""Precedes the name of an encoder that is no folder or file of this machine."""
+
+
+def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
+    """Note that an encoder has embeddings in a cache.
+
+    Args:
+        cache: Folder of the caches.
+        fingerprint: Of the encoder.
+        encoder: Its folder, file or hub name. Paths are kept relative to the cache, so that both can be moved.
+
+    Raises:
+        EaseError: If the cache cannot be written.
+    """
+    file = cache / f"{fingerprint}{USERS}"
+    place = Path(encoder)
+    user = os.path.relpath(place.resolve(), cache.resolve()) if place.exists() else f"{HUB}{encoder}"
+    known = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    if user not in known:
+        with write_faults_named(file):
+            cache.mkdir(parents=True, exist_ok=True)
+        write_text_whole(file, "\n".join([*known, user]) + "\n")
+
+
+def users_of(file: Path) -> list[Path] | None:
+    """Return the folders and files that a `.encoders` file names, whether they exist or not; None for a hub name.
+
+    Args:
+        file: As `note_user` wrote it.
+    """
+    users = file.read_text(encoding="utf-8").splitlines()
+    if any(user.startswith(HUB) for user in users):
+        return None
+    return [Path(os.path.normpath(file.parent.resolve() / user)) for user in users]
