@@ -201,6 +201,31 @@ def test_kedro_viz_shows_the_statistics_of_every_dataset(project: Project, viz: 
     assert "N/Afile size" not in panel
 
 
+OVERLAPS = """
+(() => {
+    const found = [...document.querySelectorAll('.pipeline-metadata .main-svg text')].filter(
+        one => one.textContent && one.getBoundingClientRect().width);
+    const boxes = found.map(one => [one.textContent, one.getBoundingClientRect()]);
+    const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+    return boxes.flatMap(([text, box], index) => boxes.slice(index + 1)
+        .filter(([name, other]) => name != text && overlap(box, other)).map(([other]) => `${text} / ${other}`));
+})()
+"""
+"""Pairs of different texts in the side panel's plot that cover each other."""
+
+
+@pytest.mark.parametrize("name", ["comparison_plot", "curves_plot", "pair_funnel_plot", "ingest_plot"])
+def test_texts_of_a_plot_do_not_cover_each_other_in_the_side_panel(
+    viz: str, page: Browser, name: str
+) -> None:
+    number = identifiers(viz)[f"multilingual.{name}"]
+    page.open("about:blank")
+    page.open(f"{viz}/?pid=train_multilingual&expandAllPipelines=true&sid={number}")
+    page.wait_until("document.querySelectorAll('.pipeline-metadata .main-svg .trace').length")
+    assert page.evaluate(OVERLAPS) == []
+
+
 def test_mlflow_compares_ease_with_simcse_side_by_side(
     project: Project, page: Browser, tmp_path: Path
 ) -> None:

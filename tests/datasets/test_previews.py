@@ -148,6 +148,8 @@ def test_a_figures_title_is_above_its_panels_and_its_legend(tmp_path: Path) -> N
     assert (layout["legend"]["yref"], layout["legend"]["yanchor"]) == ("container", "top")
     axes = [axis for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))]
     assert len({axis["gridcolor"] for axis in axes}) == 1
+    sizes = {axis["tickfont"]["size"] for axis in axes} | {panel["font"]["size"] for panel in panels}
+    assert max(sizes) < 10, "two panels side by side leave 150 pixels for each"
     assert dataset.load().layout.title.text == "Training curves", "the saved figure keeps its title"
 
 

@@ -134,6 +134,11 @@ def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
     assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
 
 
+def test_steps_are_written_below_the_lowest_panels_alone() -> None:
+    figure = plot_curves(history(["loss", "development", "pairs_per_second", "self_loss"]))
+    assert [axis.showticklabels for axis in figure.select_xaxes()] == [False, False, None, None]
+
+
 def test_the_only_part_of_a_development_score_is_not_drawn_twice() -> None:
     one = plot_curves(history(["development", "development/stsb/dev"]))
     assert [note.text for note in one.layout.annotations] == ["development"]

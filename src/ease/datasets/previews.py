@@ -13,6 +13,8 @@ Row = dict[str, Any]
 
 _EXACT_INTEGERS = 2**53
 """From here on JavaScript rounds integers."""
+_SMALL = 9
+"""Text in pixels that can be read in the side panel and in the wide view."""
 _GRID = "rgba(128, 128, 128, 0.3)"
 """Visible on Kedro-Viz's dark and light backgrounds."""
 
@@ -83,17 +85,32 @@ def figure_preview(figure: dict[str, Any]) -> dict[str, Any]:
     """Return a Plotly figure whose title, legend and grid survive the theme that Kedro-Viz lays over it.
 
     The theme moves the title onto the plot area, shrinks the margin above to 64 pixels and styles the first axes alone.
-    So the title becomes an annotation above the titles of panels, and the legend gets the line between them.
+    So the title becomes an annotation above the titles of panels, and the legend gets the line between them. The side
+    panel is 350 pixels wide: the other axes, labels and the titles of panels get small text, and labels turn where they
+    are too wide.
     """
     layout = dict(figure.get("layout", {}))
     title = (layout.pop("title", None) or {}).get("text", "")
     placed = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
     heading = {"text": title, "showarrow": False, "yshift": 42, "font": {"size": 14}, **placed}
     notes = layout.get("annotations", ())
-    smaller = [{**note, "font": {**note.get("font", {}), "size": 12}} for note in notes]
+    smaller = [{**note, "font": {**note.get("font", {}), "size": _SMALL}} for note in notes]
     layout["annotations"] = [*smaller, heading]
     layout["legend"] = {**layout.get("legend", {}), "y": 0.975, "yref": "container", "yanchor": "top"}
     for name, axis in layout.items():
         if name.startswith(("xaxis", "yaxis")):
-            layout[name] = {**axis, "gridcolor": _GRID, "zerolinecolor": _GRID, "linecolor": _GRID}
-    return {**figure, "layout": layout}
+            layout[name] = _small_axis(axis)
+    traces = [
+        {**trace, "textfont": {**trace.get("textfont", {}), "size": _SMALL}} if "text" in trace else trace
+        for trace in figure.get("data", ())
+    ]
+    return {**figure, "data": traces, "layout": layout}
+
+
+def _small_axis(axis: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an axis with small text, whose labels may turn, and a grid that is visible on any background."""
+    text = {"size": _SMALL}
+    title = {**axis.get("title", {}), "font": text, "standoff": 2}
+    kept = {name: value for name, value in axis.items() if name != "tickangle"}
+    colours = {name: _GRID for name in ("gridcolor", "zerolinecolor", "linecolor")}
+    return {**kept, **colours, "tickfont": text, "title": title, "ticklen": 2}

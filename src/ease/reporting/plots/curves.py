@@ -51,6 +51,8 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
             figure.update_yaxes(rangemode="tozero", row=row, col=column)
         if index >= len(names) - 2:
             figure.update_xaxes(title_text="training step", row=row, col=column)
+        else:  # the panel below has the same steps
+            figure.update_xaxes(showticklabels=False, row=row, col=column)
     return finish(figure, title, 170 + 240 * rows)
 
 

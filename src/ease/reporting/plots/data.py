@@ -97,7 +97,7 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
         figure.add_trace(_stacked_bar(rows, name, label, look, "pairs"), 1, 2)
     figure.update_layout(barmode="stack", legend_traceorder="normal")
     figure.update_xaxes(title_text="sentence–entity pairs", rangemode="tozero")
-    figure.update_xaxes(range=[0, max(1, int(funnel["pairs"].sum())) * 1.3], row=1, col=1)
+    figure.update_xaxes(range=[0, max(1, int(funnel["pairs"].sum())) * 1.75], row=1, col=1)
     figure.update_yaxes(autorange="reversed", row=1, col=1)
     figure.update_yaxes(title_text="language", type="category", row=1, col=2)
     return finish(figure, title, 230 + max(24 * len(rows), 40 * (len(filters) + 1)))
