@@ -130,6 +130,14 @@ def test_the_model_card_names_languages_data_licences_parameters_and_scores(
     history = pd.DataFrame(project.json(f"06_models/multilingual/{method}/history.json"))
     best = history[(history["name"] == "development") & (history["step"] > 0)]["value"].max()
     assert f"| development | {best:.2f} |" in card.text
+    assert "Training started from random weights." in card.text
+    (graded,) = [
+        score
+        for score in project.json(f"07_model_output/multilingual/{method}/scores.json")
+        if score["task"] == "sample_graded"
+    ]
+    assert f"| `sample_graded/en` | {graded['value']:.2f} |" in card.text.partition("## Test scores")[2]
+    assert ("hard negative" in card.text.lower()) == (method == "ease")
 
 
 def parameters_given(method: str) -> dict[str, Any]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 import yaml
 from huggingface_hub import ModelCard
 
-from ease.encoders.model_card import WIKIDATA_LICENCE, DataSource, ModelCardData, model_card
+from ease.encoders.base_models import base_model_of, start_of
+from ease.encoders.model_card import WIKIDATA_LICENCE, DataSource, ModelCardData, model_card, with_test_scores
+from ease.texts import get_kind, kind_names
 
 DATA = ModelCardData(
     name="A model",
@@ -58,3 +63,37 @@ def test_what_is_unknown_is_left_out() -> None:
     assert "base_model" not in front
     assert "## Scores" not in text
     assert "## Languages" not in text
+
+
+def test_test_scores_are_added_and_replaced_one_by_one() -> None:
+    once = with_test_scores(write(), {"stsb/test": 70.0, "sts17/en-de": 50.0})
+    twice = with_test_scores(once, {"stsb/test": 71.5})
+    assert twice.count("## Test scores") == 1
+    assert "| `stsb/test` | 71.50 |" in twice
+    assert "| `sts17/en-de` | 50.00 |" in twice
+    assert "70.00" not in twice
+    assert with_test_scores(twice, {"stsb/test": 71.5}) == twice
+    lines = [line for line in twice.splitlines() if line not in write().splitlines()]
+    assert len(lines) == 3, "nothing else changes"
+    assert ModelCard(twice).data.to_dict() == ModelCard(write()).data.to_dict()
+
+
+def test_an_encoder_in_a_folder_is_named_by_the_hub_never_by_its_path(tmp_path: Path) -> None:
+    cached = tmp_path / "models--organisation--name" / "snapshots" / "abc"
+    configured, carded, unknown = (tmp_path / name for name in ("configured", "carded", "unknown"))
+    for folder in (cached, configured, carded, unknown):
+        folder.mkdir(parents=True)
+    (configured / "config.json").write_text('{"_name_or_path": "organisation/configured"}', encoding="utf-8")
+    (carded / "config.json").write_text('{"_name_or_path": "/root/cache/name/"}', encoding="utf-8")
+    (carded / "README.md").write_text(write(), encoding="utf-8")
+    (unknown / "README.md").write_text("No metadata.", encoding="utf-8")
+    found = [base_model_of(str(folder)) for folder in (cached, configured, carded, unknown)]
+    assert found == ["organisation/name", "organisation/configured", DATA.base_model, None]
+    assert start_of(str(unknown)) == "`unknown`"
+    assert (base_model_of("random:"), start_of("random:")) == (None, "random weights")
+    assert base_model_of("organisation/name") == "organisation/name"
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_every_kind_of_training_texts_says_what_a_card_calls_it(kind: str) -> None:
+    assert get_kind(kind).Options.title

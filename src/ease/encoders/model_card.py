@@ -15,6 +15,10 @@ WIKIDATA_LICENCE = "CC0 1.0"
 SAMPLE_LICENCE = "Apache-2.0; names and facts of CLDR: Unicode License v3"
 
 
+TEST_SCORES = "Test scores"
+"""Title of the section that evaluation adds."""
+
+
 class DataSource(BaseModel):
     """A body of data that a model was trained on."""
 
@@ -34,6 +38,7 @@ class ModelCardData(BaseModel):
     languages: tuple[str, ...] = Field((), description="codes of the languages trained on")
     sources: tuple[DataSource, ...] = Field((), description="data trained on, for attribution")
     base_model: str | None = Field(None, description="hub name of the encoder it started from")
+    start: str | None = Field(None, description="that encoder in words, without a path")
     licence: str = Field("cc-by-sa-4.0", description="of the model, as a hub identifier")
 
 
@@ -61,11 +66,12 @@ def model_card(
     sections = [
         f"# {data.name}",
         f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. {summary}",
+        f"Training started from {data.start}." if data.start else "",
         embedding,
         _section("Use", _usage()),
         _section("Training data", _sources(data)),
         _section("Languages", ", ".join(data.languages)),
-        _section("Scores", _scores(scores or {}, start_scores or {})),
+        _section("Development scores", _scores(scores or {}, start_scores or {})),
         _section(
             "Parameters",
             _table(
@@ -77,6 +83,30 @@ def model_card(
     return (
         f"---\n{_front_matter(data, method)}---\n\n" + "\n\n".join(part for part in sections if part) + "\n"
     )
+
+
+def with_test_scores(card: str, scores: Mapping[str, float]) -> str:
+    """Return a card with scores of tests in a section of their own; those of the section that are not given stay.
+
+    Args:
+        card: As `model_card` wrote it.
+        scores: Values by `task/subset`, in points.
+    """
+    before, heading, rest = card.partition(f"## {TEST_SCORES}\n\n")
+    older, _, after = rest.partition("\n\n") if heading else ("", "", "")
+    if not heading:
+        before, parameters, rest = card.partition("## Parameters\n")
+        after = parameters + rest
+    kept = {cells[0]: cells[1] for cells in map(_cells, older.splitlines()[2:]) if len(cells) == 2}
+    rows = sorted((kept | {f"`{name}`": f"{value:.2f}" for name, value in scores.items()}).items())
+    if not rows:
+        return card
+    section = _section(TEST_SCORES, _table(("score", "points"), rows))
+    return "\n\n".join(part for part in (before.rstrip("\n"), section, after.rstrip("\n")) if part) + "\n"
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def _front_matter(data: ModelCardData, method: str) -> str:

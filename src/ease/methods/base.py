@@ -78,6 +78,9 @@ class TrainingMethod(nn.Module, ABC):
     summary: ClassVar[str]
     """What the method does, in a sentence for model cards."""
 
+    negatives_summary: ClassVar[str] = ""
+    """What the method does with hard negatives, in a sentence that follows where the training has any."""
+
     reads_entities: ClassVar[bool] = False
     """Whether the method is trained on the setting's pairs and given their entities; otherwise on gathered texts."""
 

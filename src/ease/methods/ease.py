@@ -66,9 +66,9 @@ class Ease(TrainingMethod):
     title = "EASE"
     summary = (
         "EASE brings a sentence close to the embedding of an entity that it links to and away from other "
-        "entities, hard negatives of the same type among them, and close to its own encoding under another "
-        "dropout mask."
+        "entities, and close to its own encoding under another dropout mask."
     )
+    negatives_summary = "Hard negatives, entities of the same type, are among the others."
 
     def __init__(self, options: EaseOptions, dimension: int, embeddings: Tensor | None) -> None:
         """Start the table from the embeddings and the projection at random."""

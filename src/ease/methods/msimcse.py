@@ -29,8 +29,9 @@ class Msimcse(SupervisedSimcse):
     title = "mSimCSE"
     summary = (
         "mSimCSE brings a sentence close to its own encoding under another dropout mask, to one that it entails or "
-        "to its translation, and away from one that contradicts it and from the other sentences of the batch."
+        "to its translation, and away from the other sentences of the batch."
     )
+    negatives_summary = "Sentences that contradict it are hard negatives."
     name = "mSimCSE"
 
     def __init__(self, options: MsimcseOptions) -> None:

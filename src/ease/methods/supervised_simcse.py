@@ -39,9 +39,10 @@ class SupervisedSimcse(TrainingMethod):
     Options: ClassVar[type[BaseModel]] = SupervisedSimcseOptions
     title = "supervised SimCSE"
     summary = (
-        "Supervised SimCSE brings a sentence close to one that it entails, and away from one that contradicts it and "
-        "from the other sentences of the batch."
+        "Supervised SimCSE brings a sentence close to one that it entails, and away from the other sentences of the "
+        "batch."
     )
+    negatives_summary = "Sentences that contradict it are hard negatives."
     name: ClassVar[str] = "Supervised SimCSE"
     views = (SENTENCE, POSITIVE, NEGATIVE)
     required: tuple[str, ...] = (SENTENCE, POSITIVE)

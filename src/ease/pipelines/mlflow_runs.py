@@ -22,8 +22,10 @@ from mlflow.utils.time import get_current_time_millis
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ease.encoders.model_card import with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.evaluation.tasks import AVERAGE, Score, get_task
+from ease.io.files import write_text_whole
 from ease.io.names import safe_name
 from ease.io.nested import dotted
 from ease.training.options import TrainingResult
@@ -184,8 +186,25 @@ def add_scores(encoder: Path, scores: Sequence[Score]) -> None:
     """Add scores to the run that trained the encoder, if one did and the tracking store still has it."""
     run_id = run_of(encoder)
     client = MlflowClient()
-    if run_id and client.search_runs(_experiments(client), f"attributes.run_id = '{run_id}'", max_results=1):
+    if run_id and _has_run(client, run_id):
         log_scores(run_id, scores)
+
+
+def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add test scores to a kept encoder's card, in one step, and to the copy in the run that trained the encoder.
+
+    Args:
+        encoder: Its folder; one without a card of ours, such as the start of all methods, gets none.
+        rows: Its scores, as the evaluations save them.
+    """
+    file, scores = encoder / "README.md", headline(rows)
+    if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
+        return
+    card = with_test_scores(file.read_text(encoding="utf-8"), scores)
+    write_text_whole(file, card)
+    run_id, client = run_of(encoder), MlflowClient()
+    if run_id and _has_run(client, run_id):
+        client.log_text(run_id, card, "model_card.md")
 
 
 def log_scores(run_id: str, scores: Sequence[Score]) -> None:
@@ -212,6 +231,10 @@ def log_table(table: pd.DataFrame, name: str) -> None:
 def log_folder(folder: Path, name: str) -> None:
     """Log all files of a folder to the active run."""
     mlflow.log_artifacts(str(folder), name)
+
+
+def _has_run(client: MlflowClient, run_id: str) -> bool:
+    return bool(client.search_runs(_experiments(client), f"attributes.run_id = '{run_id}'", max_results=1))
 
 
 def _experiments(client: MlflowClient) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ease.encoders.base_models import base_model_of, start_of
 from ease.encoders.model_card import (
     SAMPLE_LICENCE,
     WIKIDATA_LICENCE,
@@ -34,6 +35,7 @@ from ease.pipelines.mlflow_runs import (
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
 from ease.reporting.plots import plot_curves
+from ease.texts import SourceOptions, source_options
 from ease.training import TrainingJob, TrainingResult
 
 TEXT_LICENCE = "as its publisher says"
@@ -122,31 +124,30 @@ def describe_data(
         dumps: Those that the pairs are of.
         setting: Its languages and encoder.
     """
-    sources = [source for text in texts or ({"kind": "pairs"},) for source in _sources(text, dumps)]
+    options = [source_options(text) for text in texts or ({"kind": "pairs"},)]
+    sources = [source for text in options for source in _sources(text, dumps)]
     licences = {source.licence for source in sources}
     if licences == {SAMPLE_LICENCE}:
         licence = "apache-2.0"
     else:
         licence = "other" if TEXT_LICENCE in licences else "cc-by-sa-4.0"
-    start = setting.encoder.name
     return ModelCardData(
         name=f"{method} ({setting.name})",
         languages=setting.languages,
         sources=tuple(sources),
         licence=licence,
-        base_model=None if ":" in start or Path(start).exists() else start,
+        base_model=base_model_of(setting.encoder.name),
+        start=start_of(setting.encoder.name),
     )
 
 
-def _sources(text: Mapping[str, Any], dumps: Mapping[str, Any]) -> list[DataSource]:
+def _sources(text: SourceOptions, dumps: Mapping[str, Any]) -> list[DataSource]:
     """Name the data behind one source of training texts."""
-    if text["kind"] == "pairs":
+    if text.reads_pairs:
         return _dump_sources(dumps)
-    if text["kind"] == "random_strings":
-        return [DataSource(name="Random strings", licence=SAMPLE_LICENCE)]
-    places = [str(place) for place in text.get("paths", [text.get("path", "")])]
-    made_here = places[0].startswith(SAMPLE)
-    name = f"{text['kind']}: {' and '.join(places if made_here else (Path(place).name for place in places))}"
+    made_here = all(str(place).startswith(SAMPLE) for place in text.places)
+    places = [str(place) if made_here else place.name for place in text.places]
+    name = ": ".join(filter(None, (text.title, " and ".join(places))))
     return [DataSource(name=name, licence=SAMPLE_LICENCE if made_here else TEXT_LICENCE)]
 
 

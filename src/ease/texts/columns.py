@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 from pydantic import Field
@@ -16,6 +17,8 @@ from ease.texts.components.workspace import Desk
 
 class Options(FileOptions):
     """The file, and its columns by name, or by number from 1 where it has no header."""
+
+    title: ClassVar[str] = "Columns of a table"
 
     sentence: Column = Field(description="the column of sentences")
     positive: Column | None = Field(None, description="the column of texts that mean the same; null: none")

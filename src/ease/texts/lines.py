@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -17,6 +18,8 @@ _SCHEMA = pa.schema([("line", pa.int64()), ("sentence", pa.string())])
 
 class Options(FileOptions):
     """A text file in UTF-8, also .gz or .bz2."""
+
+    title: ClassVar[str] = "Lines of text"
 
 
 def read(options: Options, desk: Desk, seed: int) -> Source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 class Options(FileOptions):
     """A file of inferences, and what to make of it."""
+
+    title: ClassVar[str] = "Natural language inference"
 
     form: Literal["triplets", "premise_hypothesis", "shuffled"] = Field(
         "triplets",

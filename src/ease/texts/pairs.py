@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pyarrow as pa
 
 from ease.errors import EaseError
@@ -13,6 +15,9 @@ _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 
 class Options(SourceOptions):
     """Nothing beside what all kinds share."""
+
+    title: ClassVar[str] = "Sentences of training pairs"
+    reads_pairs: ClassVar[bool] = True
 
 
 def read(options: Options, desk: Desk, seed: int) -> Source:

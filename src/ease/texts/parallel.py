@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 from pydantic import Field, model_validator
@@ -31,6 +31,8 @@ _STATEMENTS = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in 
 
 class Options(SourceOptions):
     """One file with two columns, two files line by line, or a table of facts by language."""
+
+    title: ClassVar[str] = "Parallel sentences"
 
     path: Path | None = Field(None, description="a table: two columns, or fact_id, language and text")
     paths: tuple[Path, Path] | None = Field(None, description="two line files, as OPUS has them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator
 from random import Random
+from typing import ClassVar
 
 import pyarrow as pa
 from pydantic import Field, model_validator
@@ -18,6 +19,8 @@ _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 
 class Options(SourceOptions):
     """How many strings, and how long; the paper does not state their lengths."""
+
+    title: ClassVar[str] = "Random strings"
 
     rows: int = Field(10_000, ge=1, description="strings to make")
     shortest: int = Field(3, ge=1, description="characters of the shortest string")

@@ -29,7 +29,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "code": TRAINING,
         "libraries": [torch.__version__, transformers.__version__],
         "pairs": _contents(job.pairs),
-        "encoder": _contents(job.encoder),
+        "encoder": _encoder(job.encoder),
         "vocabulary": _contents(job.vocabulary),
         "table": _contents(job.table),
         "pooling": job.pooling,
@@ -43,6 +43,16 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "processes": processes,
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _encoder(name: str) -> str:
+    """Hash a saved encoder without its card, to which evaluation adds scores; a hub name stays as it is."""
+    folder = Path(name)
+    if not (folder / "README.md").is_file():
+        return _contents(name) or ""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file != folder / "README.md")
+    listed = [f"{file.relative_to(folder).as_posix()} {hash_contents(file)}" for file in files]
+    return hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
 def _contents(path: str | Path | None) -> str | None:

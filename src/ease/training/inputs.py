@@ -15,6 +15,15 @@ from ease.errors import EaseError
 from ease.methods import SENTENCE
 
 ENTITY_COLUMNS = ("entity", "hard_negative")
+NEGATIVE_COLUMNS = ("hard_negative", "negative")
+"""Hard negatives of pairs and of gathered texts"""
+
+
+def has_hard_negatives(pairs: Path) -> bool:
+    """Return whether any row of a training's Parquet file has a hard negative, a text or an entity."""
+    source = pads.dataset(pairs, format="parquet")
+    columns = [name for name in NEGATIVE_COLUMNS if name in source.schema.names]
+    return any(source.filter(pads.field(name).is_valid()).head(1).num_rows for name in columns)
 
 
 def open_pair_table(pairs: Path, with_entities: bool, texts: Sequence[str] = (SENTENCE,)) -> pads.Dataset:

@@ -29,7 +29,7 @@ from ease.training.accelerator import accelerated
 from ease.training.batches import open_pairs, prepare_pairs
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
-from ease.training.inputs import count_rows
+from ease.training.inputs import count_rows, has_hard_negatives
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.launching import launch
 from ease.training.loop import train
@@ -181,13 +181,20 @@ def _finish(
     steps = int(history[-1]["step"])
     card = None
     if job.card is not None:
+        negatives = has_hard_negatives(job.pairs) and getattr(options, "hard_negatives", True)
         card = model_card(
             job.card,
             method=job.method,
-            summary=model.method.summary,
+            summary=" ".join(
+                filter(None, (model.method.summary, model.method.negatives_summary if negatives else ""))
+            ),
             parameters={
                 "pooling": job.pooling,
-                "method": options.model_dump(),
+                "method": {
+                    name: value
+                    for name, value in options.model_dump().items()
+                    if negatives or "hard_negative" not in name
+                },
                 "training": job.training.model_dump(),
             },
             scores=_development_scores(history, best.step),

@@ -11,7 +11,7 @@ from ease.encoders.options import EncodingOptions
 from ease.evaluation.sets import read_located
 from ease.pipelines.evaluate.each import log_scored, rows_of, score_each
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
-from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run, start_of
+from ease.pipelines.mlflow_runs import add_scores, add_to_card, log_scores, nested_run, start_of
 from ease.pipelines.setting import Setting
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def score_encoder(
     evaluate: EvaluateOptions,
     encoding: EncodingOptions,
 ) -> list[dict[str, Any]]:
-    """Score a saved encoder on the setting's test tasks, and add the scores to the MLflow run that trained it.
+    """Score a saved encoder on the setting's test tasks, and add the scores to its card and to its MLflow run.
 
     What could not be scored gives rows without a value.
 
@@ -58,7 +58,9 @@ def score_encoder(
     )
     log_scored(encoder, scored)
     about = {"setting": setting.name, "model": encoder.parent.name, **start_of(encoder)}
-    return rows_of(scored, located, **about)
+    rows = rows_of(scored, located, **about)
+    add_to_card(encoder, rows)
+    return rows
 
 
 def score_baselines(

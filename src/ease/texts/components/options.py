@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +19,11 @@ class SourceOptions(BaseModel):
     """One source of training texts; a kind's own `Options` adds what else there is to choose."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: ClassVar[str]
+    """What the model card calls the texts"""
+    reads_pairs: ClassVar[bool] = False
+    """Whether the texts are the setting's pairs; those of neither pairs nor `places` are made by this project"""
 
     kind: str = Field(description="the name of a file in ease/texts")
     rows: int | None = Field(None, ge=1, description="rows drawn from this source; null: all that it has")

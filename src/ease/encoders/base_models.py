@@ -1,0 +1,75 @@
+"""What a model card says of the encoder that a training starts from; never a path of this machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from ease.encoders.options import RANDOM
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
+_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
+"""Folder of a model of an organisation in the hub's cache"""
+
+
+def base_model_of(name: str) -> str | None:
+    """Return the hub name of an encoder; None if it has none.
+
+    Args:
+        name: A hub name, a folder, a file of word vectors, or `random:`. A folder is named by its place in the hub's
+            cache, its configuration, or the `base_model` of its card.
+    """
+    if name.startswith(RANDOM):
+        return None
+    place = Path(name)
+    if not place.exists():
+        return name if _HUB_NAME.fullmatch(name) else None
+    if not place.is_dir():
+        return None
+    found = (_cached_name(place), _configured_name(place), _name_in_card(place))
+    return next((hub_name for hub_name in found if hub_name), None)
+
+
+def start_of(name: str) -> str:
+    """Return in words what a training starts from, a folder or file by its own name alone.
+
+    Args:
+        name: As `base_model_of` accepts it.
+    """
+    if name.startswith(RANDOM):
+        return "random weights"
+    return f"`{Path(name).resolve().name if Path(name).exists() else name}`"
+
+
+def _cached_name(folder: Path) -> str | None:
+    found = next((_CACHED.fullmatch(part) for part in folder.parts if _CACHED.fullmatch(part)), None)
+    return f"{found[1]}/{found[2]}" if found else None
+
+
+def _configured_name(folder: Path) -> str | None:
+    """What transformers wrote into the configuration; a path is what the encoder was saved from, not its name."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return _hub_name(config.get("_name_or_path") if isinstance(config, dict) else None)
+
+
+def _name_in_card(folder: Path) -> str | None:
+    from huggingface_hub import ModelCard
+
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
+    try:
+        named = ModelCard.load(card).data.base_model
+    except (OSError, ValueError):
+        return None
+    return _hub_name(named[0] if isinstance(named, list) and named else named)
+
+
+def _hub_name(value: object) -> str | None:
+    return (
+        value if isinstance(value, str) and _HUB_NAME.fullmatch(value) and not Path(value).exists() else None
+    )
