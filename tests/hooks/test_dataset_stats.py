@@ -29,9 +29,9 @@ def test_parts_count_as_one_table(project: Project) -> None:
 
 
 def test_a_folder_has_the_size_of_its_files(project: Project) -> None:
-    encoder = project.latest("06_models/multilingual/ease/encoder")
+    encoder = project.latest("06_models/multilingual/untrained/encoder")
     size = sum(file.stat().st_size for file in encoder.rglob("*") if file.is_file())
-    assert kept(project)["multilingual.ease.encoder"] == {"file_size": size}
+    assert kept(project)["multilingual.untrained.encoder"] == {"file_size": size}
 
 
 def test_a_later_run_replaces_the_statistics_of_its_own_datasets_alone(
