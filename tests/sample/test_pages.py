@@ -18,7 +18,7 @@ from ease.sample.site import read_site
 from ease.sample.special_pages import EMPTY, LOOP
 from ease.sample.wiki import Sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
-from ease.wikimedia.wikitext.linktrails import link_trail
+from ease.wikimedia.wikitext.link_trails import link_trail
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.sentences import SentenceSplitter

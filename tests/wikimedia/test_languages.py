@@ -7,7 +7,13 @@ import re
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.languages import PAPER_LANGUAGES, WIKIPEDIA_LANGUAGES, check_codes, check_languages
+from ease.wikimedia.languages import (
+    PAPER_LANGUAGES,
+    WIKIPEDIA_LANGUAGES,
+    Language,
+    check_codes,
+    check_languages,
+)
 
 
 def test_the_papers_languages_are_wikipedias() -> None:
@@ -31,13 +37,50 @@ def test_wrong_choices_are_named(languages: list[str], message: str) -> None:
         check_languages(languages)
 
 
+@pytest.mark.parametrize(
+    ("code", "database", "bcp_47", "iso_639_3", "english_name"),
+    [
+        ("en", "en", "en", "eng", "English"),
+        ("br", "br", "br", "bre", "Breton"),
+        ("be-tarask", "be_x_old", "be-tarask", "bel", "Belarusian"),
+        ("be-x-old", "be_x_old", "be-tarask", "bel", "Belarusian"),
+        ("zh-min-nan", "zh_min_nan", "nan", "nan", "Min Nan Chinese"),
+        ("als", "als", "gsw", "gsw", "Swiss German"),
+        ("nb", "no", "nb", "nob", "Norwegian Bokmål"),
+        ("no", "no", "no", "nob", "Norwegian"),
+        ("zh", "zh", "zh", "cmn", "Chinese"),
+        ("simple", "simple", "en", "eng", "English"),
+    ],
+)
+def test_a_language_has_codes_in_other_systems(
+    code: str, database: str, bcp_47: str, iso_639_3: str, english_name: str
+) -> None:
+    language = Language(code)
+    assert (language.database, language.bcp_47) == (database, bcp_47)
+    assert (language.iso_639_3, language.english_name) == (iso_639_3, english_name)
+
+
+def test_databases_lead_back_to_their_languages() -> None:
+    for code in WIKIPEDIA_LANGUAGES:
+        language = Language(code)
+        assert Language.from_database(language.database).database == language.database
+
+
+def test_how_a_language_is_written() -> None:
+    assert [Language(code).sentence_separator for code in ("ja", "zh", "ko")] == ["", "", " "]
+    assert [Language(code).has_dotted_capital_i for code in ("tr", "az", "de")] == [True, True, False]
+
+
 @pytest.mark.parametrize("code", ["sat", "guc", "dtp", "to", "nr", "kk", "be-x-old", "zh-min-nan"])
 def test_smaller_wikipedias_are_known(code: str) -> None:
+    assert code in WIKIPEDIA_LANGUAGES
     check_languages([code])
 
 
 def test_the_code_of_a_newer_wikipedia_has_the_right_form() -> None:
     check_codes(["en", "xqa", "be-new1"])
+    with pytest.raises(EaseError, match="'xqa'"):
+        check_languages(["en", "xqa"])
 
 
 @pytest.mark.parametrize("code", ["EN", "be_x_old", "en ", "", "-en", "en-", "1a", "é", "../en"])

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import NamedTuple
 
-import yaml
 from babel.core import get_global
+
+from ease.io.data_files import read_data_file
 
 KINDS: tuple[str, ...] = ("territory", "currency", "language", "script", "region", "continent")
 """The kinds of entities; each is a class in the sample's Wikidata dump."""
@@ -63,7 +63,7 @@ def read_world(territories: int) -> World:
     """
     by_region = [
         (Entity("continent", continent), Entity("region", region), codes.split())
-        for continent, regions in _read_regions().items()
+        for continent, regions in read_data_file("ease.sample", "regions.yml").items()
         for region, codes in regions.items()
     ]
     longest = max(len(codes) for _, _, codes in by_region)
@@ -89,11 +89,6 @@ def _ordered(facts: Iterable[Fact]) -> World:
     unique = sorted(set(facts))
     entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
     return World(tuple(sorted(entities, key=lambda e: (KINDS.index(e.kind), e.code))), tuple(unique))
-
-
-def _read_regions() -> dict[str, dict[str, str]]:
-    text = files("ease.sample").joinpath("regions.yml").read_text(encoding="utf-8")
-    return yaml.safe_load(text)
 
 
 def _currencies(territory: str) -> list[Entity]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ease.sample.facts import Entity
 from ease.sample.names import WikiNames, capitalize
 from ease.sample.phrases import Sentence
-from ease.wikimedia.wikitext.linktrails import link_prefix, link_trail
+from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 
 RIGHT_TO_LEFT = frozenset({"ar", "fa"})
 RIGHT_TO_LEFT_MARK = "\u200f"

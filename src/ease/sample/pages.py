@@ -11,9 +11,7 @@ from ease.sample.facts import Entity, Fact
 from ease.sample.markup import Aliases, ExpectedSentence, Marker
 from ease.sample.phrases import Phrasebook, Sentence
 from ease.sample.site import Site
-
-CONTINUOUS = frozenset({"ja"})
-"""Languages that put no space between sentences."""
+from ease.wikimedia.languages import Language
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class ArticleWriter:
         lead: bool = False,
     ) -> str:
         """Sentences in a row; some break the line in between, which readers must not see."""
-        space = "" if self._book.language in CONTINUOUS else " "
+        space = Language(self._book.language).sentence_separator
         text = ""
         for position, sentence in enumerate(sentences):
             markup, found = self._marker.write(sentence, subject, lead and position == 0)

@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-import yaml
-
+from ease.io.data_files import read_data_file
 from ease.sample.facts import Entity, Fact
 from ease.sample.names import WikiNames, capitalize
 
@@ -110,8 +108,8 @@ class Phrasebook:
 @cache
 def read_templates(language: str) -> dict[str, Any]:
     """The language's file of words and templates, parsed."""
-    path = files("ease.sample").joinpath("templates", f"{language}.yml")
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    content: dict[str, Any] = read_data_file("ease.sample", f"templates/{language}.yml")
+    return content
 
 
 def nouns(language: str) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-import yaml
+from ease.io.data_files import read_data_file
+from ease.wikimedia.languages import Language
 
 _NUMBERS = (-2, -1, *range(1, 16))
 
@@ -24,7 +24,7 @@ class Site:
     @property
     def dbname(self) -> str:
         """The name of the wiki's database, with which its dumps' names begin."""
-        return f"{self.language}wiki" if self.project == "wikipedia" else f"{self.language}{self.project}"
+        return Language(self.language).database + ("wiki" if self.project == "wikipedia" else self.project)
 
     @property
     def address(self) -> str:
@@ -35,7 +35,6 @@ class Site:
 @cache
 def read_site(language: str) -> Site:
     """A Wikipedia's names, as its `<siteinfo>` gives them."""
-    text = files("ease.sample").joinpath("namespaces.yml").read_text(encoding="utf-8")
-    content = yaml.safe_load(text)[language]
+    content = read_data_file("ease.sample", "namespaces.yml")[language]
     names = dict(zip(_NUMBERS, content["names"], strict=True))
     return Site(language, {0: "", **names}, content["redirect"])

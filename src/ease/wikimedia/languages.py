@@ -1,81 +1,88 @@
-"""Language codes of Wikipedia editions."""
+"""Languages of Wikipedia: their codes in other systems, and checks of what users configure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import icu
 
 from ease.errors import EaseError
+from ease.io.data_files import read_data_file
 from ease.io.suggestions import nearest
 
-PAPER_LANGUAGES: tuple[str, ...] = (
-    *("ar", "ca", "cs", "de", "en", "eo", "es", "fa", "fr"),
-    *("it", "ja", "ko", "nl", "pl", "pt", "ru", "sv", "tr"),
-)
+_DATA = read_data_file("ease.wikimedia", "languages.yml")
+
+PAPER_LANGUAGES: tuple[str, ...] = tuple(_DATA["paper"])
 """The 18 languages of EASE's multilingual setting (section 5.1)."""
 
-WIKIPEDIA_LANGUAGES: frozenset[str] = frozenset(
-    """
-aa ab ace ady af ak als alt am ami an ang ann anp ar arc ary arz as ast atj av avk awa ay az azb
-ba ban bar bat-smg bbc bcl bdr be be-tarask be-x-old bew bg bh bi bjn blk bm bn bo bol bpy br bs
-btm bug bxr ca cbk-zam cdo ce ceb ch cho chr chy ckb co cr crh cs csb cu cv cy da dag de dga din
-diq dsb dtp dty dv dz ee el eml en eo es et eu ext fa fat ff fi fiu-vro fj fo fon fr frp frr fur
-fy ga gag gan gcr gd gl glk gn gom gor got gpe gsw gu guc gur guw gv ha hak haw he hi hif ho hr
-hsb ht hu hy hyw hz ia iba id ie ig igl ii ik ilo inh io is isv it iu ja jam jbo jv ka kaa kab
-kai kaj kbd kbp kcg kg kge ki kj kk kl km kn knc ko koi kr krc ks ksh ku kus kv kw ky la lad lb
-lbe lez lfn lg li lij lld lmo ln lo lrc lt ltg lv lzh mad mag mai map-bms mdf mg mh mhr mi min mk
-ml mn mni mnw mo mos mr mrj ms mt mus mwl my myv mzn na nah nan nap nds nds-nl ne new ng nia nl
-nn no nov nqo nr nrm nso nup nv ny oc olo om or os pa pag pam pap pcd pcm pdc pfl pi pih pl pms
-pnb pnt ppl ps pt pwn qu rki rm rmy rn ro roa-rup roa-tara rsk ru ru-sib rue rup rw sa sah sat sc
-scn sco sd se sg sgs sh shi shn shy si simple sk skr sl sm smn sn so sq sr srn ss st stq su sv sw
-syl szl szy ta tay tcy tdd te tet tg th ti tig tk tl tlh tly tn to tok tokipona tpi tr trv ts
-tt tum tw ty tyv udm ug uk ur uz ve vec vep vi vls vo vro wa war wo wuu xal xh xmf yi yo yue za
-zea zgh zh zh-classical zh-min-nan zh-yue zu
-""".split()
-)
-"""Codes of Wikipedia editions that exist or existed, as of 2026: so a dump's name and an interlanguage link begin.
+WIKIPEDIA_LANGUAGES = frozenset(_DATA["wikipedias"])
+"""Codes of the Wikipedias that exist or existed; dumps of newer ones are found nevertheless."""
 
-A dump's name has `_` for `-`. A newer edition's code is missing here, which find_dumps does not mind.
-"""
+OLDER_CODES: dict[str, str] = _DATA["older_codes"]
+"""Codes that MediaWiki uses now, and the older codes of the same wikis."""
 
-OLDER_CODES = {
-    "be-tarask": "be-x-old",
-    "egl": "eml",
-    "gsw": "als",
-    "lzh": "zh-classical",
-    "nan": "zh-min-nan",
-    "nb": "no",
-    "rup": "roa-rup",
-    "sgs": "bat-smg",
-    "vro": "fiu-vro",
-    "yue": "zh-yue",
-}
-"""Language codes that MediaWiki came to use, and the older codes of the same wikis."""
-
+_NEWER_CODES = {older: newer for newer, older in OLDER_CODES.items() if newer != "nb"}
 _CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
-_TATOEBA = {"et": "est", "fa": "pes", "lv": "lvs", "ms": "zsm", "no": "nob", "zh": "cmn"}
-"""The single languages that Tatoeba means where ISO 639-3 has a group of them."""
+@dataclass(frozen=True)
+class Language:
+    """A language of Wikipedia, with its codes in other systems.
 
+    Attributes:
+        code: Wikipedia's code, such as `en`, `be-tarask` or `zh-min-nan`.
+    """
 
-def three_letter_code(language: str) -> str:
-    """The ISO 639-3 code of a language, as Tatoeba's files have it: `br` -> `bre`."""
-    return _TATOEBA.get(language) or icu.Locale(language).getISO3Language() or language
+    code: str
 
+    @classmethod
+    def from_database(cls, database: str) -> Language:
+        """Return the language of a database name without its project: `zh_min_nan` of `zh_min_nanwiki`."""
+        return cls(database.replace("_", "-"))
 
-def database_code(language: str) -> str:
-    """The code by which a wiki's database, its dumps and Wikidata's sitelinks name it, with `_` for `-`."""
-    return OLDER_CODES.get(language, language)
+    @property
+    def database(self) -> str:
+        """How names of databases, dumps and Wikidata's sites begin: `be_x_old` for `be-tarask`."""
+        return OLDER_CODES.get(self.code, self.code).replace("-", "_")
+
+    @property
+    def bcp_47(self) -> str:
+        """The language tag of web standards and CLDR: `gsw` for `als`."""
+        return _DATA["bcp_47"].get(self.code) or _NEWER_CODES.get(self.code, self.code)
+
+    @property
+    def locale(self) -> icu.Locale:
+        """ICU's locale; ICU applies its general rules to languages that it does not know."""
+        return icu.Locale(self.bcp_47)
+
+    @property
+    def iso_639_3(self) -> str:
+        """The code of three letters, as in Tatoeba: `bre` for `br`, and the single language `cmn` for `zh`."""
+        return _DATA["iso_639_3"].get(self.code) or self.locale.getISO3Language() or self.code
+
+    @property
+    def english_name(self) -> str:
+        """CLDR's English name: `Chinese`."""
+        return str(self.locale.getDisplayLanguage(icu.Locale.getEnglish()))
+
+    @property
+    def sentence_separator(self) -> str:
+        """What separates two sentences: a space, or nothing as in Japanese."""
+        return "" if self.code in _DATA["unspaced"] else " "
+
+    @property
+    def has_dotted_capital_i(self) -> bool:
+        """Whether the capital of i is İ, as in Turkish."""
+        return self.code in _DATA["dotted_i"]
 
 
 def check_languages(languages: Sequence[str]) -> None:
-    """Refuse an empty, repeated or unknown choice of languages.
+    """Check a choice of existing Wikipedias.
 
     Raises:
-        EaseError: Naming the code and the nearest known ones.
+        EaseError: The choice is empty, or a code is repeated or unknown.
     """
     check_codes(languages)
     for language in languages:
@@ -84,10 +91,10 @@ def check_languages(languages: Sequence[str]) -> None:
 
 
 def check_codes(languages: Sequence[str]) -> None:
-    """Refuse an empty or repeated choice, and what cannot be a code; new Wikipedias may not be known here.
+    """Check a choice of Wikipedias that may be newer than the list in `languages.yml`.
 
     Raises:
-        EaseError: Naming the code and the nearest known ones.
+        EaseError: The choice is empty, or a code is repeated or malformed.
     """
     if not languages:
         raise EaseError("No language is given: set `languages` to Wikipedia codes such as en, ja, pt.")

@@ -16,6 +16,7 @@ from pathlib import Path
 from ease.evaluation.tasks import Encode, Files, Score, at_hand
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, read_tab_separated
 from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
+from ease.wikimedia.languages import Language
 
 __all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
 
@@ -26,10 +27,7 @@ SOURCE = (
     "(https://trec.nist.gov/data/reuters/reuters.html)"
 )
 CATEGORIES = ("CCAT", "ECAT", "GCAT", "MCAT")
-LANGUAGES = {
-    **{"de": "german", "es": "spanish", "fr": "french", "it": "italian"},
-    **{"ja": "japanese", "ru": "russian", "zh": "chinese"},
-}
+LANGUAGES = {language: Language(language).english_name.lower() for language in "de es fr it ja ru zh".split()}
 COPYRIGHT = re.compile(r"\(c\) Reuters Limited \d{4}")
 
 

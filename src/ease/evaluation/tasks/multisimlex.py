@@ -27,6 +27,7 @@ from ease.evaluation.tasks.components.graded_pairs import (
     score_graded_pairs,
 )
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +41,8 @@ LARGEST_DIFFERENCE = (HIGHEST - LOWEST) / 5 + 1e-9
 """Between the grades of a concept pair in two languages; 2.6 and 1.4 differ by that much, which floats round up."""
 
 LANGUAGES = {
-    **{"en": "ENG", "fr": "FRA", "zh": "CMN", "he": "HEB", "et": "EST", "ar": "ARA", "ru": "RUS"},
-    **{"es": "SPA", "pl": "POL", "fi": "FIN", "cy": "CYM", "sw": "SWA", "yue": "YUE"},
+    language: Language(language).iso_639_3.upper()
+    for language in "en fr zh he et ar ru es pl fi cy sw yue".split()
 }
 """The codes of the files by those of the subsets."""
 

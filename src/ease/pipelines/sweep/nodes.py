@@ -35,7 +35,7 @@ from ease.pipelines.train.nodes import drawn_sentences, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.reporting.plots import plot_variants
 from ease.reporting.score_tables import format_table, language_scores, shown_scores, variant_table
-from ease.wikimedia.languages import three_letter_code
+from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
@@ -218,4 +218,4 @@ def report_variants(rows: pd.DataFrame, sweep: Sweep, setting: Setting) -> tuple
 
 def _subsets(language: str) -> tuple[str, str]:
     """What tasks of pairs with English call a language: `br-en`, or `bre-eng` in Tatoeba."""
-    return f"{language}-{PIVOT}", f"{three_letter_code(language)}-eng"
+    return f"{language}-{PIVOT}", f"{Language(language).iso_639_3}-eng"

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from ease.sample.markup import RIGHT_TO_LEFT, RIGHT_TO_LEFT_MARK, Aliases, Marker, lower_first
 from ease.sample.news.stories import Story, write_day
 from ease.sample.news.words import NewsWords, Topic
-from ease.sample.pages import CONTINUOUS, WikiPage
+from ease.sample.pages import WikiPage
 from ease.sample.phrases import Phrasebook
+from ease.wikimedia.languages import Language
 
 NO_TOPIC, SEVERAL_TOPICS, NO_PROSE = "no topic", "several topics", "no prose"
 PLAIN = "plain"
@@ -134,7 +135,7 @@ class NewsWriter:
 
     def _body(self, story: Story, case: str, prose: _Prose) -> list[str]:
         """The prose in one or two paragraphs; some or all of it may be hidden in a template."""
-        space = "" if self._book.language in CONTINUOUS else " "
+        space = Language(self._book.language).sentence_separator
         lead = self._words.templates["lead"]
         if case == "date_only":
             return []

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 
-import yaml
-
+from ease.io.data_files import read_data_file
 from ease.sample.phrases import split_template
 from ease.sample.site import Site, read_site
 
@@ -52,8 +50,7 @@ class NewsWords:
 @cache
 def read_news_words(language: str) -> NewsWords:
     """A wiki's words, from the language's file."""
-    path = files("ease.sample.news").joinpath("templates", f"{language}.yml")
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = read_data_file("ease.sample.news", f"templates/{language}.yml")
     wikipedia = read_site(language)
     own = dict(zip((4, 5), content["project"], strict=True))
     own |= dict(zip((2, 3), content.get("users", ()), strict=False))

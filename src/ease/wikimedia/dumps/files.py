@@ -16,7 +16,7 @@ from ease.errors import EaseError
 from ease.io.addresses import files_below, files_matching, is_remote, kind_of, located
 from ease.wikimedia.dumps.siteinfo import read_header
 from ease.wikimedia.dumps.streams import Compression, compression_of
-from ease.wikimedia.languages import check_languages, database_code
+from ease.wikimedia.languages import Language, check_languages
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 logger = logging.getLogger(__name__)
@@ -68,11 +68,11 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
             file is no MediaWiki export.
     """
     found: dict[str, list[DumpFile]] = defaultdict(list)
-    asked = {database_code(language): language for language in languages}
+    asked = {Language(language).database: language for language in languages}
     for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
         of, dump = _recognise(path)
         if of == project:
-            language = asked.get(dump.language, dump.language)
+            language = asked.get(Language(dump.language).database, dump.language)
             found[language].append(replace(dump, language=language))
     missing = [language for language in languages if language not in found]
     if missing or not languages or len(set(languages)) < len(languages):
@@ -159,12 +159,12 @@ def _recognise(path: Path) -> tuple[str, DumpFile]:
     """A dump file with its project and language: from its name, else from the wiki that it says it is of."""
     match = _NAME.fullmatch(path.name)
     if match:
-        project, language = match["project"], match["wiki"].replace("_", "-")
+        project, language = match["project"], Language.from_database(match["wiki"]).code
     else:
         header = read_header(path)
         dbname = header.dbname or ""
         project = "wikinews" if dbname.endswith("wikinews") else "wiki"
-        language = dbname.removesuffix(project).replace("_", "-") or header.language
+        language = Language.from_database(dbname.removesuffix(project)).code or header.language
         if not language:
             raise EaseError(
                 f"{path} tells its language neither by name nor inside: name it as enwiki-pages-articles.xml."

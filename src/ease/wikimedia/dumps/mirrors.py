@@ -23,7 +23,7 @@ from ease.errors import EaseError
 from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
 from ease.wikimedia.dumps.files import Project
 from ease.wikimedia.dumps.wikidata_files import WikidataForm
-from ease.wikimedia.languages import database_code
+from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def is_mirror(address: str) -> bool:
 
 def wiki_name(language: str, project: Project = "wiki") -> str:
     """The name of a wiki's database, which its dumps bear: zh-min-nan is zh_min_nanwiki, be-tarask be_x_oldwiki."""
-    return database_code(language).replace("-", "_") + project
+    return Language(language).database + project
 
 
 def fetch_dumps(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
-from ease.wikimedia.languages import database_code
+from ease.wikimedia.languages import Language
 
 SITELINKS = pa.schema([("qid", pa.int64()), ("language", pa.string()), ("title", pa.string())])
 ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
@@ -51,7 +51,7 @@ def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) 
         languages: The Wikipedias whose articles are wanted; items without one are left out. None: no articles, the
             types of all items.
     """
-    sites = {database_code(language).replace("-", "_") + "wiki": language for language in languages or ()}
+    sites = {Language(language).database + "wiki": language for language in languages or ()}
     counts: Counter[str] = Counter()
     broken: list[tuple[int, str]] = []
     items: list[Item] = []

@@ -32,7 +32,7 @@ from ease.wikimedia.dumps.parts import (
 )
 from ease.wikimedia.dumps.sql import Row, TableReader
 from ease.wikimedia.dumps.streams import compression_of, content_digest
-from ease.wikimedia.languages import database_code
+from ease.wikimedia.languages import Language
 from ease.wikimedia.wikipedia.ingestion import IngestOptions
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def find_page_props(places: Sequence[Path], languages: Sequence[str]) -> list[Du
     Raises:
         EaseError: A language has none, or one with a date and one without.
     """
-    asked = {database_code(language).replace("-", "_"): language for language in languages}
+    asked = {Language(language).database: language for language in languages}
     found: dict[str, dict[Path, DumpFile]] = defaultdict(dict)
     pattern = "{wiki}-{date}-page_props.sql.gz"
     for place in places:

@@ -10,6 +10,8 @@ from contextlib import suppress
 import icu
 from babel.core import Locale, UnknownLocaleError
 
+from ease.wikimedia.languages import Language
+
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"'([^']+)'")
@@ -85,7 +87,7 @@ def _symbols(language: str) -> Iterator[icu.DateFormatSymbols]:
 
 def _pattern_words(language: str) -> Iterator[str]:
     """The words of a language between the numbers and names of a date: "de", "年", "года", "rd"."""
-    locale = icu.Locale(language)
+    locale = Language(language).locale
     for pattern in _patterns(language):
         parts = _QUOTED.split(pattern)
         yield from _words(parts[1::2])
@@ -98,7 +100,7 @@ def _pattern_words(language: str) -> Iterator[str]:
 
 def _patterns(language: str) -> Iterator[str]:
     """CLDR's patterns in ICU's and in Babel's version: Catalan went from "de 2022" to "del 2022"."""
-    patterns = icu.DateTimePatternGenerator.createInstance(icu.Locale(language))
+    patterns = icu.DateTimePatternGenerator.createInstance(Language(language).locale)
     yield from map(patterns.getBestPattern, _SKELETONS)
     with suppress(UnknownLocaleError, ValueError):  # of a code that no locale has
         yield from (form.pattern for form in Locale.parse(language).date_formats.values())

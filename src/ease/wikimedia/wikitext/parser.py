@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ease.wikimedia.wikitext.html_entities import decode_entities, decode_spaces
-from ease.wikimedia.wikitext.linktrails import link_prefix, link_trail
+from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.markup import (
     BREAK,
     HOLE,

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import icu
 
 from ease.errors import EaseError
+from ease.wikimedia.languages import Language
 
 SplitterEngine = Literal["polyglot", "icu"]
 Boundaries = Callable[[str], Sequence[int]]
@@ -65,7 +66,7 @@ def splitter_version(engine: SplitterEngine) -> str:
 
 
 def _icu_boundaries(language: str) -> Boundaries:
-    breaker = icu.BreakIterator.createSentenceInstance(icu.Locale(language))
+    breaker = icu.BreakIterator.createSentenceInstance(Language(language).locale)
 
     def boundaries(text: str) -> list[int]:
         breaker.setText(text)
@@ -84,7 +85,7 @@ def _polyglot_boundaries(language: str) -> Boundaries:
 
         def __init__(self, locale: str) -> None:
             super().__init__(locale)
-            self.locale = icu.Locale(locale)
+            self.locale = Language(locale).locale
             self.breaker = icu.BreakIterator.createSentenceInstance(self.locale)
 
     tokenizer = LocaleSentenceTokenizer(language)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from ease.wikimedia.languages import Language
 from ease.wikimedia.wikitext.html_entities import decode_title_entities
 from ease.wikimedia.wikitext.namespaces import (
     CATEGORY,
@@ -19,7 +20,6 @@ from ease.wikimedia.wikitext.namespaces import (
     known_namespaces,
 )
 
-_DOTTED_I = frozenset({"tr", "az", "kaa"})
 _GEORGIAN = range(0x10D0, 0x1100)
 _MOST_BYTES = 255
 _MOST_PREFIXES = 8
@@ -165,7 +165,7 @@ def _raise_first(title: str, site: SiteInfo) -> str:
 @lru_cache(maxsize=4096)
 def _upper(letter: str, language: str) -> str:
     """A letter's capital, where that is one letter: ß stays, as do Georgian letters on Wikipedia."""
-    if letter == "i" and language in _DOTTED_I:
+    if letter == "i" and Language(language).has_dotted_capital_i:
         return "İ"
     if ord(letter) in _GEORGIAN:
         return letter

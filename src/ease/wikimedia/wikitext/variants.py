@@ -8,27 +8,11 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from ease.io.data_files import read_data_file
 from ease.wikimedia.wikitext.markup import HOLE
 
-_VARIANTS = {
-    "ban": "ban ban-bali ban-x-dharma ban-x-palmleaf ban-x-pku",
-    "crh": "crh crh-cyrl crh-latn",
-    "gan": "gan gan-hans gan-hant",
-    "iu": "iu ike-cans ike-latn",
-    "kk": "kk kk-cyrl kk-latn kk-arab kk-kz kk-tr kk-cn",
-    "ku": "ku ku-arab ku-latn",
-    "mni": "mni mni-beng",
-    "sh": "sh sh-latn sh-cyrl",
-    "shi": "shi shi-tfng shi-latn",
-    "sr": "sr sr-ec sr-el sr-cyrl sr-latn",
-    "tg": "tg tg-cyrl tg-latn",
-    "tly": "tly tly-cyrl",
-    "uz": "uz uz-latn uz-cyrl",
-    "wuu": "wuu wuu-hans wuu-hant",
-    "zgh": "zgh zgh-latn",
-    "zh": "zh zh-hans zh-hant zh-cn zh-hk zh-mo zh-my zh-sg zh-tw",
-}
-"""The wikis whose MediaWiki converts, and the codes of their variants; elsewhere `-{` is text."""
+_VARIANTS: dict[str, list[str]] = read_data_file("ease.wikimedia.wikitext", "variants.yml")
+"""Codes of the variants by wiki; on other wikis `-{` is text."""
 
 _MARK = re.compile(r"-\{|\}-")
 _MOST_NESTED = 10
@@ -69,7 +53,7 @@ def choose_variants(text: str, language: str) -> str:
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What flags look like, with the bar; and where a form begins."""
-    codes = "|".join(sorted(_VARIANTS[language].split(), key=len, reverse=True))
+    codes = "|".join(sorted(_VARIANTS[language], key=len, reverse=True))
     flags = re.compile(rf"\s*+((?:(?:[ATRDHNS-]|{codes})?\s*+;\s*+)*+(?:[ATRDHNS-]|{codes})?)\s*+\|")
     form = re.compile(rf"(?:\A|;)\s*+(?:{codes})\s*+:", re.IGNORECASE)
     return flags, form
