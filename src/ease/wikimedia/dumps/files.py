@@ -159,16 +159,17 @@ def _recognise(path: Path) -> tuple[str, DumpFile]:
     """A dump file with its project and language: from its name, else from the wiki that it says it is of."""
     match = _NAME.fullmatch(path.name)
     if match:
-        project, language = match["project"], Language.from_database(match["wiki"]).code
+        project, database = match["project"], match["wiki"]
     else:
         header = read_header(path)
         dbname = header.dbname or ""
         project = "wikinews" if dbname.endswith("wikinews") else "wiki"
-        language = Language.from_database(dbname.removesuffix(project)).code or header.language
-        if not language:
+        database = dbname.removesuffix(project) or header.language or ""
+        if not database:
             raise EaseError(
                 f"{path} tells its language neither by name nor inside: name it as enwiki-pages-articles.xml."
             )
+    language = Language.from_database(database).code
     return project, DumpFile(path, language, dump_date(path), compression_of(path))
 
 
