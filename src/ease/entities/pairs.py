@@ -44,8 +44,8 @@ class PairOptions(BaseModel):
 
 
 def select_pairs(
-    sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions
-) -> ir.Table:
+    sentences: ibis.Table, links: ibis.Table, vocabulary: ibis.Table, options: PairOptions
+) -> ibis.Table:
     """The pairs that the filters, the cap per entity and the draw per language leave.
 
     A sentence that links an entity twice makes one pair. Which pairs are drawn depends on the seed and on a

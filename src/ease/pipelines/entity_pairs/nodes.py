@@ -8,7 +8,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters
-from ease.entities.pairs import select_pairs as select
 from ease.entities.vocabulary import VocabularyOptions
 from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
@@ -36,13 +35,6 @@ def build_vocabulary(
             "Lower it, or give larger dumps."
         )
     return vocabulary
-
-
-def select_pairs(
-    sentences: ibis.Table, links: ibis.Table, vocabulary: ibis.Table, options: PairOptions
-) -> ibis.Table:
-    """Pair sentences with the entities they link to, filtered, capped and sampled."""
-    return select(sentences, links, vocabulary, options)
 
 
 def report_filters(

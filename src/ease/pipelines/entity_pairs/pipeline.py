@@ -2,7 +2,8 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.entity_pairs.nodes import build_vocabulary, report_filters, select_pairs
+from ease.entities.pairs import select_pairs
+from ease.pipelines.entity_pairs.nodes import build_vocabulary, report_filters
 
 
 def create_pipeline(setting: str) -> Pipeline:
