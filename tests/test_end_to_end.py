@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,17 @@ def test_each_training_names_its_data_sets_by_version_and_digest(
         assert given.dataset.digest == hash_contents(path)[:36]
         tags = {tag.key: tag.value for tag in given.tags}
         assert tags == {"mlflow.data.context": "training", "version": path.parent.name}
+
+
+def test_a_training_reads_the_catalogs_own_pairs(project: Project) -> None:
+    file = project.folder / "data/06_models/work/multilingual.ease/job.json"
+    job = json.loads(file.read_text(encoding="utf-8"))
+    catalog = {
+        "pairs": "05_model_input/multilingual/training_pairs.parquet",
+        "vocabulary": "03_primary/multilingual/entity_vocabulary.parquet",
+    }
+    for field, table in catalog.items():
+        assert Path(job[field]) == project.latest(table)
 
 
 def test_the_summaries_count_pages_links_and_negatives(project: Project) -> None:

@@ -13,6 +13,9 @@ from fsspec import AbstractFileSystem
 from ease.io.addresses import address_of, as_remote, is_remote, store_faults_named
 from ease.io.lazy import ibis
 
+_files_read: dict[str, list[Path]] = {}
+"""The files behind each table that `read_parquet` returned, by the table's name, which Ibis draws at random."""
+
 
 def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
     """The rows of Parquet files, or of folders of them, in their order.
@@ -23,13 +26,22 @@ def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
         files: One at least; folders for Spark alone.
     """
     if engine.name == "duckdb":
-        return engine.read_parquet([_path_in_duckdb(engine, file) for file in files])
-    from pyspark.sql import SparkSession
+        table = engine.read_parquet([_path_in_duckdb(engine, file) for file in files])
+    else:
+        from pyspark.sql import SparkSession
 
-    name = ibis.util.gen_name("read_parquet")
-    session = SparkSession.builder.getOrCreate()
-    session.read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
-    return engine.table(name)
+        name = ibis.util.gen_name("read_parquet")
+        session = SparkSession.builder.getOrCreate()
+        session.read.parquet(*map(address_of, files)).createOrReplaceTempView(name)
+        table = engine.table(name)
+    _files_read[table.get_name()] = list(files)
+    return table
+
+
+def files_of(table: ibis.Table) -> list[Path]:
+    """Return the files that `read_parquet` read this very table from; none for a table computed from others."""
+    is_stored = isinstance(table.op(), ibis.expr.operations.DatabaseTable)
+    return _files_read.get(table.get_name(), []) if is_stored else []
 
 
 def parquet_statistics(files: Sequence[Path]) -> dict[str, int]:

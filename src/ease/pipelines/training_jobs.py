@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from ease.encoders.base_models import base_model_of, start_of
 from ease.encoders.model_card import (
@@ -18,8 +20,10 @@ from ease.encoders.model_card import (
 )
 from ease.evaluation.scoring import chosen_tasks
 from ease.evaluation.sets import at_paths, read_located, require_sets
+from ease.io.addresses import is_remote
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
+from ease.io.parquet import files_of
 from ease.pipelines.acquire.nodes import SAMPLE
 from ease.pipelines.gathering import write_parquet
 from ease.pipelines.mlflow_runs import (
@@ -90,18 +94,16 @@ def train_tracked(
 
 
 def write_job(folder: Path, data: TrainingData, recipe: CompleteRecipe) -> TrainingJob:
-    """Lay out the tables as files that every process of the training can read, and describe the job."""
+    """Describe a training by files that each of its processes can read."""
     located = read_located(data.evaluation_data)
     require_sets(data.setting.dev_tasks, located, data.tasks)
-    pairs, vocabulary = folder / "training_pairs.parquet", None
-    write_parquet(data.rows.order_by("pair_id"), pairs)
-    if data.vocabulary is not None:
-        vocabulary = folder / "entity_vocabulary.parquet"
-        write_parquet(data.vocabulary.order_by("row"), vocabulary)
+    vocabulary = data.vocabulary
     return TrainingJob(
         folder=folder,
-        pairs=pairs,
-        vocabulary=vocabulary,
+        pairs=ordered_file(data.rows, "pair_id", folder / "training_pairs.parquet"),
+        vocabulary=vocabulary
+        if vocabulary is None
+        else ordered_file(vocabulary, "row", folder / "entity_vocabulary.parquet"),
         table=data.entity_embeddings,
         encoder=str(data.encoder),
         pooling=data.setting.encoder.pooling,
@@ -111,6 +113,34 @@ def write_job(folder: Path, data: TrainingData, recipe: CompleteRecipe) -> Train
         development=chosen_tasks(data.setting.dev_tasks, at_paths(data.tasks, located)),
         card=describe_data(recipe.method, recipe.data, data.dumps, data.setting),
     )
+
+
+def ordered_file(table: ibis.Table, key: str, copy: Path) -> Path:
+    """Return a Parquet file on this machine that holds a table's rows in the order of a key.
+
+    The file is the catalog's own if the table was read from one such file, else a copy. A training identifies its
+    data by the file's contents, so the order must not depend on the engine.
+
+    Args:
+        table: Rows with a column of unique integers.
+        key: This column.
+        copy: Where to write the copy.
+    """
+    match files_of(table):
+        case [file] if not is_remote(file) and file.is_file() and _in_order(file, key):
+            return file.absolute()
+    write_parquet(table.order_by(key), copy)
+    return copy
+
+
+def _in_order(file: Path, key: str) -> bool:
+    last = -1
+    for batch in pq.ParquetFile(file).iter_batches(columns=[key]):
+        keys = np.concatenate([[last], batch.column(0).to_numpy()])
+        if (np.diff(keys) <= 0).any():
+            return False
+        last = keys[-1]
+    return True
 
 
 def describe_data(

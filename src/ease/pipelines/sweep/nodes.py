@@ -22,6 +22,7 @@ from ease.io.files import folder_written_whole, hash_contents, write_faults_name
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
 from ease.io.names import safe_name
+from ease.io.parquet import read_parquet
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
@@ -167,7 +168,7 @@ def variant_data(
     if recipe.data is not None:
         folder = inputs.folder / "texts"
         file, _ = gather_data(recipe, inputs.data.rows, inputs.acquire, inputs.texts, folder)
-        rows = ibis.duckdb.connect().read_parquet(file)
+        rows = read_parquet(ibis.duckdb.connect(), [file])
         return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
     pairs, table = inputs.data.rows, inputs.data.entity_embeddings
     if variant.permute_entities:
