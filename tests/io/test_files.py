@@ -12,7 +12,7 @@ from kedro.io.core import Version
 from safetensors.numpy import save_file
 
 from ease.datasets.whole import PathDataset
-from ease.io.files import folder_written_whole
+from ease.io.atomic import atomic_folder
 
 
 @pytest.fixture(params=[0o022, 0o002, 0o077], ids=oct)
@@ -30,7 +30,7 @@ def permissions(path: Path) -> int:
 def test_what_libraries_write_for_their_owner_alone_is_published_as_the_umask_says(
     umask: int, tmp_path: Path
 ) -> None:
-    with folder_written_whole(tmp_path / "model") as aside:
+    with atomic_folder(tmp_path / "model") as aside:
         (aside / "deep").mkdir()
         for file in (aside / "model.safetensors", aside / "deep" / "parts.safetensors"):
             save_file({"weights": np.zeros(3)}, file)

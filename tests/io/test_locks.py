@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.io.locks import folder_lock, scratch_folder
+from ease.io.locks import folder_lock, remove_abandoned_scratch, scratch_folder
 
 HOLD = """
 import sys
@@ -74,6 +74,7 @@ def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path:
         killed.kill()
         killed.wait()
         assert left.exists()
+        remove_abandoned_scratch(tmp_path)
         with scratch_folder(tmp_path, "texts") as own:
             assert sorted(tmp_path.iterdir()) == sorted([kept, own, used])
             assert (used / "wikipedia2vec.abc" / "dump.db").exists()

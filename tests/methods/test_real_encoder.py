@@ -21,7 +21,7 @@ from ease.encoders.options import EncodingOptions
 from ease.evaluation.tasks import stsb
 from ease.methods import SENTENCE, get_method, method_names
 from ease.pipelines.gathering import write_parquet
-from ease.texts import gather_texts, open_desk, source_options
+from ease.texts import gather_texts, open_workspace, source_options
 from ease.training import TrainingJob, TrainingOptions, run_job
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
@@ -84,7 +84,9 @@ def linked_pairs(dumps: Sequence[DumpFile], folder: Path) -> dict[str, Any]:
 
 def gathered_texts(sources: list[dict[str, Any]], test_data: Path, folder: Path) -> dict[str, Any]:
     given = [source_options({**source, "path": test_data / source["path"]}) for source in sources]
-    write_parquet(gather_texts(given, open_desk(folder / "sources"), seed=0).table, folder / "texts.parquet")
+    write_parquet(
+        gather_texts(given, open_workspace(folder / "sources"), seed=0).table, folder / "texts.parquet"
+    )
     return {"pairs": folder / "texts.parquet"}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ease.io.cache_users import note_user
-from ease.io.in_use import shared
+from ease.io.locks import lock_data_for_run
 from ease.io.result_versions import EMBEDDINGS, WIKIPEDIA_PARTS
 
 TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]
@@ -182,8 +182,8 @@ def test_nothing_is_removed_while_a_run_or_a_training_is_at_work(data: Data) -> 
     for time in TIMES:
         data.version("pairs", "03_primary/pairs.parquet", time)
     lock = data.file("06_models/work/multilingual.ease/lock")
-    with shared(data.folder):
-        assert "Error: A run is at work in" in data.prune("--delete", check=False)
+    with lock_data_for_run(data.folder):
+        assert "Error: A run is active in" in data.prune("--delete", check=False)
         assert len(list((data.folder / "03_primary/pairs.parquet").iterdir())) == 3
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ease.texts import gather_texts, open_desk, source_options
+from ease.texts import gather_texts, open_workspace, source_options
 
 Row = tuple[str, str | None, str | None]
 """sentence, positive, negative"""
@@ -29,10 +29,10 @@ def gather_rows(tmp_path: Path) -> GatherRows:
         threads: int | None = None,
         pairs: Any = None,
     ) -> tuple[list[Row], list[dict[str, Any]]]:
-        desk = open_desk(tmp_path / "desk", "500MB", threads, pairs)
-        gathered = gather_texts([source_options(source) for source in sources], desk, seed, rows)
+        workspace = open_workspace(tmp_path / "workspace", "500MB", threads, pairs)
+        gathered = gather_texts([source_options(source) for source in sources], workspace, seed, rows)
         found = gathered.table.to_pyarrow().to_pylist()
-        desk.connection.disconnect()
+        workspace.connection.disconnect()
         assert [row["pair_id"] for row in found] == list(range(len(found)))
         assert list(found[0] if found else []) in ([], ["pair_id", "sentence", "positive", "negative"])
         return [(row["sentence"], row["positive"], row["negative"]) for row in found], gathered.report

@@ -26,7 +26,7 @@ from ease.io.addresses import (
     is_remote,
     kind_of,
     located,
-    store_faults_named,
+    report_store_errors,
     upload,
 )
 from ease.io.parquet import parquet_statistics, read_parquet
@@ -53,7 +53,7 @@ class TableDataset(SavedWhole, FileDataset):
         path = self._path_to_load()
         if path is None:
             return None
-        with store_faults_named(path):
+        with report_store_errors(path):
             return read_parquet(self.connection, self._files(path))
 
     def _files(self, path: Path) -> list[Path]:
@@ -94,7 +94,7 @@ class TableDataset(SavedWhole, FileDataset):
     def _fs_glob(self, pattern: str) -> list[str]:
         place = located(self._fs_prefix + pattern)
         store = as_remote(place)
-        with store_faults_named(place):
+        with report_store_errors(place):
             store.fs.invalidate_cache()  # it may have been listed before another run saved a version
             versions = [PurePosixPath(found).parent.name for found in store.fs.glob(store.path)]
         return [f"{self._fs_prefix}{self._get_versioned_path(version)}" for version in versions]
@@ -143,7 +143,6 @@ class PartsDataset(TableDataset):
             self._save_list(data)
             return
         with self._saving() as aside:
-            shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
             for number, part in enumerate(data):
                 _link_or_copy(part, aside / f"{number:06d}.parquet")
@@ -177,7 +176,7 @@ class PartsDataset(TableDataset):
 
 def _link_or_copy(source: Path, target: Path) -> None:
     if is_remote(source):
-        with store_faults_named(source):
+        with report_store_errors(source):
             as_remote(source).fs.get_file(as_remote(source).path, str(target))
         return
     try:

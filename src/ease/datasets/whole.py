@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from kedro.io.core import AbstractVersionedDataset, DatasetError, Version, VersionNotFoundError
@@ -17,8 +16,8 @@ from kedro_datasets.plotly import JSONDataset as KedroPlotlyDataset
 
 from ease.datasets.previews import figure_preview, pivoted, table_preview
 from ease.errors import EaseError
-from ease.io.addresses import files_below, is_remote, kind_of, located, upload
-from ease.io.files import flush, write_faults_named
+from ease.io.addresses import files_below, kind_of, located
+from ease.io.atomic import atomic_path, flush_to_disk, partial_path
 
 ROWS_SHOWN = 200
 """Rows of a JSON list in a preview: all scores of a method, or all evaluations of a training."""
@@ -70,24 +69,13 @@ class SavedWhole:
         return self._at(self._get_versioned_path(version)).parent  # type: ignore[attr-defined]
 
     def _get_save_path(self) -> PurePosixPath:
-        final: PurePosixPath = super()._get_save_path()  # type: ignore[misc]
-        return final.with_name(f".{final.name}.part")
+        return cast(PurePosixPath, partial_path(super()._get_save_path()))  # type: ignore[misc]
 
     @contextmanager
     def _saving(self) -> Iterator[Path]:
-        """Give the path to write to; what lies there at the end gets its final name, and the version is pinned."""
-        aside = self._at(self._get_save_path())
-        final = aside.with_name(aside.name.removeprefix(".").removesuffix(".part"))
-        if is_remote(final):
-            with TemporaryDirectory(prefix="ease-table.") as folder:
-                yield Path(folder) / final.name
-                upload(Path(folder) / final.name, final)
-        else:
-            with write_faults_named(final):
-                aside.parent.mkdir(parents=True, exist_ok=True)
-                yield aside
-                flush(aside)
-                os.replace(aside, final)
+        """Yield the path to write to; what is written there gets its final name, and the version is pinned."""
+        with atomic_path(self._at(super()._get_save_path())) as partial:  # type: ignore[misc]
+            yield partial
         self._pin()
 
     def _pin(self) -> None:
@@ -220,7 +208,7 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
     def save(self, data: Path) -> None:
         """Move `data` aside and rename it."""
         with self._saving() as aside:
-            flush(data)  # first, so that the move and the renaming are one moment
+            flush_to_disk(data)  # first, so that the move and the renaming are one moment
             shutil.move(data, aside)
         if self.link is not None:
             link_to(self._at(self._get_load_path()), self.link)

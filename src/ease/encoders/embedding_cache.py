@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ease.errors import EaseError
-from ease.io.files import write_faults_named
+from ease.io.files import report_write_errors
 
 WAIT = 60.0
 """Seconds to wait for another run that writes to the same file."""
@@ -23,7 +23,7 @@ class EmbeddingCache:
     def __init__(self, file: Path) -> None:
         """Open the file, or make it."""
         self._file = file
-        with write_faults_named(file):
+        with report_write_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as database:
             database.execute("CREATE TABLE IF NOT EXISTS embeddings (sentence BLOB PRIMARY KEY, vector BLOB)")

@@ -18,7 +18,7 @@ from wikipedia2vec.utils.wiki_page import WikiPage
 
 from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_job
 from ease.errors import EaseError
-from ease.io.files import write_faults_named
+from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.wikitext.redirects import redirect_target
@@ -143,7 +143,7 @@ def main() -> None:
     logging.getLogger().handlers[0].addFilter(_is_worth_showing)
     job_file = Path(sys.argv[1])
     try:
-        with write_faults_named(job_file.parent):
+        with report_write_errors(job_file.parent):
             train(*read_job(job_file))
     except EaseError as error:
         job_file.with_name(FAULT_FILE).write_text(str(error), encoding="utf-8")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ease.evaluation.tasks import Score
-from ease.io.files import write_faults_named, write_text_whole
+from ease.io.atomic import write_text_atomically
+from ease.io.files import report_write_errors
 
 
 class ScoreCache:
@@ -35,7 +36,7 @@ class ScoreCache:
         if file.is_file():
             return [Score(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
         scores = list(compute())
-        with write_faults_named(file):
+        with report_write_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-        write_text_whole(file, json.dumps([asdict(score) for score in scores], indent=2))
+        write_text_atomically(file, json.dumps([asdict(score) for score in scores], indent=2))
         return scores

@@ -14,7 +14,8 @@ from kedro.io import DataCatalog
 from kedro.io.core import DatasetError
 
 from ease.errors import EaseError
-from ease.io.files import write_faults_named, write_text_whole
+from ease.io.atomic import write_text_atomically
+from ease.io.files import report_write_errors
 
 logger = logging.getLogger(__name__)
 
@@ -82,8 +83,8 @@ class DatasetStats:
 
     def _write(self) -> None:
         try:
-            with write_faults_named(self._file):
+            with report_write_errors(self._file):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_text_whole(self._file, json.dumps(self._stats, indent=1))
+            write_text_atomically(self._file, json.dumps(self._stats, indent=1))
         except EaseError as error:
             logger.warning("Kedro-Viz will not show this run's statistics of datasets: %s", error)

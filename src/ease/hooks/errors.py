@@ -28,7 +28,7 @@ from ease.hooks.given import (
 )
 from ease.hooks.names import check_environment, check_run_names
 from ease.io.nested import dotted
-from ease.io.registry import told_faults
+from ease.io.registry import format_validation_error
 from ease.io.suggestions import nearest, suggest
 from ease.pipeline_registry import register_pipelines
 from ease.pipelines.engine import ENGINES, check_engine
@@ -138,4 +138,4 @@ def _check_parameter(name: str, value: Any, kind: type[BaseModel]) -> None:
     try:
         TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
-        raise EaseError(f"Parameter `{name}`: {told_faults(error, kind)}") from error
+        raise EaseError(f"Parameter `{name}`: {format_validation_error(error, kind)}") from error

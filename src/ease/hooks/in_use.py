@@ -8,7 +8,7 @@ from typing import IO, Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 
-from ease.io.in_use import shared
+from ease.io.locks import lock_data_for_run
 
 
 class InUse:
@@ -28,4 +28,4 @@ class InUse:
     def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
         """Lock the data folder, beside other runs."""
         if self._data is not None and self._lock is None:
-            self._lock = shared(self._data)
+            self._lock = lock_data_for_run(self._data)

@@ -17,7 +17,7 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from ease.io.files import write_text_whole
+from ease.io.atomic import write_text_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Outline:
         self._seconds[node.name] = seconds
         self._file.parent.mkdir(parents=True, exist_ok=True)
         known = {**self._known(), node.name: round(seconds, 1)}
-        write_text_whole(self._file, json.dumps({**self._all(), self._environment: known}, indent=1))
+        write_text_atomically(self._file, json.dumps({**self._all(), self._environment: known}, indent=1))
         level = logging.INFO if seconds >= SHOWN_SECONDS else logging.DEBUG
         logger.log(
             level, "Step %d of %d, %s: %s", len(self._seconds), self._steps, node.name, spoken_time(seconds)

@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
 from ease.io.code_digest import code_digest
 from ease.io.code_version import code_version
-from ease.io.files import write_faults_named
+from ease.io.files import report_write_errors
 from ease.pruning.versions import SIDECAR
 
 
@@ -63,7 +63,7 @@ def _write_sidecar(folder: Path, made_from: dict[str, Any]) -> None:
     if is_remote(folder):
         upload_text(text, folder / SIDECAR)
         return
-    with write_faults_named(folder):
+    with report_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SIDECAR).write_text(text, encoding="utf-8")
 

@@ -70,7 +70,7 @@ def as_remote(path: Path) -> UPath:
 
 
 @contextmanager
-def store_faults_named(place: Path) -> Iterator[None]:
+def report_store_errors(place: Path) -> Iterator[None]:
     """Turn what a store answers into a message; a path of this machine is left to the caller.
 
     Raises:
@@ -104,7 +104,7 @@ def kind_of(path: Path) -> Literal["file", "directory"] | None:
     """
     if not is_remote(path):
         return "file" if path.is_file() else "directory" if path.is_dir() else None
-    with store_faults_named(path):
+    with report_store_errors(path):
         try:
             info = as_remote(path).fs.info(as_remote(path).path)
         except FileNotFoundError:
@@ -116,7 +116,7 @@ def kind_of(path: Path) -> Literal["file", "directory"] | None:
 def _fresh_listing(place: Path) -> Iterator[None]:
     """List a store anew and remember nothing of it: others may add and replace files while this process lives."""
     store = as_remote(place).fs
-    with store_faults_named(place):
+    with report_store_errors(place):
         store.invalidate_cache()
         try:
             yield
@@ -156,7 +156,7 @@ class RemoteFile(RawIOBase):
 
     def __init__(self, path: Path, **options: Any) -> None:
         self._path = path
-        with store_faults_named(path):
+        with report_store_errors(path):
             self._file = as_remote(path).fs.open(as_remote(path).path, "rb", **options)
 
     def readable(self) -> bool:
@@ -169,7 +169,7 @@ class RemoteFile(RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer, at the file's end with less."""
-        with store_faults_named(self._path):
+        with report_store_errors(self._path):
             data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -200,7 +200,7 @@ def upload(file: Path, target: Path) -> None:
     """
     remote = as_remote(target)
     store, path = remote.fs, remote.path
-    with store_faults_named(target):
+    with report_store_errors(target):
         if remote.protocol in _WHOLE_PUTS:
             store.put_file(str(file), path)
         elif not store.exists(path):

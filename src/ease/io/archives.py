@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from ease.errors import EaseError
-from ease.io.files import write_faults_named
+from ease.io.files import report_write_errors
 
 _CHUNK_BYTES = 1 << 20
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError)
@@ -84,7 +84,7 @@ def _tar_contents(tape: tarfile.TarFile) -> _Contents:
 def _copy(source: IO[bytes], target: Path, most_bytes: int, place: str) -> int:
     """Copy a member whose size its header may belie; return its bytes."""
     written = 0
-    with write_faults_named(target), target.open("wb") as file:
+    with report_write_errors(target), target.open("wb") as file:
         while chunk := source.read(_CHUNK_BYTES):
             written += len(chunk)
             if written > most_bytes:

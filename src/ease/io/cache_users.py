@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ease.io.files import write_faults_named, write_text_whole
+from ease.io.atomic import write_text_atomically
+from ease.io.files import report_write_errors
 
 USERS = ".encoders"
 """Ending of the file `<fingerprint>.encoders`: one encoder a line."""
@@ -30,9 +31,9 @@ def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
     user = os.path.relpath(place.resolve(), cache.resolve()) if place.exists() else f"{HUB}{encoder}"
     known = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
     if user not in known:
-        with write_faults_named(file):
+        with report_write_errors(file):
             cache.mkdir(parents=True, exist_ok=True)
-        write_text_whole(file, "\n".join([*known, user]) + "\n")
+        write_text_atomically(file, "\n".join([*known, user]) + "\n")
 
 
 def users_of(file: Path) -> list[Path] | None:

@@ -1,4 +1,4 @@
-"""Files and folders on disk: hashed, written whole or not at all, with faults told in words."""
+"""Hashes of files and folders, checks before writing, and readable errors of writing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,32 +21,6 @@ _WRITE_FAULTS = {
 }
 
 
-def flush(path: Path) -> None:
-    """Prepare a file, or a folder with its contents, for its rename: permissions by the umask, and all of it on disk.
-
-    Some libraries write files that only their owner may read. Without the wait, a power failure could leave the new
-    name without its content.
-    """
-    permissions = _permissions_of_new_files(path if path.is_dir() else path.parent)
-    for part in (*(path.rglob("*") if path.is_dir() else ()), path):
-        if part.is_file() and part.stat().st_mode & permissions != permissions:
-            part.chmod(part.stat().st_mode | permissions)
-        descriptor = os.open(part, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _permissions_of_new_files(folder: Path) -> int:
-    """Permissions that the umask, or the folder's access list, gives to a new file in a folder."""
-    probe = folder / f".{uuid.uuid4().hex}"
-    probe.touch()
-    permissions = probe.stat().st_mode & 0o666
-    probe.unlink()
-    return permissions
-
-
 def hash_contents(path: Path) -> str:
     """SHA-256 of a file, or of a folder's files with their names."""
     if path.is_file():
@@ -58,47 +31,8 @@ def hash_contents(path: Path) -> str:
     return hashlib.sha256("\n".join(listed).encode()).hexdigest()
 
 
-def write_text_whole(path: Path, text: str) -> None:
-    """Write a text file aside and rename it.
-
-    Raises:
-        EaseError: If it cannot be written.
-    """
-    aside = path.with_name(f".{path.name}.part")
-    with write_faults_named(path):
-        aside.write_text(text, encoding="utf-8")
-        flush(aside)
-        os.replace(aside, path)
-
-
 @contextmanager
-def folder_written_whole(folder: Path) -> Iterator[Path]:
-    """Give a folder that gets its final name, and replaces an older one, when all is on disk.
-
-    Raises:
-        EaseError: If it cannot be written.
-    """
-    aside = folder.with_name(f".{folder.name}.part")
-    with write_faults_named(folder):
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        yield aside
-        flush(aside)
-        remove_folder(folder)
-        os.replace(aside, folder)
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder in such a way that a kill leaves nothing of it under its name."""
-    doomed = folder.with_name(f".{folder.name}.removed")
-    shutil.rmtree(doomed, ignore_errors=True)
-    if folder.exists():
-        os.replace(folder, doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
-
-
-@contextmanager
-def write_faults_named(place: Path) -> Iterator[None]:
+def report_write_errors(place: Path) -> Iterator[None]:
     """Turn a full disk or a missing permission into a message.
 
     Raises:

@@ -1,4 +1,7 @@
-"""Locks on work folders: the system releases them when their process ends, even by a kill."""
+"""Locks on files and folders: the system releases them when their process ends, even by a kill.
+
+The package filelock offers neither shared locks nor locks that a child process inherits, hence `flock` itself.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from ease.errors import EaseError
-from ease.io.files import write_faults_named
+from ease.io.files import report_write_errors
 
 LOCK_FILE = "lock"
 """File in a locked folder that carries the lock and names its holder."""
@@ -32,6 +35,47 @@ class FolderLock(NamedTuple):
     """A process that inherits this descriptor shares the lock, which then lasts until both have ended"""
 
 
+def try_lock(file: IO[bytes] | int, *, shared: bool = False) -> bool:
+    """Lock an open file, and return whether no other holder prevents it."""
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def lock_data_for_run(data: Path) -> IO[bytes]:
+    """Lock the data folder against removals, together with other runs; the lock lasts while the file is open.
+
+    Waits until a removal has ended.
+
+    Raises:
+        EaseError: If the folder cannot be written.
+    """
+    lock = _open_data_lock(data)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    return lock
+
+
+@contextmanager
+def lock_data_for_removal(data: Path) -> Iterator[None]:
+    """Lock the data folder against all runs.
+
+    Raises:
+        EaseError: If a run is active, or the folder cannot be written.
+    """
+    with _open_data_lock(data) as lock:
+        if not try_lock(lock):
+            raise EaseError(f"A run is active in {data}: wait until it has ended, then repeat the command.")
+        yield
+
+
+def _open_data_lock(data: Path) -> IO[bytes]:
+    with report_write_errors(data):
+        data.mkdir(parents=True, exist_ok=True)
+        return (data / ".in_use").open("ab")
+
+
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[FolderLock]:
     """Lock a folder, which is created if missing, until the block ends.
@@ -39,7 +83,7 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
     Raises:
         EaseError: If another run holds the lock, or the folder cannot be written.
     """
-    with write_faults_named(folder):
+    with report_write_errors(folder):
         lock = _acquire(folder)
     if lock is None:
         raise EaseError(
@@ -51,11 +95,16 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
         os.close(lock.descriptor)
 
 
+def is_locked(folder: Path) -> bool:
+    """Return whether a process holds the lock of a folder."""
+    with suppress(FileNotFoundError), (folder / LOCK_FILE).open("rb") as lock:
+        return not try_lock(lock, shared=True)
+    return False
+
+
 @contextmanager
 def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
     """Create a new locked folder that no other run uses, and remove it when the block ends.
-
-    Scratch folders that killed runs have left in the same parent folder are removed first.
 
     Args:
         parent: Folder that holds the scratch folders of all runs.
@@ -64,8 +113,7 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
     Raises:
         EaseError: If the folder cannot be created.
     """
-    with write_faults_named(parent):
-        _remove_abandoned(parent)
+    with report_write_errors(parent):
         lock = None
         while lock is None:  # another run may take the new folder for an abandoned one before it is locked
             lock = _acquire(parent / f"{name}{_SCRATCH}{_MACHINE}-{uuid.uuid4().hex[:12]}")
@@ -76,37 +124,7 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
         os.close(lock.descriptor)
 
 
-def _acquire(folder: Path) -> FolderLock | None:
-    """Lock a folder, or return None if another process, or another part of this one, holds the lock."""
-    path = folder / LOCK_FILE
-    while True:
-        folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # the former holder has just removed the folder
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                    os.ftruncate(descriptor, 0)
-                    os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)
-                    return FolderLock(folder, descriptor)
-            except BlockingIOError:
-                os.close(descriptor)
-                return None
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)
-
-
-def _holder(folder: Path) -> str:
-    """Name the process that holds a folder's lock, as far as it is known."""
-    with suppress(OSError):
-        if holder := (folder / LOCK_FILE).read_text(encoding="utf-8"):
-            return f" ({holder})"
-    return ""
-
-
-def _remove_abandoned(parent: Path) -> None:
+def remove_abandoned_scratch(parent: Path) -> None:
     """Remove the scratch folders that no process holds.
 
     Not every shared file system shows the locks of other machines: their folders are kept for a week.
@@ -119,3 +137,32 @@ def _remove_abandoned(parent: Path) -> None:
                 if lock is not None:
                     shutil.rmtree(folder, ignore_errors=True)
                     os.close(lock.descriptor)
+
+
+def _acquire(folder: Path) -> FolderLock | None:
+    """Lock a folder, or return None if another process, or another part of this one, holds the lock."""
+    path = folder / LOCK_FILE
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # the former holder has just removed the folder
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                if not try_lock(descriptor):
+                    os.close(descriptor)
+                    return None
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, f"process {os.getpid()} on {_MACHINE}".encode(), 0)
+                    return FolderLock(folder, descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+
+def _holder(folder: Path) -> str:
+    """Name the process that holds a folder's lock, as far as it is known."""
+    with suppress(OSError):
+        if holder := (folder / LOCK_FILE).read_text(encoding="utf-8"):
+            return f" ({holder})"
+    return ""

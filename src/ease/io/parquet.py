@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 
-from ease.io.addresses import address_of, as_remote, is_remote, store_faults_named
+from ease.io.addresses import address_of, as_remote, is_remote, report_store_errors
 from ease.io.lazy import ibis
 
 _files_read: dict[str, list[Path]] = {}
@@ -55,7 +55,7 @@ def parquet_statistics(files: Sequence[Path]) -> dict[str, int]:
     """
     rows, columns, size = 0, 0, 0
     for file in files:
-        with store_faults_named(file):
+        with report_store_errors(file):
             place, store = (as_remote(file).path, as_remote(file).fs) if is_remote(file) else (file, None)
             footer = pq.read_metadata(place, filesystem=store)
             size += file.stat().st_size

@@ -51,7 +51,7 @@ def check_name(name: str, names: list[str], what: str) -> None:
         raise EaseError(f"Unknown {what} {name!r}: {suggest(name, names)}")
 
 
-def told_faults(error: ValidationError, model: type[BaseModel]) -> str:
+def format_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
     """Name every wrong field of a model with what is wrong, in one line; suggest the names near to a misspelt one."""
     return "; ".join(_fault(fault["type"], fault["loc"], fault["msg"], model) for fault in error.errors())
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
-from ease.io.registry import check_name, module_names, named_module, told_faults
+from ease.io.registry import check_name, format_validation_error, module_names, named_module
 
 if TYPE_CHECKING:
     from ease.methods.base import SENTENCE, TOTAL, Derive, Entities, Inputs, Texts, TrainingMethod
@@ -99,4 +99,6 @@ def method_options(name: str, values: dict[str, Any]) -> BaseModel:
     try:
         return method.Options.model_validate(values)
     except ValidationError as error:
-        raise EaseError(f"Parameters of method {name!r}: {told_faults(error, method.Options)}.") from error
+        raise EaseError(
+            f"Parameters of method {name!r}: {format_validation_error(error, method.Options)}."
+        ) from error

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field
 
 from ease.errors import EaseError
-from ease.io.files import hash_contents, write_faults_named
+from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.recipe import CompleteRecipe, Recipe
-from ease.texts import gather_texts, open_desk, source_options
+from ease.texts import gather_texts, open_workspace, source_options
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
 """What follows `sample:` in the addresses of the sample's own training texts."""
@@ -57,13 +57,13 @@ def gather_data(
     """
     sources = [source_options(resolved(source, acquire)) for source in recipe.data or ()]
     file = folder / "texts.parquet"
-    with write_faults_named(folder):
+    with report_write_errors(folder):
         shutil.rmtree(folder, ignore_errors=True)
-        desk = open_desk(folder / "sources", options.memory_limit, pairs=training_pairs)
-        gathered = gather_texts(sources, desk, recipe.seed, recipe.rows)
+        workspace = open_workspace(folder / "sources", options.memory_limit, pairs=training_pairs)
+        gathered = gather_texts(sources, workspace, recipe.seed, recipe.rows)
         write_parquet(gathered.table, file)
-        desk.connection.disconnect()
-        shutil.rmtree(desk.folder)
+        workspace.connection.disconnect()
+        shutil.rmtree(workspace.folder)
     for line, source in zip(gathered.report, sources, strict=True):
         line["sha256"] = [hash_contents(place) for place in source.places if place.is_file()]
     return file, gathered.report
@@ -87,6 +87,6 @@ def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, An
 
 def write_parquet(table: ibis.Table, path: Path) -> None:
     """Write a table as one file: Spark's own writer makes a folder of files with random names."""
-    with write_faults_named(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
+    with report_write_errors(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
         for batch in table.to_pyarrow_batches(chunk_size=BATCH_ROWS):
             writer.write_batch(batch)

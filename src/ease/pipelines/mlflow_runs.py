@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ease.encoders.model_card import with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.evaluation.tasks import AVERAGE, Score, get_task
-from ease.io.files import write_text_whole
+from ease.io.atomic import write_text_atomically
 from ease.io.names import safe_name
 from ease.io.nested import dotted
 from ease.training.options import TrainingResult
@@ -201,7 +201,7 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
         return
     card = with_test_scores(file.read_text(encoding="utf-8"), scores)
-    write_text_whole(file, card)
+    write_text_atomically(file, card)
     run_id, client = run_of(encoder), MlflowClient()
     if run_id and _has_run(client, run_id):
         client.log_text(run_id, card, "model_card.md")

@@ -21,7 +21,7 @@ from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import check_scorable, read_located, require_sets
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
-from ease.io.registry import told_faults
+from ease.io.registry import format_validation_error
 from ease.methods import method_names
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_some_set, check_tasks
@@ -124,7 +124,7 @@ def _fault(check: Check) -> str | None:
     try:
         check()
     except ValidationError as error:  # of a recipe that a sweep varies
-        return told_faults(error, Recipe)
+        return format_validation_error(error, Recipe)
     except EaseError as error:
         return str(error)
     return None

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ease.errors import EaseError
-from ease.io.registry import told_faults
+from ease.io.registry import format_validation_error
 from ease.methods import method_options, reads_entities
 from ease.pipelines.encoder_defaults import EncoderDefaults, fill
 from ease.texts import source_options
@@ -118,4 +118,6 @@ def _training(values: dict[str, Any]) -> TrainingOptions:
     try:
         return TrainingOptions.model_validate(given)
     except ValidationError as error:
-        raise EaseError(f"Parameters of `training`: {told_faults(error, TrainingOptions)}") from error
+        raise EaseError(
+            f"Parameters of `training`: {format_validation_error(error, TrainingOptions)}"
+        ) from error

@@ -6,7 +6,7 @@ import atexit
 from contextlib import ExitStack
 from pathlib import Path
 
-from ease.io.locks import FolderLock, folder_lock, scratch_folder
+from ease.io.locks import FolderLock, folder_lock, remove_abandoned_scratch, scratch_folder
 
 _held = ExitStack()
 
@@ -21,7 +21,8 @@ def lock_for_run(folder: Path) -> FolderLock:
 
 
 def scratch_for_run(work: str | Path, name: str) -> Path:
-    """Create a folder of this run alone, which is removed when the run ends."""
+    """Create a folder of this run alone, which is removed when the run ends; remove those that killed runs left."""
+    remove_abandoned_scratch(Path(work))
     return _held.enter_context(scratch_folder(Path(work), name))
 
 

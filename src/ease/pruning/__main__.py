@@ -13,7 +13,7 @@ import yaml
 
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
-from ease.io.in_use import exclusive
+from ease.io.locks import lock_data_for_removal
 from ease.pruning.leftovers import UNCERTAIN, Leftover, find_leftovers
 
 
@@ -45,7 +45,7 @@ def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
         EaseError: If this is no project, or a run is at work in it.
     """
     data, tables = data_folders(project)
-    with exclusive(data):
+    with lock_data_for_removal(data):
         leftovers = find_leftovers(data, tables, keep)
         chosen = [one for one in leftovers if unfinished or one.reason not in UNCERTAIN]
         for one in leftovers:

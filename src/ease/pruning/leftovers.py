@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections import defaultdict
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 from ease.io import result_versions
 from ease.io.cache_users import USERS, users_of
+from ease.io.locks import LOCK_FILE, is_locked
 from ease.pruning.versions import Version, find_versions, needed_versions
 
 UNLINKED = "no version uses this part; it may belong to an unfinished ingest"
@@ -163,16 +163,5 @@ def _old_work(folder: Path) -> Iterator[tuple[Path, str]]:
     """What finished or abandoned steps left; unfinished trainings and folders that are locked stay."""
     for entry in sorted(folder.glob("*")):
         resumable = any(path.is_dir() for name in ("checkpoints", "model") for path in entry.rglob(name))
-        if not resumable and not any(_locked(lock) for lock in entry.rglob("lock")):
+        if not resumable and not any(is_locked(lock.parent) for lock in entry.rglob(LOCK_FILE)):
             yield entry, "left by a step that has ended"
-
-
-def _locked(file: Path) -> bool:
-    if not file.is_file():
-        return False
-    with file.open("rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False

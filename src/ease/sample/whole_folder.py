@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import babel
 
-from ease.io.files import flush, hash_contents, write_faults_named
+from ease.io.atomic import atomic_shared_folder
+from ease.io.files import hash_contents, report_write_errors
+from ease.io.locks import remove_abandoned_scratch
 
 _MANIFEST = "manifest.json"
 
@@ -44,18 +44,13 @@ def write_whole(folder: Path, content: Mapping[str, Any], write: Callable[[Path]
     Raises:
         EaseError: The folder cannot be written.
     """
-    with write_faults_named(folder.parent):
-        aside = folder.parent / f".{folder.name}.{os.getpid()}-{uuid4().hex}"
-        aside.mkdir(parents=True)
-        try:
+    with report_write_errors(folder.parent):
+        remove_abandoned_scratch(folder.parent)
+        with atomic_shared_folder(folder) as aside:
             write(aside)
             _write_manifest(aside, content)
             if folder.exists() and not is_whole(folder):
                 shutil.rmtree(folder)
-            if not folder.exists():
-                os.replace(aside, folder)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
@@ -66,4 +61,3 @@ def _write_manifest(folder: Path, content: Mapping[str, Any]) -> None:
     }
     manifest = {**content, "checksums": checksums}
     (folder / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
-    flush(folder)

@@ -12,22 +12,22 @@ from typing import Any, Protocol, cast
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.io.registry import module_names, named_module, told_faults
+from ease.io.registry import format_validation_error, module_names, named_module
 from ease.texts.components.mixture import Gathered, Reader, gather
 from ease.texts.components.options import COLUMNS, Source, SourceOptions
-from ease.texts.components.workspace import Desk, open_desk
+from ease.texts.components.workspace import Workspace, open_workspace
 
 __all__ = [
     "COLUMNS",
-    "Desk",
     "Gathered",
     "Kind",
     "Source",
     "SourceOptions",
+    "Workspace",
     "gather_texts",
     "get_kind",
     "kind_names",
-    "open_desk",
+    "open_workspace",
     "source_options",
 ]
 
@@ -37,7 +37,7 @@ class Kind(Protocol):
 
     Options: type[SourceOptions]
 
-    def read(self, options: SourceOptions, desk: Desk, seed: int) -> Source:
+    def read(self, options: SourceOptions, workspace: Workspace, seed: int) -> Source:
         """Make the source's texts a table, in bounded memory.
 
         Raises:
@@ -73,16 +73,18 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
     except ValidationError as error:
         known = ", ".join(options.model_fields)
         raise EaseError(
-            f"`data` of kind {values['kind']!r}: {told_faults(error, options)}. It takes {known}."
+            f"`data` of kind {values['kind']!r}: {format_validation_error(error, options)}. It takes {known}."
         ) from error
 
 
-def gather_texts(sources: list[SourceOptions], desk: Desk, seed: int, rows: int | None = None) -> Gathered:
+def gather_texts(
+    sources: list[SourceOptions], workspace: Workspace, seed: int, rows: int | None = None
+) -> Gathered:
     """Read the sources and mix them.
 
     Args:
         sources: What to read, each with its weight.
-        desk: Where to compute.
+        workspace: Where to compute.
         seed: Chooses rows, languages and pairs; the engine's threads do not matter.
         rows: In all; None for as many as the weights allow.
 
@@ -90,4 +92,4 @@ def gather_texts(sources: list[SourceOptions], desk: Desk, seed: int, rows: int 
         EaseError: If a source is faulty, holds nothing or too little.
     """
     readers = [Reader(options, get_kind(options.kind).read) for options in sources]
-    return gather(readers, desk, seed, rows)
+    return gather(readers, workspace, seed, rows)

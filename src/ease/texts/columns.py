@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ease.texts.components.files import Column, read_fields
 from ease.texts.components.options import COLUMNS, FileOptions, Source
-from ease.texts.components.workspace import Desk
+from ease.texts.components.workspace import Workspace
 
 
 class Options(FileOptions):
@@ -27,21 +27,21 @@ class Options(FileOptions):
     )
 
 
-def read(options: Options, desk: Desk, seed: int) -> Source:
+def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Take every row; one whose sentence or positive is blank is left out and counted.
 
     Raises:
         EaseError: Naming the file and the line, if a column is missing or lines have differing numbers of fields.
     """
     chosen = {name: getattr(options, name) for name in COLUMNS if getattr(options, name) is not None}
-    return read_columns(options.path, tuple(chosen), tuple(chosen.values()), desk)
+    return read_columns(options.path, tuple(chosen), tuple(chosen.values()), workspace)
 
 
-def read_columns(path: Path, names: Sequence[str], columns: Sequence[Column], desk: Desk) -> Source:
+def read_columns(path: Path, names: Sequence[str], columns: Sequence[Column], workspace: Workspace) -> Source:
     """Read some columns of a file under other names."""
     counts = Counter({"read": 0, "blank": 0})
     schema = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in names)])
-    table = desk.store(kept_rows(read_fields(path, columns), counts, names), schema)
+    table = workspace.store(kept_rows(read_fields(path, columns), counts, names), schema)
     return Source(table, counts)
 
 

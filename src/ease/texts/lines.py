@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ease.texts.components.files import text_lines
 from ease.texts.components.options import FileOptions, Source
-from ease.texts.components.workspace import Desk
+from ease.texts.components.workspace import Workspace
 
 _SCHEMA = pa.schema([("line", pa.int64()), ("sentence", pa.string())])
 
@@ -22,14 +22,14 @@ class Options(FileOptions):
     title: ClassVar[str] = "Lines of text"
 
 
-def read(options: Options, desk: Desk, seed: int) -> Source:
+def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Take each distinct string once, where it first stands; blank lines and repeated strings are counted.
 
     Raises:
         EaseError: Naming the file, if it is missing, empty or cut, and the line, if it is not UTF-8.
     """
     counts = Counter({"read": 0, "blank": 0})
-    lines = desk.store(_strings(options.path, counts), _SCHEMA)
+    lines = workspace.store(_strings(options.path, counts), _SCHEMA)
     distinct = lines.group_by("sentence").agg(key=lines.line.min())
     counts["repeated"] = counts["read"] - counts["blank"] - int(distinct.count().execute())
     return Source(distinct, counts)

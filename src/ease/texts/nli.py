@@ -12,7 +12,7 @@ from ease.texts.components import nli_forms as forms
 from ease.texts.components.languages import check_spoken
 from ease.texts.components.nli_files import SCHEMA, inferences
 from ease.texts.components.options import FileOptions, Source
-from ease.texts.components.workspace import Desk
+from ease.texts.components.workspace import Workspace
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -49,14 +49,14 @@ class Options(FileOptions):
         return self
 
 
-def read(options: Options, desk: Desk, seed: int) -> Source:
+def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Make texts of a file of inferences; rows without a label are counted.
 
     Raises:
         EaseError: Naming the file and the line that are wrong, or the languages that the file lacks.
     """
     counts: Counter[str] = Counter()
-    rows = desk.store(inferences(options.path, options.split, counts), SCHEMA)
+    rows = workspace.store(inferences(options.path, options.split, counts), SCHEMA)
     spoken = check_spoken(rows.language, options.languages or (), options.path)
     if options.languages:
         rows = rows.filter(rows.language.isin(list(options.languages)))

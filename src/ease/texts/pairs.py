@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ease.errors import EaseError
 from ease.texts.components.options import Source, SourceOptions
-from ease.texts.components.workspace import BATCH_ROWS, Desk
+from ease.texts.components.workspace import BATCH_ROWS, Workspace
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 
@@ -20,19 +20,19 @@ class Options(SourceOptions):
     reads_pairs: ClassVar[bool] = True
 
 
-def read(options: Options, desk: Desk, seed: int) -> Source:
+def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Take every pair's sentence, in the order of `pair_id`; a sentence that has several pairs comes several times.
 
     Raises:
         EaseError: If the setting has no training pairs yet.
     """
-    if desk.pairs is None:
+    if workspace.pairs is None:
         raise EaseError(
             "`data` of kind 'pairs' needs the setting's training pairs, and there are none: make them by `kedro run "
             "--pipelines=train_multilingual --tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,"
             "entity_embeddings`, or of `train_monolingual`."
         )
-    chosen = desk.pairs.select(key=desk.pairs.pair_id, sentence=desk.pairs.sentence)
+    chosen = workspace.pairs.select(key=workspace.pairs.pair_id, sentence=workspace.pairs.sentence)
     # By way of a file: the pairs may lie on another engine.
-    table = desk.store_batches(chosen.to_pyarrow_batches(chunk_size=BATCH_ROWS), _SCHEMA)
+    table = workspace.store_batches(chosen.to_pyarrow_batches(chunk_size=BATCH_ROWS), _SCHEMA)
     return Source(table, {"read": int(table.count().execute())})

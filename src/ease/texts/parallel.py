@@ -16,7 +16,7 @@ from ease.texts.columns import kept_rows, read_columns
 from ease.texts.components.files import Column, column_names, file_kind, lines_in_step, read_fields
 from ease.texts.components.languages import check_spoken
 from ease.texts.components.options import Source, SourceOptions
-from ease.texts.components.workspace import Desk
+from ease.texts.components.workspace import Workspace
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -54,7 +54,7 @@ class Options(SourceOptions):
         return (self.path,) if self.path is not None else self.paths or ()
 
 
-def read(options: Options, desk: Desk, seed: int) -> Source:
+def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Take every pair with two sentences; the others are counted.
 
     Raises:
@@ -62,12 +62,12 @@ def read(options: Options, desk: Desk, seed: int) -> Source:
     """
     if options.paths is not None:
         counts = Counter({"read": 0, "blank": 0})
-        table = desk.store(kept_rows(_in_step(options.paths), counts, NAMES), _PAIRS)
+        table = workspace.store(kept_rows(_in_step(options.paths), counts, NAMES), _PAIRS)
         return Source(table, counts)
     assert options.path is not None
     if _states_facts(options.path, options.columns):
-        return _read_facts(options.path, options, desk)
-    return read_columns(options.path, NAMES, options.columns, desk)
+        return _read_facts(options.path, options, workspace)
+    return read_columns(options.path, NAMES, options.columns, workspace)
 
 
 def _in_step(paths: Sequence[Path]) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -78,10 +78,10 @@ def _states_facts(path: Path, columns: Sequence[Column]) -> bool:
     return "fact_id" not in columns and file_kind(path) == "tsv" and column_names(path) == FACTS
 
 
-def _read_facts(path: Path, options: Options, desk: Desk) -> Source:
+def _read_facts(path: Path, options: Options, workspace: Workspace) -> Source:
     """Pair each fact in the pivot language with the same fact in every other language."""
     counts = Counter({"read": 0, "blank": 0})
-    statements = desk.store(kept_rows(read_fields(path, FACTS), counts, FACTS), _STATEMENTS)
+    statements = workspace.store(kept_rows(read_fields(path, FACTS), counts, FACTS), _STATEMENTS)
     check_spoken(statements.language, (options.pivot, *(options.languages or ())), path)
     others = statements.filter(statements.language != options.pivot)
     if options.languages:

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.texts.components.options import Source, SourceOptions
-from ease.texts.components.workspace import Desk
+from ease.texts.components.workspace import Workspace
 
 _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 
@@ -44,9 +44,9 @@ class Options(SourceOptions):
         return self
 
 
-def read(options: Options, desk: Desk, seed: int) -> Source:
+def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Make distinct strings; the same seed gives the same ones."""
-    made = desk.store(_strings(options, seed), _SCHEMA)
+    made = workspace.store(_strings(options, seed), _SCHEMA)
     distinct = made.group_by("sentence").agg(key=made.key.min())
     table = distinct.order_by("key").limit(options.rows)
     return Source(table, {"made": options.rows})

@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.io.files import write_faults_named
+from ease.io.atomic import atomic_path
 from ease.methods import SENTENCE, Derive, Entities, Texts
 from ease.methods.components.losses import NO_ENTITY
 from ease.training.entities import UsedEntities, used_entities
@@ -95,7 +95,7 @@ def prepare_pairs(
         vocabulary: Parquet with row and entity; without one, entities are left out.
         encoder: Whose tokenizer to use.
         layout: Columns of texts, and the number of tokens at which a text is cut.
-        target: Written aside and renamed.
+        target: The file, written atomically.
         derived: How columns that the table lacks, and texts that are missing in it, are made from its sentences.
 
     Raises:
@@ -107,24 +107,23 @@ def prepare_pairs(
     stored_columns = [name for name in layout.columns if name in source.schema.names]
     places = _places(source)
     entities = None if vocabulary is None else used_entities(pairs, vocabulary)
-    aside = target.with_name(f".{target.name}.part")
-    with write_faults_named(target), aside.open("wb") as empty:
-        _reserve(empty.fileno(), len(places) * layout.type.itemsize)
-    stored = np.memmap(aside, layout.type, mode="r+")
-    start = 0
     columns = dict.fromkeys([SENTENCE, *stored_columns, *([] if entities is None else ENTITY_COLUMNS)])
-    for batch in source.to_batches(columns=list(columns), batch_size=READ_ROWS):
-        rows = places[start : start + batch.num_rows]
-        prepared = np.zeros(batch.num_rows, dtype=layout.type)
-        _prepare_entities(prepared, batch, entities)
-        for name in layout.columns:
-            texts = _read_texts(name, batch, rows, derived)
-            _check_texts(name, texts, layout, pairs)
-            _prepare_texts(prepared[name], texts, encoder)
-        stored[rows] = prepared
-        start += batch.num_rows
-    stored.flush()
-    os.replace(aside, target)
+    with atomic_path(target) as partial:
+        with partial.open("wb") as empty:
+            _reserve(empty.fileno(), len(places) * layout.type.itemsize)
+        stored = np.memmap(partial, layout.type, mode="r+")
+        start = 0
+        for batch in source.to_batches(columns=list(columns), batch_size=READ_ROWS):
+            rows = places[start : start + batch.num_rows]
+            prepared = np.zeros(batch.num_rows, dtype=layout.type)
+            _prepare_entities(prepared, batch, entities)
+            for name in layout.columns:
+                texts = _read_texts(name, batch, rows, derived)
+                _check_texts(name, texts, layout, pairs)
+                _prepare_texts(prepared[name], texts, encoder)
+            stored[rows] = prepared
+            start += batch.num_rows
+        stored.flush()
 
 
 def _reserve(file: int, size: int) -> None:

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor
 
-from ease.io.files import folder_written_whole, remove_folder
+from ease.io.atomic import atomic_folder, remove_folder
 from ease.methods.components.distributed import gather, process_count, process_rank
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
@@ -32,7 +32,7 @@ class Checkpoints:
         random_states = _random_states(next(model.parameters()).device)
         if process_rank():
             return
-        with folder_written_whole(self._folder / f"step-{step:08d}") as aside:
+        with atomic_folder(self._folder / f"step-{step:08d}") as aside:
             save_model(model, str(aside / "model.safetensors"))
             tensors, scalars = _flatten(optimizers)
             save_file(tensors, aside / "optimizers.safetensors")

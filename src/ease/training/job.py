@@ -21,7 +21,7 @@ from ease.encoders.model_card import model_card
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.tasks import average_main_scores
-from ease.io.files import write_text_whole
+from ease.io.atomic import write_text_atomically
 from ease.io.locks import FolderLock, folder_lock
 from ease.methods import get_method, method_options
 from ease.methods.components.distributed import process_rank
@@ -64,7 +64,7 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
     with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
         if not launched:
-            write_text_whole(job.folder / "job.json", job.model_dump_json(indent=2))
+            write_text_atomically(job.folder / "job.json", job.model_dump_json(indent=2))
         return _run_locked(job, options, processes, report, held)
 
 
@@ -214,7 +214,7 @@ def _finish(
     )
     _log_gain(result)
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
-    write_text_whole(job.folder / "result.json", json.dumps(written))
+    write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
     for prepared in job.folder.glob(PREPARED.format("*")):
         prepared.unlink()

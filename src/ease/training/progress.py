@@ -17,7 +17,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.io.files import write_faults_named, write_text_whole
+from ease.io.atomic import write_text_atomically
+from ease.io.files import report_write_errors
 from ease.methods import TOTAL
 from ease.methods.components.distributed import average, process_rank
 from ease.training.options import TrainingOptions
@@ -59,7 +60,7 @@ class Progress:
         if process_rank():
             return
         kept = [line for line in read_metrics(self._file) if line["step"] <= step] if state else []
-        write_text_whole(self._file, "".join(json.dumps(line) + "\n" for line in kept))
+        write_text_atomically(self._file, "".join(json.dumps(line) + "\n" for line in kept))
         if sys.stderr.isatty():
             self._bar = tqdm(
                 total=self._steps, initial=step, desc=self._name, unit="step", mininterval=0.2, leave=False
@@ -118,7 +119,7 @@ class Progress:
         """Report values, and add them to the file."""
         if process_rank():
             return
-        with write_faults_named(self._file), self._file.open("a", encoding="utf-8") as lines:
+        with report_write_errors(self._file), self._file.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps({"step": step, **values}) + "\n")
         if self._report is not None:
             self._report(step, values)

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import save_encoder
-from ease.io.files import folder_written_whole
+from ease.io.atomic import atomic_folder
 from ease.methods.components.distributed import process_rank
 from ease.training.model import TrainingModel
 
@@ -37,7 +37,7 @@ class BestModel:
         if score is not None and self.score is not None and score <= self.score:
             return
         self.step, self.score = step, score
-        with folder_written_whole(self.path) as aside:
+        with atomic_folder(self.path) as aside:
             save_encoder(model.encoder, aside)
             save_training_parts(model, aside / "training")
 

@@ -104,7 +104,7 @@ def test_after_a_kill_in_the_middle_of_writing_the_next_run_goes_on(test_data: P
     assert killed.returncode == -signal.SIGXFSZ
     (half_written,) = (tmp_path / "en").iterdir()
     assert half_written.name.startswith(".")
-    assert 50_000 in {path.stat().st_size for path in half_written.iterdir()}
+    assert 50_000 in {path.stat().st_size for path in half_written.rglob("*")}
     ingested = ingest_wikipedia(find_dumps(source, ["en"]), ONE, tmp_path)
     assert ingested.counts["en"]["articles"] == 106
     assert [path.parent for path in ingested.sentences] == list((tmp_path / "en").iterdir())
@@ -151,7 +151,7 @@ def test_leftovers_are_removed_while_others_write(tmp_path: Path) -> None:
 
 
 def test_what_another_machine_began_is_left_alone_for_a_week(tmp_path: Path) -> None:
-    folders = {days: tmp_path / f".key.another-machine.{days}" for days in (0, 6, 8)}
+    folders = {days: tmp_path / f".key.scratch-another-machine-{days}" for days in (0, 6, 8)}
     for days, folder in folders.items():
         folder.mkdir()
         os.utime(folder, (time.time() - days * 24 * 3600,) * 2)

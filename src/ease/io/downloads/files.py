@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -20,8 +19,10 @@ from tqdm import tqdm
 from urllib3.exceptions import HTTPError
 
 from ease.errors import EaseError
+from ease.io.atomic import flush_to_disk, partial_path, write_text_atomically
 from ease.io.downloads.client import Client, PassingFault, Stopped, refuse, words_of
-from ease.io.files import flush, write_faults_named, write_text_whole
+from ease.io.files import report_write_errors
+from ease.io.locks import try_lock
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class RemoteFile:
     @property
     def aside(self) -> Path:
         """Where it lies until it is whole."""
-        return self.path.with_name(f".{self.path.name}.part")
+        return partial_path(self.path)
 
     @property
     def note(self) -> Path:
@@ -92,13 +93,13 @@ def download(file: RemoteFile, client: Client) -> bool:
     """
     if file.is_present():
         return False
-    with write_faults_named(file.path):
+    with report_write_errors(file.path):
         file.path.parent.mkdir(parents=True, exist_ok=True)
         with _held(file) as handle:
             if file.is_present():  # another process has just finished it
                 return False
             _receive(file, client, handle)
-            flush(file.aside)
+            flush_to_disk(file.aside)
             os.replace(file.aside, file.path)
             file.note.unlink(missing_ok=True)
     return True
@@ -108,10 +109,8 @@ def download(file: RemoteFile, client: Client) -> bool:
 def _held(file: RemoteFile) -> Iterator[BinaryIO]:
     """Open what has been fetched so far, for this process alone; the system lifts the lock even of a killed one."""
     with os.fdopen(os.open(file.aside, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise EaseError(f"Another process is fetching {file.path}: wait for it, or stop it.") from error
+        if not try_lock(handle):
+            raise EaseError(f"Another process is fetching {file.path}: wait for it, or stop it.")
         try:
             yield handle
         finally:
@@ -216,7 +215,7 @@ class _Transfer:
         tag = response.headers.get("ETag", "")
         # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
         validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
-        write_text_whole(self._file.note, json.dumps({"url": self._file.url, "validator": validator}))
+        write_text_atomically(self._file.note, json.dumps({"url": self._file.url, "validator": validator}))
 
     def _store(self, response: requests.Response, total: int | None) -> None:
         with tqdm(

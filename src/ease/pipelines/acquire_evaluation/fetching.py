@@ -16,8 +16,9 @@ from pydantic import BaseModel, ConfigDict
 
 from ease.errors import EaseError
 from ease.io.archives import unpack
+from ease.io.atomic import write_text_atomically
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
-from ease.io.files import hash_contents, write_faults_named, write_text_whole
+from ease.io.files import hash_contents, report_write_errors
 from ease.pipelines.acquire_evaluation.sources import Source
 
 logger = logging.getLogger(__name__)
@@ -162,7 +163,7 @@ def _take_members(
 ) -> dict[str, str]:
     """Unpack members aside, and put those that are right into their places."""
     failed = {}
-    with write_faults_named(folder), tempfile.TemporaryDirectory(dir=archive.parent) as aside:
+    with report_write_errors(folder), tempfile.TemporaryDirectory(dir=archive.parent) as aside:
         places = {str(file.member): Path(aside) / str(number) for number, file in enumerate(files)}
         lacking = unpack(archive, places, max(file.most_bytes for file in files))
         for file in files:
@@ -190,7 +191,7 @@ def _read_sums(folder: Path) -> dict[str, str]:
 def _note_sums(folder: Path, sums: Mapping[str, str]) -> None:
     if sums != _read_sums(folder):
         lines = [f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())]
-        write_text_whole(folder / SUMS, "".join(lines))
+        write_text_atomically(folder / SUMS, "".join(lines))
 
 
 def _report(

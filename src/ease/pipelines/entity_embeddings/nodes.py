@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 from ease.entities.embeddings import EmbeddingOptions, name_entities
 from ease.entities.embeddings import embed_entities as embed
-from ease.io.files import write_faults_named
+from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
 from ease.pipelines.ingest.nodes import listed_dumps
 from ease.pipelines.setting import Setting
@@ -43,7 +43,7 @@ def embed_entities(
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
     table, coverage = embed(names, total, dimension, listed_dumps(dumps), options, folder, language)
     file = folder / "entity_embeddings.safetensors"
-    with write_faults_named(file):
+    with report_write_errors(file):
         save_file({"embeddings": table}, file)
     report = {"source": options.source, "found": coverage.found, "total": coverage.total}
     return file, {**report, "share": coverage.share, "missing": list(coverage.missing)}

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from ease.io.files import folder_written_whole, write_text_whole
+from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
 from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
 from ease.pipelines.setting import Setting
@@ -61,7 +61,9 @@ def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
 def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str) -> Path:
     """Write the scores and the curves of a setting's methods as one page that needs no network."""
     page = scratch_for_run(work, "comparison") / "comparison.html"
-    write_text_whole(page, render_comparison(comparison.to_pandas(), {"Scores": scores, "Curves": curves}))
+    write_text_atomically(
+        page, render_comparison(comparison.to_pandas(), {"Scores": scores, "Curves": curves})
+    )
     return page
 
 
@@ -130,7 +132,7 @@ def write_report(
     report = build_report(published, options, gather_models(rows))
     log_tables(report)
     written = scratch_for_run(work, "report") / "report"
-    with folder_written_whole(written) as folder:
+    with atomic_folder(written) as folder:
         (folder / "report.md").write_text(render_markdown(report), encoding="utf-8")
         (folder / "report.html").write_text(render_html(report), encoding="utf-8")
         log_folder(folder, "report")

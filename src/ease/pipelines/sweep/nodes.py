@@ -18,7 +18,8 @@ from ease.entities.hashing import draw
 from ease.entities.permutation import permute_entities
 from ease.evaluation.sets import check_scorable, read_located
 from ease.evaluation.tasks import Score
-from ease.io.files import folder_written_whole, hash_contents, write_faults_named
+from ease.io.atomic import atomic_folder
+from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
 from ease.io.names import safe_name
@@ -136,7 +137,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
     folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
     untrained = folder / "untrained"
     if not untrained.exists():
-        with folder_written_whole(untrained) as aside:
+        with atomic_folder(untrained) as aside:
             write_encoder(inputs.sentences, setting, aside)
     if setting.start != MLM:
         return untrained
@@ -180,7 +181,7 @@ def variant_data(
     if variant.entity_table == "random" and table is not None:
         drawn = draw_like(table, seed)
         table = inputs.folder / f"random seed={seed}.safetensors"
-        with write_faults_named(table):
+        with report_write_errors(table):
             save_file({"embeddings": drawn}, table)
     return data._replace(rows=pairs, entity_embeddings=table)
 

@@ -10,7 +10,7 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import EncodingOptions, WhiteningOptions
 from ease.entities.hashing import draw
 from ease.errors import EaseError
-from ease.io.files import folder_written_whole
+from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
@@ -174,7 +174,7 @@ def whiten_encoder(
         embedding=f"{found['dimensions']} dimensions, fitted on {found['sentences']} sentences.",
     )
     made = scratch_for_run(work, name) / "encoder"
-    with folder_written_whole(made) as folder:
+    with atomic_folder(made) as folder:
         save_encoder(encoder, folder, card)
         remember_run(folder, run_id, start)
     return made

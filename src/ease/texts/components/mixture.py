@@ -12,7 +12,7 @@ from ease.entities.integers import as_int64
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.texts.components.options import COLUMNS, Source, SourceOptions
-from ease.texts.components.workspace import Desk
+from ease.texts.components.workspace import Workspace
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -24,7 +24,7 @@ class Reader(NamedTuple):
     """A source and the function that reads it."""
 
     options: SourceOptions
-    read: Callable[[SourceOptions, Desk, int], Source]
+    read: Callable[[SourceOptions, Workspace, int], Source]
 
 
 class Gathered(NamedTuple):
@@ -36,7 +36,7 @@ class Gathered(NamedTuple):
     """For each source its kind, its place, what was read of it and left out, and the rows taken"""
 
 
-def gather(readers: Sequence[Reader], desk: Desk, seed: int, rows: int | None) -> Gathered:
+def gather(readers: Sequence[Reader], workspace: Workspace, seed: int, rows: int | None) -> Gathered:
     """Read the sources and mix them: the sources in their order, each one's rows in the order of their keys.
 
     Raises:
@@ -47,7 +47,7 @@ def gather(readers: Sequence[Reader], desk: Desk, seed: int, rows: int | None) -
     tables: list[ir.Table] = []
     report: list[dict[str, Any]] = []
     for number, (options, read) in enumerate(readers):
-        source = read(options, desk, seed)
+        source = read(options, workspace, seed)
         table = source.table.mutate(ticket=draw(seed, ibis.literal(number), source.table.key))
         available = int(table.count().execute())
         _check_available(options, available, source.counts)

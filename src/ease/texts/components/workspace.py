@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.io.files import write_faults_named
+from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ BATCH_ROWS = 8192
 
 
 @dataclass(frozen=True)
-class Desk:
+class Workspace:
     """A connection to compute on, and a folder, that the caller removes, for files read into Parquet."""
 
     connection: Any
@@ -39,7 +39,7 @@ class Desk:
     def store_batches(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> ir.Table:
         """Write batches as they come and open them as a table."""
         path = self.folder / f"{next(self._numbers)}.parquet"
-        with write_faults_named(path):
+        with report_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with pq.ParquetWriter(path, schema) as writer:
                 for batch in batches:
@@ -47,10 +47,10 @@ class Desk:
         return self.connection.read_parquet(str(path))
 
 
-def open_desk(
+def open_workspace(
     folder: Path, memory_limit: str | None = None, threads: int | None = None, pairs: ir.Table | None = None
-) -> Desk:
-    """Open a desk with a DuckDB of its own, which spills into the folder.
+) -> Workspace:
+    """Open a workspace with a DuckDB of its own, which spills into the folder.
 
     Args:
         folder: For files; removed by the caller.
@@ -61,7 +61,7 @@ def open_desk(
     limits = {"memory_limit": memory_limit, "threads": threads}
     given = {name: value for name, value in limits.items() if value is not None}
     connection = ibis.duckdb.connect(":memory:", temp_directory=str(folder / "spill"), **given)
-    return Desk(connection, folder, pairs)
+    return Workspace(connection, folder, pairs)
 
 
 def _batches(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

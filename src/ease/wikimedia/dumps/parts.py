@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
-import os
-import platform
-import shutil
 import tempfile
-import time
-import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import accumulate, chain
 from pathlib import Path
 from types import TracebackType
@@ -23,8 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.errors import EaseError
-from ease.io.addresses import RemoteFile, is_remote, kind_of, store_faults_named, upload
-from ease.io.files import flush, write_faults_named
+from ease.io.addresses import RemoteFile, is_remote, kind_of, report_store_errors, upload
+from ease.io.atomic import atomic_shared_folder
+from ease.io.files import report_write_errors
+from ease.io.locks import remove_abandoned_scratch
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +28,6 @@ COUNTS_FILE = "counts.json"
 _ROWS_PER_GROUP = 50_000
 _CHARACTERS_PER_GROUP = 16_000_000
 _BYTES_PER_GROUP = 64 << 20
-_MACHINE = f".{platform.node()}."
-_ABANDONED_SECONDS = 7 * 24 * 3600
 
 
 def part_name(version: int, *rows_depend_on: object) -> str:
@@ -44,31 +38,28 @@ def part_name(version: int, *rows_depend_on: object) -> str:
 
 @contextmanager
 def whole_folder(final: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `final` once the block has ended without a fault.
+    """Yield a folder that becomes `final` when the block ends; one that another process was faster to write stays.
 
-    It lies beside `final` and is renamed. Where `final` is remote, it is a temporary folder of this machine whose files
-    are put there, the counts last: a part without counts is none.
-
-    Where another process was faster, its folder stays: it was made of the same.
+    A remote `final` is written to a temporary folder of this machine, whose files are uploaded, the counts last: a part
+    without counts is incomplete.
 
     Raises:
-        EaseError: The place is not writable or full; what was half written is gone, or is no part.
+        EaseError: If the place is not writable or full.
     """
-    with _folder_to_upload(final) if is_remote(final) else _folder_beside(final) as folder:
-        yield folder
-
-
-@contextmanager
-def _folder_to_upload(final: Path) -> Iterator[Path]:
-    with write_faults_named(Path(tempfile.gettempdir())):
-        temporary = Path(tempfile.mkdtemp(prefix="ease-part."))
-    try:
-        yield temporary
+    if not is_remote(final):
+        with atomic_shared_folder(final) as folder:
+            yield folder
+        return
+    with report_write_errors(Path(tempfile.gettempdir())):
+        temporary = tempfile.TemporaryDirectory(prefix="ease-part.")
+    with temporary:
+        yield Path(temporary.name)
         if not is_whole(final):
-            for file in sorted(temporary.iterdir(), key=lambda file: (file.name == COUNTS_FILE, file.name)):
+            files = sorted(
+                Path(temporary.name).iterdir(), key=lambda file: (file.name == COUNTS_FILE, file.name)
+            )
+            for file in files:
                 upload(file, final / file.name)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def is_whole(part: Path) -> bool:
@@ -76,74 +67,15 @@ def is_whole(part: Path) -> bool:
     return kind_of(part / COUNTS_FILE) == "file" if is_remote(part) else part.exists()
 
 
-@contextmanager
-def _folder_beside(final: Path) -> Iterator[Path]:
-    temporary: Path | None = None
-    lock: int | None = None
-    try:
-        with write_faults_named(final.parent):
-            final.parent.mkdir(parents=True, exist_ok=True)
-            temporary, lock = _locked_folder(final)
-        yield temporary
-        with write_faults_named(final.parent):
-            flush(temporary)
-            _rename(temporary, final)
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
-
-
-def _locked_folder(final: Path) -> tuple[Path, int]:
-    """A new folder beside `final` and the lock on it, by which others know that it is in use."""
-    while True:
-        folder = final.parent / f".{final.name}{_MACHINE}{uuid.uuid4().hex}"
-        folder.mkdir()  # not mkdtemp, whose folders nobody else may read
-        with suppress(FileNotFoundError):
-            lock = os.open(folder, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if folder.exists():
-                return folder, lock
-            os.close(lock)
-        # Another run took it for a leftover before it was locked.
-
-
-def _rename(temporary: Path, final: Path) -> None:
-    try:
-        temporary.replace(final)
-    except OSError:
-        if not final.is_dir():
-            raise
-
-
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed runs left half written in a folder of parts; running ones hold a lock on theirs.
-
-    Other machines' locks are not seen on every shared folder: what they began is left alone for a week. At a remote
-    address nothing is in the way: what is half there is no part, and is made again.
-    """
-    if is_remote(folder):
-        return
-    for path in folder.glob(".*.*"):
-        with suppress(FileNotFoundError, PermissionError):  # its writer has just finished, or is another user
-            if _MACHINE in path.name or time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-                _remove_unlocked(path)
-
-
-def _remove_unlocked(path: Path) -> None:
-    lock = os.open(path, os.O_RDONLY)
-    try:
-        with suppress(BlockingIOError):  # another run is writing there
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-    finally:
-        os.close(lock)
+    """Remove the parts that killed runs left half written; a remote folder shows no partial parts."""
+    if not is_remote(folder):
+        remove_abandoned_scratch(folder)
 
 
 def write_counts(folder: Path, counts: dict[str, Any]) -> None:
     """Write what a part's making counted."""
-    with write_faults_named(folder):
+    with report_write_errors(folder):
         (folder / COUNTS_FILE).write_bytes(
             orjson.dumps(counts, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
         )
@@ -167,7 +99,7 @@ def check_truncated(path: Path, truncated: bool, policy: str) -> None:
 
 def read_counts(folder: Path) -> dict[str, Any]:
     """Read what a part's making counted."""
-    with store_faults_named(folder):
+    with report_store_errors(folder):
         return orjson.loads((folder / COUNTS_FILE).read_bytes())
 
 
@@ -216,7 +148,7 @@ class TableWriter:
             table = pa.concat_tables(self._waiting)
             self._waiting.clear()
             self._waiting_rows = self._waiting_bytes = 0
-            with write_faults_named(self._path):
+            with report_write_errors(self._path):
                 self._parquet.write_table(table, row_group_size=table.num_rows)
 
     def _flush(self) -> None:
@@ -238,7 +170,7 @@ class TableWriter:
                 if self._rows:
                     self._flush()
                 self._write_waiting()
-                with write_faults_named(self._path):
+                with report_write_errors(self._path):
                     self._parquet.close()
                     self._file.flush()
         finally:

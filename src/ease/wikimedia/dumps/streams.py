@@ -12,7 +12,7 @@ from typing import BinaryIO, Literal
 
 from ease.errors import EaseError
 from ease.io.addresses import BLOCK_BYTES as REMOTE_BLOCK_BYTES
-from ease.io.addresses import RemoteFile, as_remote, is_remote, store_faults_named
+from ease.io.addresses import RemoteFile, as_remote, is_remote, report_store_errors
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
 Compression = Literal["plain", "bz2", "gz"]
@@ -58,7 +58,7 @@ def content_digest(path: Path) -> str:
 
 def _stored_identity(path: Path) -> tuple[int, str, str] | None:
     """Size of a remote file with its store's checksum, else with its address and the time of writing; None without."""
-    with store_faults_named(path):
+    with report_store_errors(path):
         info = as_remote(path).fs.info(as_remote(path).path)
     checksums, times = ("ETag", "etag", "md5Hash", "content_md5"), ("mtime", "last_modified")
     for names, place in ((checksums, ""), (times, str(path))):

@@ -14,7 +14,7 @@ from pydantic import Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.io.files import folder_written_whole
+from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.mapping import joblib_map
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
@@ -87,7 +87,7 @@ def build_mewsc16(
     Raises:
         EaseError: A file is broken, a language has no topic, nothing is left, or the folder cannot be written.
     """
-    with folder_written_whole(folder) as aside:
+    with atomic_folder(folder) as aside:
         parts = aside / "parts"
         parts.mkdir()
         tasks = _plan(dumps, options, parts)

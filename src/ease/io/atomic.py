@@ -1,0 +1,131 @@
+"""Atomic writes: a file or folder gets its name when it is complete and on disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ease.io.addresses import is_remote, upload
+from ease.io.files import report_write_errors
+from ease.io.locks import scratch_folder
+
+
+def partial_path(target: Path) -> Path:
+    """Return the path beside the target at which its single writer prepares it."""
+    return target.with_name(f".{target.name}.part")
+
+
+@contextmanager
+def atomic_path(target: Path) -> Iterator[Path]:
+    """Yield a free path to write a file or a folder to, and rename the result to `target` when the block ends.
+
+    An older file or folder is replaced. If the block fails, it stays. Only one process at a time may write a target: a
+    killed writer's partial file is removed by the next one. A file for a remote target is written on this machine and
+    uploaded.
+
+    Raises:
+        EaseError: If the target cannot be written.
+    """
+    if is_remote(target):
+        with TemporaryDirectory(prefix="ease.") as folder:
+            yield Path(folder) / target.name
+            upload(Path(folder) / target.name, target)
+        return
+    partial = partial_path(target)
+    with report_write_errors(target):
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        _remove(partial)
+        try:
+            yield partial
+            flush_to_disk(partial)
+            if partial.is_dir():
+                remove_folder(target)
+            os.replace(partial, target)
+        except BaseException:
+            _remove(partial)
+            raise
+
+
+@contextmanager
+def atomic_folder(target: Path) -> Iterator[Path]:
+    """Yield a new folder that replaces `target` when the block ends, as `atomic_path` does."""
+    with atomic_path(target) as folder:
+        folder.mkdir()
+        yield folder
+
+
+@contextmanager
+def atomic_shared_folder(target: Path) -> Iterator[Path]:
+    """Yield a new folder that becomes `target`, unless another process that writes the same content was faster.
+
+    Raises:
+        EaseError: If the target cannot be written. Errors inside the block are left to the caller.
+    """
+    with scratch_folder(target.parent, f".{target.name}") as scratch:
+        folder = scratch / target.name
+        folder.mkdir()
+        yield folder
+        with report_write_errors(target.parent):
+            flush_to_disk(folder)
+            try:
+                folder.replace(target)
+            except OSError:
+                if not target.is_dir():
+                    raise
+
+
+def write_text_atomically(target: Path, text: str) -> None:
+    """Write a text file in UTF-8.
+
+    Raises:
+        EaseError: If the file cannot be written.
+    """
+    with atomic_path(target) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder so that a kill cannot leave a part of it under its name."""
+    doomed = folder.with_name(f".{folder.name}.removed")
+    shutil.rmtree(doomed, ignore_errors=True)
+    if folder.exists():
+        os.replace(folder, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def flush_to_disk(path: Path) -> None:
+    """Prepare a file, or a folder with its contents, for its rename: set permissions by the umask and call fsync.
+
+    Some libraries write files that only their owner may read. Without fsync, a power failure could leave the new name
+    without its content.
+    """
+    permissions = _permissions_of_new_files(path if path.is_dir() else path.parent)
+    for part in (*(path.rglob("*") if path.is_dir() else ()), path):
+        if part.is_file() and part.stat().st_mode & permissions != permissions:
+            part.chmod(part.stat().st_mode | permissions)
+        descriptor = os.open(part, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _permissions_of_new_files(folder: Path) -> int:
+    """Return the permissions that the umask, or the folder's access list, gives to a new file."""
+    probe = folder / f".{uuid.uuid4().hex}"
+    probe.touch()
+    permissions = probe.stat().st_mode & 0o666
+    probe.unlink()
+    return permissions
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
