@@ -5,7 +5,7 @@
     python -m benchmarks.large_batches --encoder base --batch-sizes 4096 --steps 1 --no-direct
 
 Both train SimCSE (equation 3) on the same made sentences, from the same encoder, in parts of equal size, so that
-texts are padded alike; in blocks, the activations and similarities of one part are held at a time (`block_rows`).
+texts are padded alike; in blocks, the activations and similarities of one part are held at a time (`mini_batch_size`).
 Each training has a process of its own. Memory is its peak less what the process held before it, encoder and optimiser
 included: resident on a CPU, allocated by torch on a GPU. Rounds alternate, and medians count.
 """
@@ -78,10 +78,10 @@ def measure(folder: Path, batch_size: int, part: int, in_blocks: bool, steps: in
     with tempfile.TemporaryDirectory() as work:
         training = TrainingOptions(
             batch_size=batch_size,
-            steps=steps,
+            max_steps=steps,
             max_tokens=MAX_TOKENS,
             length_chunks=math.ceil(batch_size / part),
-            block_rows=part if in_blocks else None,
+            mini_batch_size=part if in_blocks else None,
         )
         job = TrainingJob(
             folder=Path(work),
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--encoder", default="small", help="small, base, a folder or a hub name")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128, 512, 1024])
-    parser.add_argument("--block-rows", type=int, default=64, help="pairs in a part of a batch")
+    parser.add_argument("--mini-batch-size", type=int, default=64, help="pairs in a part of a batch")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument(
@@ -148,7 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as work:
         prepare(Path(work), options.encoder, max(options.batch_sizes))
         for batch_size in options.batch_sizes:
-            found = medians(Path(work), batch_size, options.block_rows, options.steps, options.rounds, ways)
+            found = medians(
+                Path(work), batch_size, options.mini_batch_size, options.steps, options.rounds, ways
+            )
             sys.stdout.write(row(batch_size, found["blocks"], found.get("direct")) + "\n")
             sys.stdout.flush()
 

@@ -120,7 +120,7 @@ def _projection(folder: Path, batch_size: int) -> Tensor:
             "ease",
             "still",
             learning_rate=1e-30,
-            steps=1,
+            max_steps=1,
             batch_size=batch_size,
             device="cpu",
         )

@@ -87,7 +87,7 @@ def train_ours(setup: Setup, method: str, batch_size: int, packed: bool, mark: C
         training = {
             **setup.options,
             "batch_size": batch_size,
-            "steps": setup.warmup + setup.steps,
+            "max_steps": setup.warmup + setup.steps,
             "report_every": setup.warmup,
             "packed": packed,
         }
@@ -176,7 +176,7 @@ def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: in
     for method in methods:
         plain = partial(plain_curve, folder, method, batch_size, steps, setup.device)
         expected = plain(half=False)
-        ours = {**setup.options, "batch_size": batch_size, "steps": steps}
+        ours = {**setup.options, "batch_size": batch_size, "max_steps": steps}
         precision = "bf16" if setup.half else "fp32"
         curves = {
             f"ours, {precision}": partial(our_curve, folder, method, **ours),

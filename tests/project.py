@@ -41,7 +41,7 @@ SMALL = {
         f"{setting}.{method}.training.{name}": value
         for setting in ("multilingual", "monolingual")
         for method in METHODS
-        for name, value in {"steps": 6, "batch_size": 16, "evaluate_every": 3, "report_every": 2}.items()
+        for name, value in {"max_steps": 6, "batch_size": 16, "evaluate_every": 3, "report_every": 2}.items()
     },
 }
 """Parameters that make a run of the real pipelines small."""

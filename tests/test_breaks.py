@@ -18,7 +18,7 @@ from tests.project import Project, params
 pytestmark = pytest.mark.slow
 
 STEPS = 300
-LOOP = {"steps": STEPS, "evaluate_every": 100, "checkpoint_every": 10, "report_every": 5}
+LOOP = {"max_steps": STEPS, "evaluate_every": 100, "checkpoint_every": 10, "report_every": 5}
 GIVEN: dict[str, Any] = {f"multilingual__ease__training__{name}": value for name, value in LOOP.items()}
 CHOSEN = ("--pipelines=train", "--namespaces=multilingual.ease")
 PATIENCE = 180
@@ -31,7 +31,7 @@ class Started:
     def __init__(self, project: Project, log: Path, steps: int = STEPS) -> None:
         self._log = log
         self._metrics = project.folder / "data" / "06_models" / "work" / "multilingual.ease" / "metrics.jsonl"
-        given = {**GIVEN, "multilingual__ease__training__steps": steps}
+        given = {**GIVEN, "multilingual__ease__training__max_steps": steps}
         command = [sys.executable, "-m", "kedro", "run", *CHOSEN, "--params", params(**given)]
         with log.open("w") as output:
             self._process = subprocess.Popen(command, cwd=project.folder, stdout=output, stderr=output)

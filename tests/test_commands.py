@@ -75,7 +75,7 @@ def test_languages_are_taught_one_model_each(copy: Project) -> None:
         **{
             f"low_resource__{method}__training__{name}": value
             for method in ("ease", "mlm")
-            for name, value in {"steps": 4, "batch_size": 16, "evaluate_every": 4}.items()
+            for name, value in {"max_steps": 4, "batch_size": 16, "evaluate_every": 4}.items()
         },
     }
     done = copy.run("train_low_resource", **small)
@@ -131,7 +131,7 @@ def test_every_sweep_trains_all_its_variants(copy: Project) -> None:
     shortened: dict[str, Any] = {
         f"multilingual__{method}__training__{name}": 2
         for method in METHODS
-        for name in ("steps", "evaluate_every")
+        for name in ("max_steps", "evaluate_every")
     }
     configured = OmegaConfigLoader(str(copy.folder / "conf"), **CONFIG_LOADER_ARGS)["parameters"]
     local = {name: cut_seeds(configured[name]) for name in SWEEPS if name != "seeds"}

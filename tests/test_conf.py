@@ -195,14 +195,21 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 }
 """What else the paper says of its settings (sections 3 to 5, appendices A and B)."""
 
-LOOP = {"epochs": 1, "steps": None, "max_tokens": 32, "evaluate_every": 250, "warmup": 0, "weight_decay": 0}
+LOOP = {
+    "epochs": 1,
+    "max_steps": None,
+    "max_tokens": 32,
+    "evaluate_every": 250,
+    "warmup": 0,
+    "weight_decay": 0,
+}
 EQUATIONS = {
     "entity_weight": 0.01,
     "self_temperature": 0.05,
     "self_supervised": True,
     "hard_negatives": True,
     "projection": "linear",
-    "hard_negative_bonus": 0,
+    "hard_negative_weight": 0,
     "mask_same_entity": False,
     "gather_negatives": False,
 }

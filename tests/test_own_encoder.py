@@ -24,7 +24,7 @@ def trained(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Projec
         "acquire.wikidata": "null",
         "monolingual.setting.encoder": get_model_path(),
         "monolingual.pairs.max_pairs_per_language": 640,
-        "monolingual.simcse.training.steps": 1,
+        "monolingual.simcse.training.max_steps": 1,
     }
     values = ",".join(f"{name}={value}" for name, value in given.items())
     done = made.kedro("run", "--pipelines=train_monolingual", "--params", values)

@@ -12,7 +12,7 @@ from benchmarks import large_batches
 
 @pytest.mark.slow
 def test_blocks_take_less_memory(capfd: pytest.CaptureFixture[str]) -> None:
-    large_batches.main(["--batch-sizes", "384", "--block-rows", "16", "--steps", "1"])
+    large_batches.main(["--batch-sizes", "384", "--mini-batch-size", "16", "--steps", "1"])
     head, _, row = capfd.readouterr().out.splitlines()
     cells = [cell.strip() for cell in re.findall(r"[^|]+", row)]
     assert len(cells) == len(re.findall(r"[^|]+", head))

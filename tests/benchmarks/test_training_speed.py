@@ -55,7 +55,7 @@ def peer_loss(work: Work, method: str, projection: Tensor | None) -> float:
 
 @pytest.mark.parametrize("method", ["simcse", "ease"])
 def test_both_sides_train_the_same_loss(work: Work, tmp_path: Path, method: str) -> None:
-    training = {"batch_size": len(SENTENCES), "steps": 1, "device": "cpu", "learning_rate": 1e-30}
+    training = {"batch_size": len(SENTENCES), "max_steps": 1, "device": "cpu", "learning_rate": 1e-30}
     result = run_job(our_job(work.folder, tmp_path / "job", method, "still", **training))
     parts = result.model / "training" / "parts.safetensors"
     projection = load_file(parts)["method.projection.weight"] if method == "ease" else None
@@ -104,7 +104,7 @@ def test_every_entity_is_used(work: Work) -> None:
 def test_the_plain_loop_trains_what_ours_trains(work: Work, method: str) -> None:
     expected = plain_curve(work.folder, method, 8, 12, "cpu", half=False)
     found = our_curve(
-        work.folder, method, batch_size=8, steps=12, device="cpu", precision="fp32", packed=True
+        work.folder, method, batch_size=8, max_steps=12, device="cpu", precision="fp32", packed=True
     )
     assert np.ptp(expected) > 1e-3
     assert np.allclose(found, expected, rtol=1e-5)

@@ -28,7 +28,7 @@ def write() -> str:
         DATA,
         method="ease",
         summary="It learns.",
-        parameters={"method": {"temperature": 0.05}, "training": {"steps": None}},
+        parameters={"method": {"temperature": 0.05}, "training": {"max_steps": None}},
         scores={"sts|dev": 71.234},
         embedding="128 dimensions.",
     )
@@ -51,7 +51,7 @@ def test_facts_of_data_parameters_and_scores_are_told() -> None:
     assert "| Wikidata | 20260105 | CC0 1.0 |" in text
     assert "with the method `ease`. It learns." in text
     assert "| `method.temperature` | 0.05 |" in text
-    assert "| `training.steps` | None |" in text
+    assert "| `training.max_steps` | None |" in text
     assert "| sts\\|dev | 71.23 |" in text
     assert 'SentenceTransformer("path/to/this/folder")' in text
 

@@ -43,9 +43,9 @@ def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[s
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:
     refuse_unknown_parameters(
-        {"multilingual": {"ease": {"training": {"steps": 1}}}, "ingest": {"workers": 1}}
+        {"multilingual": {"ease": {"training": {"max_steps": 1}}}, "ingest": {"workers": 1}}
     )
     with pytest.raises(
-        EaseError, match=r"`multilingual\.eaze\.training\.steps`.* did you mean .*multilingual\.ease"
+        EaseError, match=r"`multilingual\.eaze\.training\.max_steps`.* did you mean .*multilingual\.ease"
     ):
-        refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"steps": 1}}}})
+        refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"max_steps": 1}}}})

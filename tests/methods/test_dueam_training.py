@@ -40,7 +40,7 @@ def test_a_tiny_training_learns_and_repeats(files: Path, tmp_path: Path) -> None
     texts = sentences() * 4
     order = np.random.default_rng(0).permutation(len(texts))
     pairs = write_texts(tmp_path, texts, [texts[place] for place in order])
-    training = {"steps": 40, "learning_rate": 3e-3}
+    training = {"max_steps": 40, "learning_rate": 3e-3}
     options = {"unit_length": True}
     results = [
         run_job(job(files, tmp_path / name, pairs, training=training, method_options=options))
@@ -78,14 +78,14 @@ def test_two_processes_equal_one(files: Path, tmp_path: Path) -> None:
     texts = sentences()
     pairs = write_texts(tmp_path, texts, texts[5:] + texts[:5])
     one = run_job(
-        job(files, tmp_path / "one", pairs, encoder="encoder_without_dropout", training={"steps": 4})
+        job(files, tmp_path / "one", pairs, encoder="encoder_without_dropout", training={"max_steps": 4})
     )
     two = job(
         files,
         tmp_path / "two",
         pairs,
         encoder="encoder_without_dropout",
-        training={"steps": 4, "processes": 2},
+        training={"max_steps": 4, "processes": 2},
     )
     assert finish(start(two, 2)) == [0, 0], messages(two)
     result = run_job(two)

@@ -20,7 +20,7 @@ def entity_loss(
     temperature: float,
     *,
     hard_negatives: bool = True,
-    bonus: float = 0.0,
+    weight: float = 0.0,
     mask_same_entity: bool = False,
 ) -> float:
     """Equations 1 and 2 with the options beyond them, of the first view (n, dimension)."""
@@ -40,9 +40,9 @@ def entity_loss(
         if mask_same_entity:
             others = [entity for entity in others if entity != mine]
         denominator = [logits[entity] for entity in [mine, *others]]
-        if bonus and negatives[index] >= 0:
+        if weight and negatives[index] >= 0:
             denominator.remove(logits[negatives[index]])
-            denominator.append(logits[negatives[index]] + bonus)
+            denominator.append(logits[negatives[index]] + weight)
         own.append(logits[mine])
         denominators.append(denominator)
     return mean_loss(own, denominators)
@@ -69,7 +69,7 @@ def test_the_default_temperatures_are_a_twentieth() -> None:
     ("option", "by_hand"),
     [
         ({"hard_negatives": False}, {"hard_negatives": False}),
-        ({"hard_negative_bonus": 1.0}, {"bonus": 1.0}),
+        ({"hard_negative_weight": 1.0}, {"weight": 1.0}),
         ({"mask_same_entity": True}, {"mask_same_entity": True}),
         (
             {"mask_same_entity": True, "hard_negatives": False},

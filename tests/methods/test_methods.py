@@ -57,6 +57,11 @@ def test_an_unknown_method_names_the_choices(name: str, hint: str) -> None:
         get_method(name)
 
 
+def test_a_renamed_option_is_refused_with_its_new_name() -> None:
+    with pytest.raises(EaseError, match="`hard_negative_bonus` was renamed: use `hard_negative_weight`"):
+        method_options("ease", {"hard_negative_bonus": 1.0})
+
+
 def test_faulty_options_are_named() -> None:
     with pytest.raises(EaseError, match="'ease'.*temperature: Input should be greater than 0"):
         method_options("ease", {"temperature": -1})

@@ -39,7 +39,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any) -> TrainingJob:
     """Six steps of Mirror-BERT, without an entity."""
-    training = {"steps": 6, **changes.pop("training", {})}
+    training = {"max_steps": 6, **changes.pop("training", {})}
     options = {"shortest_masked": 10, **changes.pop("method_options", {})}
     shared = {"method": "mirror_bert", "method_options": options, "vocabulary": None, "table": None}
     return tiny_job(files, folder, encoder, **{**shared, "training": training, **changes})
@@ -238,7 +238,7 @@ def test_short_and_empty_strings_train_unmasked_and_are_counted(
 
 
 def test_a_training_repeats_and_learns(files: Path, tmp_path: Path) -> None:
-    training = {"steps": 20, "learning_rate": 3e-3}
+    training = {"max_steps": 20, "learning_rate": 3e-3}
     first = run_job(job(files, tmp_path / "first", training=training))
     assert same(weights(first), weights(run_job(job(files, tmp_path / "second", training=training))))
     history = losses(first)

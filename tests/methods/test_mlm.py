@@ -32,7 +32,7 @@ def unigram_entropy(files: Path) -> float:
 @pytest.fixture(scope="module")
 def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> TrainingResult:
     """300 steps of masked-language modelling."""
-    training = {"steps": 300, "report_every": 50, "learning_rate": 3e-3}
+    training = {"max_steps": 300, "report_every": 50, "learning_rate": 3e-3}
     folder = tmp_path_factory.mktemp("mlm") / "job"
     return run_job(tiny_job(files, folder, method="mlm", development={}, training=training))
 
@@ -143,5 +143,5 @@ def test_a_training_without_a_mask_token_is_refused_and_says_why(
         job = make_job(method, method=method, method_options=options)
         with pytest.raises(EaseError, match="hides tokens behind the mask token, .* has none"):
             run_job(job.model_copy(update={"encoder": str(tmp_path / "maskless")}))
-    plain = make_job("plain", method="simcse", training={"steps": 1})
+    plain = make_job("plain", method="simcse", training={"max_steps": 1})
     assert run_job(plain.model_copy(update={"encoder": str(tmp_path / "maskless")})).steps == 1

@@ -122,6 +122,6 @@ def test_each_strategy_learns(make_job: MakeJob, tmp_path: Path, positives: str,
         columns[name] = pa.array(made, pa.string())
     pq.write_table(pa.table(columns), tmp_path / "texts.parquet")
     changes = {"pairs": tmp_path / "texts.parquet", "method": "msimcse", "development": {}}
-    found = list(losses(run_job(make_job(training={"steps": 40}, **changes))).values())
+    found = list(losses(run_job(make_job(training={"max_steps": 40}, **changes))).values())
     # Ten places in a batch of 16: the same sentence more than once, which no encoder can tell apart.
     assert sum(found[-5:]) < 0.75 * sum(found[:5])

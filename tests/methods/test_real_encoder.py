@@ -106,7 +106,7 @@ def test_fifty_steps_leave_a_real_encoder_good(
 ) -> None:
     options, data = training_data(method, test_data, tmp_path)
     training = TrainingOptions(
-        batch_size=8, learning_rate=2e-5, steps=50, max_tokens=32, report_every=1, device="cpu", threads=1
+        batch_size=8, learning_rate=2e-5, max_steps=50, max_tokens=32, report_every=1, device="cpu", threads=1
     )
     job = TrainingJob(
         folder=tmp_path / "job",

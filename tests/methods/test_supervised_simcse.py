@@ -75,7 +75,7 @@ def write_triplets(folder: Path, negatives: bool = True) -> Path:
 
 def test_a_training_learns_and_leaves_the_encoder_alone(make_job: MakeJob, tmp_path: Path) -> None:
     changes = {"pairs": write_triplets(tmp_path), "method": "supervised_simcse", "development": {}}
-    result = run_job(make_job(training={"steps": 40}, **changes))
+    result = run_job(make_job(training={"max_steps": 40}, **changes))
     found = list(losses(result).values())
     # Ten places in a batch of 16: some of its positives are the same text, which no encoder can tell apart.
     assert sum(found[-5:]) < 0.7 * sum(found[:5])
@@ -86,7 +86,7 @@ def test_texts_without_negatives_train_and_without_positives_are_refused(
     make_job: MakeJob, tmp_path: Path
 ) -> None:
     pairs = write_triplets(tmp_path, negatives=False)
-    result = run_job(make_job("pairs", pairs=pairs, method="supervised_simcse", training={"steps": 2}))
+    result = run_job(make_job("pairs", pairs=pairs, method="supervised_simcse", training={"max_steps": 2}))
     assert result.steps == 2
     table = pq.read_table(pairs)
     lacking = pa.array([None, *table["positive"].to_pylist()[1:]])
@@ -108,12 +108,12 @@ def test_two_processes_that_gather_candidates_equal_one_with_the_joint_batch(
         "encoder": "encoder_without_dropout",
         "development": {},
     }
-    one = run_job(make_job("one", training={"steps": 4}, **changes))
-    job = make_job("two", training={"steps": 4, "processes": 2}, **changes)
+    one = run_job(make_job("one", training={"max_steps": 4}, **changes))
+    job = make_job("two", training={"max_steps": 4, "processes": 2}, **changes)
     assert finish(start(job, 2)) == [0, 0], messages(job)
     two = run_job(job)
     assert list(losses(two).values()) == pytest.approx(list(losses(one).values()), rel=1e-5)
     found, expected = weights(two), weights(one)
     assert found.keys() == expected.keys()
     assert all(abs(found[name] - expected[name]).max() < 2e-5 for name in expected)
-    assert not same(found, weights(run_job(make_job("start", training={"steps": 1}, **changes))))
+    assert not same(found, weights(run_job(make_job("start", training={"max_steps": 1}, **changes))))

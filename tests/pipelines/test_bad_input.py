@@ -121,8 +121,8 @@ BAD = {
     ),
     "misspelt parameter": Bad(
         "train",
-        {"multilingual__eaze__training__steps": 1},
-        r"No pipeline reads the parameter `multilingual\.eaze\.training\.steps` .*did you mean multilingual\.ease",
+        {"multilingual__eaze__training__max_steps": 1},
+        r"No pipeline reads the parameter `multilingual\.eaze\.training\.max_steps` .*did you mean multilingual\.ease",
     ),
 }
 

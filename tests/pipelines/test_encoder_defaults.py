@@ -11,10 +11,10 @@ from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import Setting
 
-NULLS = {"batch_size": None, "learning_rate": None, "steps": None, "epochs": None, "threads": None}
+NULLS = {"batch_size": None, "learning_rate": None, "max_steps": None, "epochs": None, "threads": None}
 TABLE: dict[str, Any] = {
     "random": {
-        "training": {"batch_size": 128, "learning_rate": 3e-3, "steps": 400, "threads": 1},
+        "training": {"batch_size": 128, "learning_rate": 3e-3, "max_steps": 400, "threads": 1},
         "methods": {"ease": {"options": {"temperature": 0.05}}, "mlm": {"training": {"epochs": 4}}},
     },
     "pretrained": {
@@ -36,7 +36,7 @@ def complete(encoder: str, method: str = "ease", **given: Any) -> CompleteRecipe
 def loop(recipe: CompleteRecipe) -> tuple[Any, ...]:
     """The fields of the loop that depend on the encoder."""
     found = recipe.training
-    return found.batch_size, found.learning_rate, found.steps, found.epochs, found.threads
+    return found.batch_size, found.learning_rate, found.max_steps, found.epochs, found.threads
 
 
 def test_null_is_the_default_of_the_encoders_kind() -> None:
@@ -61,7 +61,7 @@ def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     given = complete("random:", learning_rate=1e-4, epochs=3, temperature=0.1)
     assert loop(given) == (128, 1e-4, None, 3, 1)
     assert given.options["temperature"] == 0.1
-    assert loop(complete("LaBSE", steps=5))[2:4] == (5, 1)
+    assert loop(complete("LaBSE", max_steps=5))[2:4] == (5, 1)
     assert loop(complete("random:", "mlm"))[2:4] == (None, 4), "a method's duration goes before the kind's"
 
 

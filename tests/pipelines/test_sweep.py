@@ -27,7 +27,7 @@ RECIPE: dict[str, Any] = {
     "method": "simcse",
     "options": {"self_temperature": 0.05},
     "data": ({"kind": "pairs"},),
-    "training": {"steps": 10, "batch_size": 4, "learning_rate": 0.001},
+    "training": {"max_steps": 10, "batch_size": 4, "learning_rate": 0.001},
 }
 
 
@@ -41,8 +41,8 @@ def sweep(**given: Any) -> Sweep:
         ({}, "ease"),
         ({"name": "w/o hard negative", "rows": 5}, "w/o hard negative"),
         (
-            {"options": {"weight": 0.1}, "training": {"steps": 5}, "pooling": "cls", "rows": 100},
-            "ease weight=0.1 steps=5 pooling=cls rows=100",
+            {"options": {"weight": 0.1}, "training": {"max_steps": 5}, "pooling": "cls", "rows": 100},
+            "ease weight=0.1 max_steps=5 pooling=cls rows=100",
         ),
         ({"permute_entities": True, "entity_table": "random"}, "ease permuted random table"),
         ({"languages": "en br"}, "ease en br"),
@@ -57,11 +57,11 @@ def test_a_grid_is_every_combination() -> None:
         "method": "simcse",
         "seeds": (1, 2),
         "options": {"self_temperature": (0.05, 0.1)},
-        "training": {"steps": (10, 20), "batch_size": (4,)},
+        "training": {"max_steps": (10, 20), "batch_size": (4,)},
     }
     variants = sweep(grids=[grid]).all_variants()
     assert [(variant.options, variant.training, variant.seeds) for variant in variants] == [
-        ({"self_temperature": temperature}, {"steps": steps, "batch_size": 4}, (1, 2))
+        ({"self_temperature": temperature}, {"max_steps": steps, "batch_size": 4}, (1, 2))
         for temperature in (0.05, 0.1)
         for steps in (10, 20)
     ]
@@ -101,7 +101,7 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
         method="simcse",
         seeds=(3,),
         options={"self_temperature": 0.1},
-        training={"steps": 20},
+        training={"max_steps": 20},
         rows=50,
         pooling="cls",
     )
@@ -111,9 +111,9 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
     assert varied.languages == LANGUAGES
     recipe = variant.recipe({"simcse": RECIPE}, 3, setting.encoder.name, DEFAULTS)
     assert recipe.options == {"self_temperature": 0.1}
-    assert (recipe.training.steps, recipe.training.batch_size, recipe.training.seed) == (20, 4, 3)
+    assert (recipe.training.max_steps, recipe.training.batch_size, recipe.training.seed) == (20, 4, 3)
     assert recipe.rows == 50
-    assert (setting.encoder.pooling, RECIPE["training"]["steps"]) == ("mean", 10)
+    assert (setting.encoder.pooling, RECIPE["training"]["max_steps"]) == ("mean", 10)
 
 
 DEFAULTS = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})

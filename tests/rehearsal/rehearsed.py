@@ -20,7 +20,7 @@ from tests.rehearsal.made_inputs import (
 FURTHER_ENCODERS = ("roberta-base", "xlm-roberta-base")
 """What the comments of `conf/paper` name beside the settings' encoders and the baselines."""
 
-FEW_STEPS = {"steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_every": 2, "report_every": 1}
+FEW_STEPS = {"max_steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_every": 2, "report_every": 1}
 SETTINGS = ("multilingual", "monolingual", "low_resource")
 SMALL: dict[str, Any] = {
     "multilingual.setting.languages": "en ja ar de",

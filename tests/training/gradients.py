@@ -31,7 +31,7 @@ class Case(NamedTuple):
     method: str
     options: Mapping[str, Any]
     pairs: int
-    block_rows: int | None = None
+    mini_batch_size: int | None = None
     encoder: str = "encoder"
     """With dropout, or the one without"""
     chunks: int = 1
@@ -92,7 +92,7 @@ def build_model(case: Case) -> TrainingModel:
     table = read_table(case.files / "table.safetensors")
     built = method.build(method_options(case.method, dict(case.options)), encoder, table)
     head = training_head(encoder, "cls_mlp_train", 0)
-    model = TrainingModel(encoder, head, built, None, case.block_rows, packed=case.packed)
+    model = TrainingModel(encoder, head, built, None, case.mini_batch_size, packed=case.packed)
     return model.double().train()
 
 

@@ -26,8 +26,8 @@ TRAINING: dict[str, Any] = {
     "entity_learning_rate": 0.05,
     "weight_decay": 0.1,
     "warmup": 0.25,
-    "max_gradient_norm": 25.0,  # which half of the steps exceed
-    "steps": None,
+    "max_grad_norm": 25.0,  # which half of the steps exceed
+    "max_steps": None,
     "epochs": 2,
     "seed": 3,
 }
@@ -132,7 +132,7 @@ def pairs(files: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def start(make_job: MakeJob, files: Path, pairs: Path) -> Plain:
     """Where a training begins, which one at no rate shows."""
-    training = {**TRAINING, "steps": 1, "learning_rate": 1e-30, "entity_learning_rate": 1e-30}
+    training = {**TRAINING, "max_steps": 1, "learning_rate": 1e-30, "entity_learning_rate": 1e-30}
     begun = run_job(make_job("begun", encoder=ENCODER, pairs=pairs, development={}, training=training))
     parts = load_file(begun.model / "training" / "parts.safetensors")
     return Plain(

@@ -15,7 +15,7 @@ from ease.training.accelerator import accelerated
 from ease.training.options import TrainingOptions
 
 rows = None if sys.argv[1] == "whole" else 64
-with accelerated(TrainingOptions(device="cpu", threads=1, block_rows=rows)):
+with accelerated(TrainingOptions(device="cpu", threads=1, mini_batch_size=rows)):
     torch.ones(6 << 20)  # once it is freed, glibc by itself maps no smaller tensor alone
     before = psutil.Process().memory_info().rss
     large, small = [], []

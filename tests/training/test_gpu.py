@@ -42,8 +42,10 @@ def gpu_in_use() -> Any:
 )
 def test_bf16_lowers_the_loss_and_is_no_single_precision(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
-    half = losses(run_job(make_job("half", training={**GPU, "steps": 60}, **changes)))
-    single = losses(run_job(make_job("single", training={**GPU, "steps": 1, "precision": "fp32"}, **changes)))
+    half = losses(run_job(make_job("half", training={**GPU, "max_steps": 60}, **changes)))
+    single = losses(
+        run_job(make_job("single", training={**GPU, "max_steps": 1, "precision": "fp32"}, **changes))
+    )
     assert half[1] != single[1]
     assert half[1] == pytest.approx(single[1], rel=0.02)
     first, last = ([half[step] for step in steps] for steps in (range(1, 6), range(56, 61)))
@@ -89,7 +91,7 @@ def test_a_training_in_blocks_is_the_direct_one(make_job: MakeJob, precision: st
     """With dropout, whose masks the device's generator draws."""
     training = {**GPU, "precision": precision}
     direct = run_job(make_job("direct", training={**training, "length_chunks": 4}, development={}))
-    cached = run_job(make_job("cached", training={**training, "block_rows": 4}, development={}))
+    cached = run_job(make_job("cached", training={**training, "mini_batch_size": 4}, development={}))
     assert list(losses(cached).values()) == pytest.approx(list(losses(direct).values()), rel=noise)
 
 

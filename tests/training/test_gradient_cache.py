@@ -14,7 +14,7 @@ from ease.training import TrainingResult, run_job
 from tests.training.gradients import Case, gradients, joint_gradients
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
-EASE: dict[str, Any] = {"mask_same_entity": True, "hard_negative_bonus": 1.0, "projection": "tanh"}
+EASE: dict[str, Any] = {"mask_same_entity": True, "hard_negative_weight": 1.0, "projection": "tanh"}
 ABLATIONS: list[tuple[str, dict[str, Any]]] = [
     ("ease", EASE),
     ("ease", {"self_supervised": False, "hard_negatives": False}),
@@ -41,7 +41,7 @@ def test_cached_gradients_are_the_direct_ones(
     """With dropout, whose masks are the same in both encodings, and in the direct computation by the same parts."""
     direct = Case(files, method, options, ROWS, chunks=5)
     # Masked-language modelling, of a whole batch else, makes 4 parts on a CPU by itself.
-    cached = gradients(direct._replace(block_rows=4), tmp_path)
+    cached = gradients(direct._replace(mini_batch_size=4), tmp_path)
     assert_equal(cached, gradients(direct, tmp_path))
 
 
@@ -55,14 +55,14 @@ def test_cached_gradients_are_the_direct_ones(
         ("mirror_bert", {"dropout": None}),
     ],
 )
-@pytest.mark.parametrize("block_rows", [None, 3])
+@pytest.mark.parametrize("mini_batch_size", [None, 3])
 def test_two_processes_have_the_gradients_of_one_with_the_joint_batch(
-    files: Path, tmp_path: Path, method: str, options: dict[str, Any], block_rows: int | None
+    files: Path, tmp_path: Path, method: str, options: dict[str, Any], mini_batch_size: int | None
 ) -> None:
     """Sentences, entities and hard negatives are gathered with their gradients."""
     still = "encoder_without_dropout"
     joint = Case(files, method, {**options, "gather_negatives": True}, 14, encoder=still)
-    shared = joint._replace(block_rows=block_rows, chunks=3)
+    shared = joint._replace(mini_batch_size=mini_batch_size, chunks=3)
     expected = gradients(joint, tmp_path)
     ranks = joint_gradients(shared, tmp_path, 2)
     for found in ranks:
@@ -82,9 +82,9 @@ def test_without_gathering_gradients_are_those_of_each_share_averaged(files: Pat
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-4), ("bf16", 1e-2)])
 def test_a_training_in_blocks_is_the_direct_one(make_job: MakeJob, precision: str, noise: float) -> None:
     """Through the loop: clipped, with dropout, evaluations and checkpoints; rounding alone may differ."""
-    training = {"precision": precision, "max_gradient_norm": 0.5}
+    training = {"precision": precision, "max_grad_norm": 0.5}
     direct = run_job(make_job("direct", training={**training, "length_chunks": 4}))
-    cached = run_job(make_job("cached", training={**training, "block_rows": 4}))
+    cached = run_job(make_job("cached", training={**training, "mini_batch_size": 4}))
     other = run_job(make_job("other", training={**training, "length_chunks": 4, "seed": 1}))
     assert list(losses(cached).values()) == pytest.approx(list(losses(direct).values()), rel=noise / 10)
     assert distance(cached, direct) < noise * distance(other, direct)
@@ -99,7 +99,7 @@ def distance(first: TrainingResult, second: TrainingResult) -> float:
 
 def test_longer_blocks_than_the_batch_change_nothing(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"development": {}}
-    whole = run_job(make_job("whole", training={"steps": 3}, **changes))
-    block = run_job(make_job("block", training={"steps": 3, "block_rows": 1000}, **changes))
+    whole = run_job(make_job("whole", training={"max_steps": 3}, **changes))
+    block = run_job(make_job("block", training={"max_steps": 3, "mini_batch_size": 1000}, **changes))
     assert losses(block) == losses(whole)
     assert same(weights(block), weights(whole))

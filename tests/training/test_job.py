@@ -57,7 +57,7 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
 
 def test_the_start_is_scored_and_never_kept(make_job: MakeJob, caplog: pytest.LogCaptureFixture) -> None:
     """A learning rate that is far too high makes every model worse than the start, and everybody is told."""
-    start = run_job(make_job("start", training={"steps": 1, "learning_rate": 1e-9})).start_score
+    start = run_job(make_job("start", training={"max_steps": 1, "learning_rate": 1e-9})).start_score
     job = make_job("worse", training={"learning_rate": 3.0}, card=ModelCardData())
     result = run_job(job)
     assert result.start_score == start
@@ -96,7 +96,7 @@ def test_rates_are_of_training_steps_alone(make_job: MakeJob) -> None:
 
 
 def test_the_loss_falls(make_job: MakeJob) -> None:
-    found = losses(run_job(make_job(training={"steps": 40, "evaluate_every": 40})))
+    found = losses(run_job(make_job(training={"max_steps": 40, "evaluate_every": 40})))
     assert np.mean([found[step] for step in range(36, 41)]) < 0.8 * np.mean(
         [found[step] for step in range(1, 6)]
     )
@@ -130,7 +130,7 @@ def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -
 
 def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
     threads, state, environment = torch.get_num_threads(), torch.get_rng_state(), dict(os.environ)
-    few = {"steps": 2, "evaluate_every": 2}
+    few = {"max_steps": 2, "evaluate_every": 2}
     run_job(make_job(training={"threads": threads + 1, **few}))
     run_job(make_job("half", training={"precision": "bf16", **few}))
     assert torch.get_num_threads() == threads
@@ -140,7 +140,7 @@ def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
 
 
 def test_bf16_computes_about_the_same(make_job: MakeJob, trained: Trained) -> None:
-    half = run_job(make_job(development={}, training={"precision": "bf16", "steps": 1}))
+    half = run_job(make_job(development={}, training={"precision": "bf16", "max_steps": 1}))
     single = losses(trained.result)[1]
     assert losses(half)[1] != single
     assert losses(half)[1] == pytest.approx(single, rel=0.02)
@@ -159,7 +159,7 @@ def test_bf16_computes_about_the_same(make_job: MakeJob, trained: Trained) -> No
     ],
 )
 def test_every_term_can_be_off(make_job: MakeJob, options: dict[str, Any], terms: set[str]) -> None:
-    result = run_job(make_job(method_options=options, development={}, training={"steps": 2}))
+    result = run_job(make_job(method_options=options, development={}, training={"max_steps": 2}))
     for line in result.history:
         assert terms == line.keys() - {"step", "learning_rate", "pairs_per_second"}
         assert line["loss"] == pytest.approx(sum(line[name] for name in terms - {"loss"}), rel=1e-6)
@@ -178,7 +178,7 @@ def test_one_flag_decides_what_a_method_is_given(make_job: MakeJob) -> None:
     for options in ({"entity_weight": 0}, {}):
         with pytest.raises(EaseError, match="needs the entity `vocabulary` and the `table`"):
             run_job(make_job(table=None, method_options=options))
-    short: dict[str, Any] = {"training": {"steps": 2}, "development": {}}
+    short: dict[str, Any] = {"training": {"max_steps": 2}, "development": {}}
     entity_table = run_job(make_job("table", **short)).model / "training" / "parts.safetensors"
     assert "vocabulary_rows" in load_file(entity_table)
     without = run_job(make_job("without", method_options={"entity_weight": 0}, **short))
@@ -226,7 +226,7 @@ def test_faults_of_a_job_are_named(make_job: MakeJob, tmp_path: Path) -> None:
 
 def test_a_diverged_training_says_so(make_job: MakeJob) -> None:
     with pytest.raises(EaseError, match="diverged; lower `learning_rate`"):
-        run_job(make_job(training={"learning_rate": 1e30, "max_gradient_norm": None}, development={}))
+        run_job(make_job(training={"learning_rate": 1e30, "max_grad_norm": None}, development={}))
 
 
 def test_one_training_a_folder(make_job: MakeJob, trained: Trained, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_matrices_alone_decay(model: TrainingModel) -> None:
 
 @pytest.mark.parametrize("limit", [None, 0.5, 1e6])
 def test_all_gradients_are_clipped_to_one_norm(model: TrainingModel, limit: float | None) -> None:
-    options = TrainingOptions(max_gradient_norm=limit)
+    options = TrainingOptions(max_grad_norm=limit)
     optimizers = Optimizers(model, options)
     gradients = set_gradients(model, 0.01)
     expected = math.sqrt(sum(float((gradient.double() ** 2).sum()) for gradient in gradients.values()))
@@ -139,8 +139,8 @@ def test_the_table_has_the_encoder_s_rate_unless_it_has_its_own(model: TrainingM
         (176, {"batch_size": 16}, 11),
         (16, {"batch_size": 16}, 1),
         (160, {"batch_size": 48, "epochs": 3}, 9),
-        (160, {"batch_size": 16, "steps": 7}, 7),
-        (160, {"batch_size": 16, "steps": 70, "epochs": 2}, 70),
+        (160, {"batch_size": 16, "max_steps": 7}, 7),
+        (160, {"batch_size": 16, "max_steps": 70, "epochs": 2}, 70),
     ],
 )
 def test_a_training_has_as_many_steps_as_its_epochs_have_whole_batches(

@@ -72,20 +72,20 @@ def test_the_first_position_is_found(
 
 
 @pytest.mark.parametrize("method", method_names())
-@pytest.mark.parametrize("block_rows", [None, 4])
+@pytest.mark.parametrize("mini_batch_size", [None, 4])
 def test_gradients_are_those_of_padded_texts(
-    files: Path, tmp_path: Path, method: str, block_rows: int | None
+    files: Path, tmp_path: Path, method: str, mini_batch_size: int | None
 ) -> None:
     options = {"dropout": None} if method == "mirror_bert" else {}
     padded = Case(files, method, options, 13, encoder=STILL)
-    packed = padded._replace(packed=True, chunks=2, block_rows=block_rows)
+    packed = padded._replace(packed=True, chunks=2, mini_batch_size=mini_batch_size)
     expected, found = gradients(padded, tmp_path), gradients(packed, tmp_path)
     assert_equal(found, expected)
 
 
 def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path: Path) -> None:
     direct = Case(files, "ease", {}, 13, chunks=4, packed=True)
-    assert_equal(gradients(direct._replace(block_rows=4), tmp_path), gradients(direct, tmp_path))
+    assert_equal(gradients(direct._replace(mini_batch_size=4), tmp_path), gradients(direct, tmp_path))
 
 
 def test_each_view_of_a_text_has_dropout_of_its_own(files: Path, tmp_path: Path) -> None:

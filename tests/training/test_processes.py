@@ -47,8 +47,8 @@ def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(
 
 def test_without_gathering_each_process_has_its_own_negatives(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
-    one = run_job(make_job("one", training={"steps": 1}, **changes))
-    job = make_job("two", training={"steps": 1, "processes": 2}, **changes)
+    one = run_job(make_job("one", training={"max_steps": 1}, **changes))
+    job = make_job("two", training={"max_steps": 1, "processes": 2}, **changes)
     assert finish(start(job, 2)) == [0, 0], messages(job)
     # Half the candidates in a denominator: a loss smaller by about log 2 a term.
     assert terms(run_job(job))[0][1] < terms(one)[0][1] - 0.4
@@ -62,10 +62,10 @@ def test_launched_processes_stop_and_torchrun_goes_on(
     # Many steps: however late the signal comes on a busy machine, there are some left.
     training = {
         "processes": 2,
-        "steps": 300,
+        "max_steps": 300,
         "evaluate_every": 300,
         "checkpoint_every": 300,
-        "block_rows": 3,
+        "mini_batch_size": 3,
     }
     options = {"gather_negatives": True}
     whole, job = (make_job(name, training=training, method_options=options) for name in ("whole", "stopped"))
@@ -133,7 +133,7 @@ def test_slow_processes_that_are_stopped_leave_a_checkpoint(
 
 def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:
     reported: list[int] = []
-    training = {"processes": 2, "learning_rate": 1e30, "max_gradient_norm": None}
+    training = {"processes": 2, "learning_rate": 1e30, "max_grad_norm": None}
     with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
         run_job(make_job(training=training, development={}), lambda step, _: reported.append(step))
     assert reported[0] == 1

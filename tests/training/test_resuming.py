@@ -111,7 +111,7 @@ def test_another_trainings_later_checkpoint_hides_none_and_is_not_taken(
 
 def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
     # Many steps: however late a kill comes on a busy machine, there are some left.
-    training = {"steps": 300, "evaluate_every": 150, "checkpoint_every": 20}
+    training = {"max_steps": 300, "evaluate_every": 150, "checkpoint_every": 20}
     whole, job = run_job(make_job("whole", training=training)), make_job("killed", training=training)
     reached = 0
     for sitting in range(2):
@@ -128,7 +128,7 @@ def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
 
 
 def test_ctrl_c_to_a_process_says_how_to_go_on(make_job: MakeJob) -> None:
-    job = make_job(training={"steps": 100_000})
+    job = make_job(training={"max_steps": 100_000})
     (process,) = start(job)
     wait_for(lambda: last_step(job) > 2, "three steps", process)
     assert process.pid is not None
@@ -197,5 +197,17 @@ def test_a_folder_without_a_job_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="No training job at"):
         read_job(tmp_path)
     (tmp_path / "job.json").write_text(json.dumps({"method": "ease"}), encoding="utf-8")
-    with pytest.raises(EaseError, match="is not a training job"):
+    with pytest.raises(EaseError, match="is not a valid training job: .*folder: Field required"):
         read_job(tmp_path)
+
+
+def test_a_kept_job_with_former_parameters_is_refused_with_their_new_names(make_job: MakeJob) -> None:
+    job = make_job()
+    values = job.model_dump(mode="json")
+    values["training"] |= {"steps": 5, "block_rows": 4}
+    job.folder.mkdir(exist_ok=True)
+    (job.folder / "job.json").write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(
+        EaseError, match=r"`training\.steps` was renamed: use `max_steps`; .*`mini_batch_size`"
+    ):
+        read_job(job.folder)

@@ -37,7 +37,7 @@ def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any
     training = {
         "batch_size": 16,
         "learning_rate": 1e-3,
-        "steps": 12,
+        "max_steps": 12,
         "report_every": 1,
         "evaluate_every": 4,
         "checkpoint_every": 4,

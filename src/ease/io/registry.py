@@ -13,6 +13,14 @@ from pydantic import BaseModel, ValidationError
 from ease.errors import EaseError
 from ease.io.suggestions import nearest, suggest
 
+RENAMED = {
+    "block_rows": "mini_batch_size",
+    "hard_negative_bonus": "hard_negative_weight",
+    "max_gradient_norm": "max_grad_norm",
+    "steps": "max_steps",
+}
+"""Former names of parameters with their current names, for the error message."""
+
 
 def module_names(folders: Iterable[str]) -> list[str]:
     """Return the names of a package's modules, sorted, without `base` and without subpackages such as `components`.
@@ -62,6 +70,8 @@ def _fault(kind: str, place: tuple[int | str, ...], message: str, model: type[Ba
         about = f"{field}: " if field else ""
         return f"{about}{message.removeprefix('Value error, ')}"
     known = _fields(model, place[:-1])
+    if RENAMED.get(str(place[-1])) in known:
+        return f"`{field}` was renamed: use `{RENAMED[str(place[-1])]}`"
     near = nearest(str(place[-1]), known)
     hint = f": did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(known)}" if known else ""
     return f"there is no field `{field}`{hint}"

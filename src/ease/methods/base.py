@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ease.methods.components.distributed import gather_with_gradient, process_rank
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import self_supervised_loss
+from ease.methods.components.losses import info_nce
 
 TOTAL = "loss"
 """The key of the term that is minimised."""
@@ -55,7 +55,7 @@ class Inputs(NamedTuple):
     """The columns that the method reads token by token"""
     autocast: torch.dtype | None = None
     """Half precision in which a method runs transformers of its own accord, if any"""
-    block_rows: int | None = None
+    mini_batch_size: int | None = None
     """Rows whose similarities, and whose activations in the encoder, are held at a time; null: all"""
 
 
@@ -139,7 +139,7 @@ class TrainingMethod(nn.Module, ABC):
 
 
 def self_supervised_term(
-    sentences: Tensor, temperature: float, gathered: bool, block_rows: int | None = None
+    sentences: Tensor, temperature: float, gathered: bool, mini_batch_size: int | None = None
 ) -> Tensor:
     """Compute equation 3 over a batch, or over those of all processes.
 
@@ -147,12 +147,12 @@ def self_supervised_term(
         sentences: (2, n, dimension), two views.
         temperature: τ.
         gathered: Take the second views of all processes as candidates.
-        block_rows: Sentences whose similarities are held at a time; by default all.
+        mini_batch_size: Sentences whose similarities are held at a time; by default all.
     """
     first, second = sentences[0], sentences[1]
     own = own_rows(len(first), first.device, gathered)
     candidates = gather_with_gradient(second) if gathered else second
-    return self_supervised_loss(first, candidates, temperature, own, block_rows=block_rows)
+    return info_nce(first, candidates, temperature, own=own, mini_batch_size=mini_batch_size)
 
 
 def own_rows(count: int, device: torch.device, gathered: bool) -> Tensor:

@@ -22,7 +22,7 @@ from ease.methods.base import (
 )
 from ease.methods.components.distributed import gather
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import entity_loss, excluded_candidates
+from ease.methods.components.losses import excluded_candidates, info_nce
 
 
 class EaseOptions(BaseModel):
@@ -38,7 +38,7 @@ class EaseOptions(BaseModel):
         "linear", description="W e as in the equations, or tanh(W e + b) as in the authors' released code"
     )
     hard_negatives: bool = Field(True, description="equation 2; off: equation 1")
-    hard_negative_bonus: float = Field(
+    hard_negative_weight: float = Field(
         0.0, description="added to the logit of a pair's own hard negative; 1.0 in the authors' released code"
     )
     mask_same_entity: bool = Field(
@@ -90,19 +90,19 @@ class Ease(TrainingMethod):
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 4 and its terms."""
-        sentences, entities, block_rows = inputs.sentences, inputs.entities, inputs.block_rows
+        sentences, entities, mini_batch_size = inputs.sentences, inputs.entities, inputs.mini_batch_size
         terms: dict[str, Tensor] = {}
         if self.options.self_supervised:
             terms["self_loss"] = self_supervised_term(
-                sentences, self.options.self_temperature, self.options.gather_negatives, block_rows
+                sentences, self.options.self_temperature, self.options.gather_negatives, mini_batch_size
             )
         if self.table is not None and entities is not None:
-            terms["entity_loss"] = self._entity_loss(sentences[0], entities, block_rows)
+            terms["entity_loss"] = self._entity_loss(sentences[0], entities, mini_batch_size)
         weights = {"entity_loss": self.options.entity_weight, "self_loss": 1.0}
         total = torch.stack([weights[name] * term for name, term in terms.items()]).sum()
         return {TOTAL: total, **terms}
 
-    def _entity_loss(self, sentences: Tensor, entities: Entities, block_rows: int | None) -> Tensor:
+    def _entity_loss(self, sentences: Tensor, entities: Entities, mini_batch_size: int | None) -> Tensor:
         """Equation 1 or 2: (n, dimension) -> ()."""
         positives = entities.positives
         negatives = entities.hard_negatives if self.options.hard_negatives else None
@@ -116,15 +116,15 @@ class Ease(TrainingMethod):
         )
         ids = [positives] if negatives is None else [positives, negatives]
         projected = [self._project(rows) for rows in self._look_up(ids)]
-        return entity_loss(
+        return info_nce(
             sentences,
             projected[0],
-            projected[1] if negatives is not None else None,
             self.options.temperature,
+            hard_negatives=projected[1] if negatives is not None else None,
             own=own,
             excluded=excluded,
-            hard_negative_bonus=self.options.hard_negative_bonus,
-            block_rows=block_rows,
+            hard_negative_weight=self.options.hard_negative_weight,
+            mini_batch_size=mini_batch_size,
         )
 
     def _look_up(self, ids: list[Tensor]) -> list[Tensor]:

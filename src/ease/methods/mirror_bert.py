@@ -121,6 +121,6 @@ class MirrorBert(TrainingMethod):
             candidates=candidates,
             own=own_rows(views.shape[1], views.device, gathered),
             positive_in_denominator=self.options.positive_in_denominator,
-            block_rows=inputs.block_rows,
+            mini_batch_size=inputs.mini_batch_size,
         )
         return {TOTAL: loss, "mirror_loss": loss}

@@ -44,4 +44,4 @@ class Mlm(TrainingMethod):
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute the cross-entropy of masked tokens."""
         tokens, mask = inputs.texts[SENTENCE]
-        return {TOTAL: self.masked(tokens, mask, inputs.autocast, inputs.block_rows)}
+        return {TOTAL: self.masked(tokens, mask, inputs.autocast, inputs.mini_batch_size)}

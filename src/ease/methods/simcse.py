@@ -58,9 +58,9 @@ class Simcse(TrainingMethod):
             inputs.sentences,
             self.options.self_temperature,
             self.options.gather_negatives,
-            inputs.block_rows,
+            inputs.mini_batch_size,
         )
         if self.masked is None:
             return {TOTAL: loss, "self_loss": loss}
-        mlm_loss = self.masked(*inputs.texts[SENTENCE], inputs.autocast, inputs.block_rows)
+        mlm_loss = self.masked(*inputs.texts[SENTENCE], inputs.autocast, inputs.mini_batch_size)
         return {TOTAL: loss + self.options.mlm_weight * mlm_loss, "self_loss": loss, "mlm_loss": mlm_loss}

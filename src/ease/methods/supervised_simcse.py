@@ -13,7 +13,7 @@ from torch import Tensor
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
-from ease.methods.components.losses import supervised_loss
+from ease.methods.components.losses import info_nce
 
 POSITIVE, NEGATIVE = "positive", "negative"
 
@@ -72,14 +72,15 @@ class SupervisedSimcse(TrainingMethod):
             candidates = gather_with_gradient(torch.stack([positives, negatives], dim=1))  # (m, 2, dimension)
             positives, negatives = candidates.unbind(dim=1)
             present = gather(present.byte()).bool()  # gloo gathers no booleans
-        loss = supervised_loss(
+        absent = torch.cat([torch.zeros_like(present), ~present])  # (2m,)
+        loss = info_nce(
             anchors,
             positives,
-            negatives,
             self.options.temperature,
-            present=present,
+            hard_negatives=negatives,
             own=own,
+            excluded=absent.expand(len(anchors), -1),
             hard_negative_weight=self.options.hard_negative_weight,
-            block_rows=inputs.block_rows,
+            mini_batch_size=inputs.mini_batch_size,
         )
         return {TOTAL: loss}

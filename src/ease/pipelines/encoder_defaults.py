@@ -13,7 +13,7 @@ from ease.errors import EaseError
 KINDS = ("random", "pretrained")
 """Rows that every table has: encoders with random weights (`random:`), and all others."""
 
-DURATION = ("steps", "epochs")
+DURATION = ("max_steps", "epochs")
 """Two ways to say how long a training is: where one is given, the other has no default."""
 
 

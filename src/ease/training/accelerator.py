@@ -42,7 +42,7 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     with (
         _deterministic(),
         _threads(options.threads),
-        _large_tensors_freed(options.block_rows is not None and not on_gpu),
+        _large_tensors_freed(options.mini_batch_size is not None and not on_gpu),
         torch.random.fork_rng(devices=devices),
     ):
         try:

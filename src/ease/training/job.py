@@ -163,7 +163,7 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
         training_head(encoder, job.pooling, job.training.seed),
         built,
         rows,
-        job.training.block_rows,
+        job.training.mini_batch_size,
         packed=job.training.packed,
     )
 

@@ -88,7 +88,7 @@ def train(
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:
-    """Number of steps of a training, which `steps` or else `epochs` says.
+    """Number of steps of a training, which `max_steps` or else `epochs` says.
 
     Raises:
         EaseError: If the pairs fill no batch.
@@ -98,7 +98,7 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
             f"{pairs} training pairs do not fill a batch of {options.batch_size}: lower `batch_size`, or "
             "loosen the filters that made the pairs."
         )
-    return options.steps or options.epochs * (pairs // options.batch_size)
+    return options.max_steps or options.epochs * (pairs // options.batch_size)
 
 
 def _resume(
@@ -143,9 +143,9 @@ def _chunks(options: TrainingOptions, device: torch.device) -> int:
     """Number of parts, of similar length, that this process's share of a batch is encoded in."""
     # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
     chunks = options.length_chunks or (4 if device.type == "cpu" and not options.packed else 1)
-    if options.block_rows is None:
+    if options.mini_batch_size is None:
         return chunks
-    return max(chunks, math.ceil(options.batch_size / process_count() / options.block_rows))
+    return max(chunks, math.ceil(options.batch_size / process_count() / options.mini_batch_size))
 
 
 def _select(

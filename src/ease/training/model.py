@@ -24,7 +24,7 @@ class TrainingModel(nn.Module):
         head: nn.Module,
         method: TrainingMethod,
         vocabulary_rows: Tensor | None = None,
-        block_rows: int | None = None,
+        mini_batch_size: int | None = None,
         *,
         packed: bool = False,
     ) -> None:
@@ -35,8 +35,8 @@ class TrainingModel(nn.Module):
             head: Layers between the embeddings and the losses, in training alone.
             method: Gives the losses.
             vocabulary_rows: The entity vocabulary's row for each row of the method's table; not trained.
-            block_rows: Rows whose activations and similarities are held at a time, those of the others being computed
-                again for the gradient; by default all.
+            mini_batch_size: Rows whose activations and similarities are in memory at a time; all of them are recomputed
+                for the gradient. Default: all rows.
             packed: Whether texts are to be packed, which changes the encoder's attention and dropout layers.
 
         Raises:
@@ -47,7 +47,7 @@ class TrainingModel(nn.Module):
         self.head = head
         self.method = method
         self.vocabulary_rows = vocabulary_rows
-        self.block_rows = block_rows
+        self.mini_batch_size = mini_batch_size
         self.first_position = 0
         if packed:
             self.first_position = prepare_packing(encoder)
@@ -60,7 +60,7 @@ class TrainingModel(nn.Module):
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Encode every view of the batch and compute its loss terms."""
-        inputs = self.encode(batch)._replace(block_rows=self.block_rows)
+        inputs = self.encode(batch)._replace(mini_batch_size=self.mini_batch_size)
         device = inputs.sentences.device.type
         if torch.is_autocast_enabled(device):
             inputs = inputs._replace(autocast=torch.get_autocast_dtype(device))
@@ -84,7 +84,7 @@ class TrainingModel(nn.Module):
 
     def _encode_column(self, column: Column, views: int) -> Tensor:
         """Encode a column's texts several times: -> (views, n, dimension)."""
-        encode = self._encode_chunk if self.block_rows is None else cached_gradients(self._encode_chunk)
+        encode = self._encode_chunk if self.mini_batch_size is None else cached_gradients(self._encode_chunk)
         parts = [encode(chunk, views) for chunk in column.chunks]
         return torch.cat(parts, dim=1)[:, column.places]
 

@@ -50,7 +50,7 @@ class Optimizers:
         clipped: list[Tensor] = list(self._parameters)
         if self._table is not None:
             clipped.append(self._table.reduce_gradient())
-        norm = clip_grad_norm_(clipped, self._options.max_gradient_norm or torch.inf)
+        norm = clip_grad_norm_(clipped, self._options.max_grad_norm or torch.inf)
         if self._table is not None:
             self._table.set_sparse_gradient()
         for optimizer in self.by_name.values():

@@ -31,15 +31,13 @@ class TrainingOptions(BaseModel):
         None, gt=0, description="of the entity table; null: `learning_rate`"
     )
     epochs: int = Field(1, ge=1, description="passes over the pairs")
-    steps: int | None = Field(None, ge=1, description="steps in all; null: as `epochs` says")
+    max_steps: int | None = Field(None, ge=1, description="steps in all; null: as `epochs` says")
     max_tokens: int = Field(
         32, ge=3, description="tokens of a sentence, special ones included; longer is cut"
     )
     warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the rate rises linearly")
     weight_decay: float = Field(0.0, ge=0, description="of AdamW, for weight matrices alone")
-    max_gradient_norm: float | None = Field(
-        1.0, gt=0, description="gradients are scaled down to it; null: never"
-    )
+    max_grad_norm: float | None = Field(1.0, gt=0, description="gradients are scaled down to it; null: never")
     evaluate_every: int = Field(250, ge=1, description="steps between evaluations on the development tasks")
     checkpoint_every: int = Field(250, ge=1, description="steps between checkpoints")
     report_every: int = Field(10, ge=1, description="steps that a reported loss averages")
@@ -61,7 +59,7 @@ class TrainingOptions(BaseModel):
         description="encode the tokens of a batch in one row, without padding, and draw dropout faster: for speed on "
         "a CPU; other dropout masks than with padding",
     )
-    block_rows: int | None = Field(
+    mini_batch_size: int | None = Field(
         None,
         ge=1,
         description="pairs of a process whose activations and similarities are held at a time, the others' being "

@@ -14,12 +14,10 @@ from torch.utils._pytree import tree_leaves
 
 from ease.methods.components.losses import (
     NO_ENTITY,
-    entity_loss,
     excluded_candidates,
+    info_nce,
     masked_token_loss,
     mirrored_loss,
-    self_supervised_loss,
-    supervised_loss,
 )
 
 
@@ -32,7 +30,7 @@ def naive_entity_loss(
     positives: np.ndarray,
     hard_negatives: np.ndarray | None,
     temperature: float,
-    bonus: float = 0.0,
+    weight: float = 0.0,
     entities: list[int] | None = None,
     negative_entities: list[int] | None = None,
     mask: bool = False,
@@ -51,7 +49,7 @@ def naive_entity_loss(
             negative = NO_ENTITY - 1 if negative_entities is None else negative_entities[j]
             if negative == NO_ENTITY or (mask and entities is not None and entities[i] == negative):
                 continue
-            own = bonus if i == j else 0.0
+            own = weight if i == j else 0.0
             denominator += np.exp(cosine(sentence, hard_negatives[j]) / temperature + own)
         losses.append(-np.log(numerator / denominator))
     return float(np.mean(losses))
@@ -75,30 +73,32 @@ NEGATIVES = [9, NO_ENTITY, 1, 4, NO_ENTITY, 3]
 
 
 @pytest.mark.parametrize("temperature", [0.05, 1.0, 10.0])
-def test_entity_loss_without_hard_negatives_is_equation_1(temperature: float) -> None:
+def test_info_nce_without_hard_negatives_is_equation_1(temperature: float) -> None:
     sentences, positives = vectors(0), vectors(1)
     expected = naive_entity_loss(sentences.detach().numpy(), positives.detach().numpy(), None, temperature)
-    assert entity_loss(sentences, positives, None, temperature).item() == pytest.approx(expected, rel=1e-12)
+    assert info_nce(sentences, positives, temperature).item() == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("bonus", [0.0, 1.0])
+@pytest.mark.parametrize("weight", [0.0, 1.0])
 @pytest.mark.parametrize("temperature", [0.05, 10.0])
-def test_entity_loss_with_hard_negatives_is_equation_2(temperature: float, bonus: float) -> None:
+def test_info_nce_with_hard_negatives_is_equation_2(temperature: float, weight: float) -> None:
     sentences, positives, negatives = triples()
     first, second, third = arrays(sentences, positives, negatives)
-    expected = naive_entity_loss(first, second, third, temperature, bonus)
-    loss = entity_loss(sentences, positives, negatives, temperature, hard_negative_bonus=bonus)
+    expected = naive_entity_loss(first, second, third, temperature, weight)
+    loss = info_nce(sentences, positives, temperature, hard_negatives=negatives, hard_negative_weight=weight)
     assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("mask", [False, True])
-@pytest.mark.parametrize("bonus", [0.0, 1.0])
-def test_missing_hard_negatives_and_same_entities_leave_the_denominator(mask: bool, bonus: float) -> None:
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_missing_hard_negatives_and_same_entities_leave_the_denominator(mask: bool, weight: float) -> None:
     sentences, positives, negatives = triples()
     first, second, third = arrays(sentences, positives, negatives)
-    expected = naive_entity_loss(first, second, third, 0.5, bonus, ENTITIES, NEGATIVES, mask)
+    expected = naive_entity_loss(first, second, third, 0.5, weight, ENTITIES, NEGATIVES, mask)
     excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=mask)
-    loss = entity_loss(sentences, positives, negatives, 0.5, excluded=excluded, hard_negative_bonus=bonus)
+    loss = info_nce(
+        sentences, positives, 0.5, hard_negatives=negatives, excluded=excluded, hard_negative_weight=weight
+    )
     assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
@@ -113,17 +113,12 @@ def test_excluded_candidates_are_those_of_the_definition() -> None:
     ]
 
 
-def test_self_supervised_loss_is_equation_3() -> None:
-    first, second = vectors(3), vectors(4)
-    expected = naive_entity_loss(first.detach().numpy(), second.detach().numpy(), None, 0.05)
-    assert self_supervised_loss(first, second, 0.05).item() == pytest.approx(expected, rel=1e-12)
-
-
 def test_losses_of_shares_average_to_the_loss_of_the_whole_batch() -> None:
     sentences, positives, negatives = triples()
-    whole = entity_loss(sentences, positives, negatives, 0.1)
+    whole = info_nce(sentences, positives, 0.1, hard_negatives=negatives)
     shares = [
-        entity_loss(sentences[rows], positives, negatives, 0.1, own=rows) for rows in torch.arange(6).split(3)
+        info_nce(sentences[rows], positives, 0.1, hard_negatives=negatives, own=rows)
+        for rows in torch.arange(6).split(3)
     ]
     assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
 
@@ -132,23 +127,30 @@ def test_gradients_are_those_of_finite_differences() -> None:
     excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=True)
 
     def masked(sentences: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
-        return entity_loss(sentences, positives, negatives, 0.2, excluded=excluded, hard_negative_bonus=1.0)
+        return info_nce(
+            sentences, positives, 0.2, hard_negatives=negatives, excluded=excluded, hard_negative_weight=1.0
+        )
 
-    def self_supervised(first: Tensor, second: Tensor) -> Tensor:
-        return self_supervised_loss(first, second, 0.2)
+    def plain(first: Tensor, second: Tensor) -> Tensor:
+        return info_nce(first, second, 0.2)
 
     assert torch.autograd.gradcheck(masked, triples())
-    assert torch.autograd.gradcheck(self_supervised, (vectors(0), vectors(1)))
+    assert torch.autograd.gradcheck(plain, (vectors(0), vectors(1)))
 
 
 def test_a_missing_hard_negative_gets_no_gradient() -> None:
     sentences, positives, negatives = triples()
     excluded = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES))
-    entity_loss(sentences, positives, negatives, 0.2, excluded=excluded).backward()
+    info_nce(sentences, positives, 0.2, hard_negatives=negatives, excluded=excluded).backward()
     gradient: Any = negatives.grad
     assert not gradient[1].any()
     assert not gradient[4].any()
     assert gradient[0].any()
+
+
+def absent(present: Sequence[bool]) -> Tensor:
+    """Excluded candidates of six anchors, of whose hard negatives some are missing."""
+    return torch.tensor([*[False] * 6, *[not there for there in present]]).expand(6, -1)
 
 
 def naive_supervised_loss(
@@ -185,9 +187,19 @@ def slopes(loss: Callable[..., float], inputs: Sequence[np.ndarray]) -> list[np.
 
 @pytest.mark.parametrize("weight", [0.0, 0.7])
 @pytest.mark.parametrize("present", [[True] * 6, [True, False, False, True, True, False], [False] * 6])
-def test_supervised_loss_is_equation_5_with_its_gradients(present: list[bool], weight: float) -> None:
+def test_info_nce_is_equation_5_of_supervised_simcse_with_its_gradients(
+    present: list[bool], weight: float
+) -> None:
     inputs = triples()
-    loss = supervised_loss(*inputs, 0.2, present=torch.tensor(present), hard_negative_weight=weight)
+    anchors, positives, negatives = inputs
+    loss = info_nce(
+        anchors,
+        positives,
+        0.2,
+        hard_negatives=negatives,
+        excluded=absent(present),
+        hard_negative_weight=weight,
+    )
 
     def naive(*values: np.ndarray) -> float:
         return naive_supervised_loss(*values, present, weight)
@@ -197,18 +209,6 @@ def test_supervised_loss_is_equation_5_with_its_gradients(present: list[bool], w
     for gradient, expected in zip(arrays(*gradients), slopes(naive, arrays(*inputs)), strict=True):
         assert np.abs(gradient - expected).max() < 1e-8
     assert (gradients[2].abs().sum(1) > 0).tolist() == present
-
-
-def test_supervised_losses_of_shares_average_to_that_of_the_whole_batch() -> None:
-    inputs, present = triples(), torch.tensor([True, False, True, True, False, True])
-    whole = supervised_loss(*inputs, 0.1, present=present, hard_negative_weight=0.5)
-    shares = [
-        supervised_loss(
-            inputs[0][rows], *inputs[1:], 0.1, present=present, own=rows, hard_negative_weight=0.5
-        )
-        for rows in torch.arange(6).split(3)
-    ]
-    assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
 
 
 def test_masked_token_loss_is_the_mean_surprise_with_its_gradient() -> None:
@@ -233,27 +233,20 @@ def test_without_a_masked_token_there_is_no_loss_and_no_gradient() -> None:
 
 def test_half_precision_embeddings_get_a_loss_in_single_precision() -> None:
     first, second = vectors(0).bfloat16(), vectors(1).bfloat16()
-    loss = self_supervised_loss(first, second, 0.05)
+    loss = info_nce(first, second, 0.05)
     assert loss.dtype == torch.float32
-    exact = self_supervised_loss(first.double(), second.double(), 0.05)
+    exact = info_nce(first.double(), second.double(), 0.05)
     assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
 
 
 EXCLUDED = excluded_candidates(torch.tensor(ENTITIES), torch.tensor(NEGATIVES), mask_same_entity=True)
 IN_BLOCKS: dict[str, Callable[..., Tensor]] = {
-    "self-supervised": lambda first, second, _, **rows: self_supervised_loss(first, second, 0.2, **rows),
-    "equation 1": lambda first, second, _, **rows: entity_loss(first, second, None, 0.2, **rows),
-    "equation 2": lambda first, second, third, **rows: entity_loss(
-        first, second, third, 0.2, excluded=EXCLUDED, hard_negative_bonus=1.0, **rows
+    "equations 1 and 3": lambda first, second, _, **rows: info_nce(first, second, 0.2, **rows),
+    "equation 2": lambda first, second, third, **rows: info_nce(
+        first, second, 0.2, hard_negatives=third, excluded=EXCLUDED, hard_negative_weight=1.0, **rows
     ),
-    "supervised": lambda first, second, third, **rows: supervised_loss(
-        first,
-        second,
-        third,
-        0.2,
-        present=torch.tensor([True, False, True, True, False, True]),
-        hard_negative_weight=0.5,
-        **rows,
+    "some hard negatives": lambda first, second, third, **rows: info_nce(
+        first, second, 0.2, hard_negatives=third, excluded=absent([True, False] * 3), **rows
     ),
     "mirrored": lambda first, second, _, **rows: mirrored_loss(torch.stack([first, second]), 0.2, **rows),
     "mirrored as printed": lambda first, second, _, **rows: mirrored_loss(
@@ -263,10 +256,10 @@ IN_BLOCKS: dict[str, Callable[..., Tensor]] = {
 
 
 @pytest.mark.parametrize("loss", IN_BLOCKS.values(), ids=IN_BLOCKS)
-@pytest.mark.parametrize("block_rows", [1, 4, 6])
-def test_losses_in_blocks_are_those_of_all_rows(loss: Callable[..., Tensor], block_rows: int) -> None:
+@pytest.mark.parametrize("mini_batch_size", [1, 4, 6])
+def test_losses_in_blocks_are_those_of_all_rows(loss: Callable[..., Tensor], mini_batch_size: int) -> None:
     inputs = triples()
-    whole, blocks = loss(*inputs), loss(*inputs, block_rows=block_rows)
+    whole, blocks = loss(*inputs), loss(*inputs, mini_batch_size=mini_batch_size)
     assert blocks.item() == pytest.approx(whole.item(), rel=1e-12)
     expected, found = (torch.autograd.grad(value, inputs, allow_unused=True) for value in (whole, blocks))
     for one, other in zip(expected, found, strict=True):
@@ -289,13 +282,13 @@ class Largest(TorchDispatchMode):
         return found
 
 
-@pytest.mark.parametrize("loss", [IN_BLOCKS["self-supervised"], IN_BLOCKS["mirrored"]])
+@pytest.mark.parametrize("loss", [IN_BLOCKS["equations 1 and 3"], IN_BLOCKS["mirrored"]])
 def test_in_blocks_the_similarities_of_all_rows_never_exist(loss: Callable[..., Tensor]) -> None:
     views = torch.randn(2, 400, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    for block_rows, most in [(None, 400**2), (10, 10 * 800)]:
+    for mini_batch_size, most in [(None, 400**2), (10, 10 * 800)]:
         with Largest() as largest:
-            loss(views[0], views[1], None, block_rows=block_rows).backward()
-        assert largest.elements <= most if block_rows else largest.elements >= most
+            loss(views[0], views[1], None, mini_batch_size=mini_batch_size).backward()
+        assert largest.elements <= most if mini_batch_size else largest.elements >= most
 
 
 def test_missing_hard_negatives_are_marked_in_one_row_for_all() -> None:

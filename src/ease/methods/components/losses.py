@@ -1,10 +1,10 @@
-"""The losses of EASE (section 3) and its companions: tensors in, scalars out, no model and no state.
+"""Losses as functions of tensors, without a model or state.
 
-n is the number of sentences, m that of the candidate pairs in the denominators and d the dimension. m is n
-within one process; it is larger, with the same sentences, where candidates are gathered across processes.
+n is the number of anchors, m the number of candidates and d the dimension. m equals n in one process; it is larger if
+the candidates are gathered across processes.
 
-The contrastive losses take `block_rows`: logits are then computed, and computed again for the gradient, for that
-many sentences at a time, so that the whole (n, m) of them never exists. Values and gradients stay what they are.
+With `mini_batch_size`, the contrastive losses compute the logits of that many anchors at a time, and again for the
+gradient, so that the (n, m) logits are never in memory together. Values and gradients stay the same.
 """
 
 from __future__ import annotations
@@ -20,105 +20,56 @@ NO_ENTITY = -1
 """Table row of a hard negative that a pair does not have."""
 
 
-def self_supervised_loss(
-    first: Tensor,
-    second: Tensor,
-    temperature: float,
-    own: Tensor | None = None,
-    *,
-    block_rows: int | None = None,
-) -> Tensor:
-    """Equation 3: a sentence finds its own other dropout view among all second views.
-
-    Args:
-        first: (n, d), the first views.
-        second: (m, d), the second views.
-        temperature: τ of this term.
-        own: (n,), the row of `second` that belongs to each sentence; by default row i to sentence i.
-        block_rows: Sentences whose logits are held at a time; by default all.
-    """
-    return entity_loss(first, second, None, temperature, own=own, block_rows=block_rows)
-
-
-def entity_loss(
-    sentences: Tensor,
+def info_nce(
+    anchors: Tensor,
     positives: Tensor,
-    hard_negatives: Tensor | None,
     temperature: float,
     *,
+    hard_negatives: Tensor | None = None,
     own: Tensor | None = None,
     excluded: Tensor | None = None,
-    hard_negative_bonus: float = 0.0,
-    block_rows: int | None = None,
+    hard_negative_weight: float = 0.0,
+    mini_batch_size: int | None = None,
 ) -> Tensor:
-    """Equation 1, or 2 with hard negatives: a sentence finds its entity among all entities of the batch.
+    """InfoNCE over cosines: each anchor finds its positive among all positives and hard negatives of the batch.
+
+    SimCSE (EASE, equation 3) with a second dropout view of the anchors as positives; EASE's entity loss (equation 1; 2
+    with hard negatives) with projected entities; supervised SimCSE with entailed and contradicting sentences.
 
     Args:
-        sentences: (n, d).
-        positives: (m, d), the projected entities of the candidate pairs.
-        hard_negatives: (m, d), their projected hard negatives: every one is in every denominator.
-        temperature: τ of this term.
-        own: (n,), the candidate row of each sentence's own pair; by default row i of sentence i.
-        excluded: (n, m) or (n, 2m), true where a candidate is left out of a sentence's denominator.
-        hard_negative_bonus: Added to the logit of a pair's own hard negative: 0 in equation 2, 1 in the
-            authors' code.
-        block_rows: Sentences whose logits are held at a time; by default all.
+        anchors: Sentence embeddings, shape (n, d).
+        positives: Candidates, shape (m, d).
+        temperature: τ, which divides the cosines.
+        hard_negatives: Shape (m, d); every anchor has all of them as negatives.
+        own: The row of `positives` that belongs to each anchor, shape (n,). Default: row i to anchor i.
+        excluded: True where a candidate is not in an anchor's denominator, shape (n, m); (n, 2m) with hard negatives.
+        hard_negative_weight: Added to the logit of an anchor's own hard negative: log α in supervised SimCSE.
+        mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
+
+    Returns:
+        Scalar loss in nats, averaged over the anchors.
+
+    References:
+        van den Oord et al. 2018, equation 4; Gao et al. 2021 (SimCSE), equations 4, 5 and 8; Nishikawa et al. 2022
+        (EASE), equations 1 to 3.
     """
-    anchors, columns = _unit(sentences), _unit(positives)  # (n, d), (m, d)
+    anchors, candidates = _unit(anchors), _unit(positives)  # (n, d), (m, d)
     negatives = None if hard_negatives is None else _unit(hard_negatives)  # (m, d)
-    own = _own_columns(sentences, own)
+    own = _own_columns(anchors, own)
 
     def summed(rows: slice) -> Tensor:
-        logits = anchors[rows] @ columns.T / temperature  # (rows, m)
+        logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
         if negatives is not None:
             others = anchors[rows] @ negatives.T / temperature  # (rows, m)
-            if hard_negative_bonus:
+            if hard_negative_weight:
                 own_places = functional.one_hot(own[rows], others.shape[1]).to(others.dtype)
-                others = others + hard_negative_bonus * own_places
+                others = others + hard_negative_weight * own_places
             logits = torch.cat([logits, others], dim=1)  # (rows, 2m)
         if excluded is not None:
             logits = logits.masked_fill(excluded[rows], -torch.inf)
         return functional.cross_entropy(logits, own[rows], reduction="sum")
 
-    return _mean_over_rows(summed, len(anchors), block_rows)
-
-
-def supervised_loss(
-    anchors: Tensor,
-    positives: Tensor,
-    negatives: Tensor,
-    temperature: float,
-    *,
-    present: Tensor,
-    own: Tensor | None = None,
-    hard_negative_weight: float = 0.0,
-    block_rows: int | None = None,
-) -> Tensor:
-    """Supervised SimCSE: an anchor finds its positive among all positives and negatives.
-
-    Gao et al. (2021), equation 5; with a weight, its appendix on hard negatives, whose α is the exponential of it.
-
-    Args:
-        anchors: (n, d).
-        positives: (m, d).
-        negatives: (m, d), the candidates' hard negatives: every one is in every denominator.
-        temperature: τ.
-        present: (m,), false where a candidate has no hard negative; the one given is left out.
-        own: (n,), the candidate row of each anchor's own positive; by default row i of anchor i.
-        hard_negative_weight: Added to the logit of an anchor's own hard negative.
-        block_rows: Anchors whose logits are held at a time; by default all.
-    """
-    lacking = torch.cat([torch.zeros_like(present), ~present])  # (2m,)
-    return entity_loss(
-        anchors,
-        positives,
-        negatives,
-        temperature,
-        own=own,
-        excluded=lacking.expand(len(anchors), -1),
-        hard_negative_bonus=hard_negative_weight,
-        block_rows=block_rows,
-    )
+    return _mean_over_rows(summed, len(anchors), mini_batch_size)
 
 
 def mirrored_loss(
@@ -128,7 +79,7 @@ def mirrored_loss(
     candidates: Tensor | None = None,
     own: Tensor | None = None,
     positive_in_denominator: bool = True,
-    block_rows: int | None = None,
+    mini_batch_size: int | None = None,
 ) -> Tensor:
     """Mirror-BERT, equation 1: each of the 2n strings finds its other view among all strings but itself.
 
@@ -141,7 +92,7 @@ def mirrored_loss(
         own: (n,), the candidate pair that each string belongs to; by default pair i to string i.
         positive_in_denominator: As in the authors' released code; else, as the equation is printed, the
             denominator has the 2m - 2 negatives alone.
-        block_rows: Anchors whose logits are held at a time; by default all.
+        mini_batch_size: Anchors whose logits are held at a time; by default all.
     """
     candidates = views if candidates is None else candidates
     anchors, columns = _unit(views.flatten(0, 1)), _unit(candidates.flatten(0, 1))  # (2n, d), (2m, d)
@@ -155,7 +106,7 @@ def mirrored_loss(
         negatives = logits.scatter(1, left_out[rows], -torch.inf)
         return (negatives.logsumexp(dim=1) - logits.gather(1, positive[rows]).squeeze(1)).sum()
 
-    return _mean_over_rows(summed, len(anchors), block_rows)
+    return _mean_over_rows(summed, len(anchors), mini_batch_size)
 
 
 def masked_token_loss(logits: Tensor, targets: Tensor, count: Tensor | None = None) -> Tensor:
@@ -210,11 +161,11 @@ def _own_columns(anchors: Tensor, own: Tensor | None) -> Tensor:
     return torch.arange(len(anchors), device=anchors.device) if own is None else own
 
 
-def _mean_over_rows(summed: Callable[[slice], Tensor], count: int, block_rows: int | None) -> Tensor:
+def _mean_over_rows(summed: Callable[[slice], Tensor], count: int, mini_batch_size: int | None) -> Tensor:
     """Average a loss over its rows, by its sum over some of them: all at once, or a block at a time."""
-    if block_rows is None or block_rows >= count:
+    if mini_batch_size is None or mini_batch_size >= count:
         return summed(slice(None)) / count
-    blocks = [slice(start, start + block_rows) for start in range(0, count, block_rows)]
+    blocks = [slice(start, start + mini_batch_size) for start in range(0, count, mini_batch_size)]
     # A checkpoint keeps nothing of its block for the backward pass, which computes it again.
     sums = [checkpoint(summed, block, use_reentrant=False, preserve_rng_state=False) for block in blocks]
     return torch.stack(sums).sum() / count

@@ -102,7 +102,7 @@ class MaskedLanguageModel(nn.Module):
         tokens: Tensor,
         mask: Tensor,
         autocast: torch.dtype | None = None,
-        block_rows: int | None = None,
+        mini_batch_size: int | None = None,
     ) -> Tensor:
         """Compute the loss of predicting masked tokens.
 
@@ -110,7 +110,7 @@ class MaskedLanguageModel(nn.Module):
             tokens: (n, width), token ids.
             mask: (n, width), 1 for tokens and 0 for padding.
             autocast: Half precision to compute in, if any; the loss is in single precision.
-            block_rows: Texts whose activations are held at a time, computed again for the gradient; by default all.
+            mini_batch_size: Texts whose activations are in memory at a time, recomputed for the gradient. Default: all.
         """
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         special = torch.tensor(self._special, device=tokens.device)
@@ -120,9 +120,9 @@ class MaskedLanguageModel(nn.Module):
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
             losses = [
                 self._loss(*part, count)
-                if block_rows is None
+                if mini_batch_size is None
                 else checkpoint(self._loss, *part, count, use_reentrant=False)
-                for part in _parts(Masked(tokens, shown, chosen, mask), block_rows)
+                for part in _parts(Masked(tokens, shown, chosen, mask), mini_batch_size)
             ]
         return torch.stack(losses).sum()
 
@@ -136,13 +136,13 @@ class MaskedLanguageModel(nn.Module):
         return masked_token_loss(logits, tokens[chosen], count)
 
 
-def _parts(masked: Masked, block_rows: int | None) -> Iterator[Masked]:
+def _parts(masked: Masked, mini_batch_size: int | None) -> Iterator[Masked]:
     """Cut masked texts into parts of similar length."""
     lengths = masked.mask.sum(dim=1)
     # On a CPU every padded token costs.
     parts = CPU_PARTS if lengths.device.type == "cpu" else 1
-    if block_rows is not None:
-        parts = max(parts, math.ceil(len(lengths) / block_rows))
+    if mini_batch_size is not None:
+        parts = max(parts, math.ceil(len(lengths) / mini_batch_size))
     for rows in lengths.argsort(stable=True).chunk(parts):
         yield Masked(*(values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked))
 
