@@ -12,7 +12,7 @@ import torch
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.io.registry import told_faults
+from ease.io.registry import format_validation_error
 from ease.methods.components.distributed import process_rank
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
@@ -60,7 +60,7 @@ def read_job(folder: Path) -> TrainingJob:
     except OSError as error:
         raise EaseError(f"No training job at {path}: give the folder that a training works in.") from error
     except ValidationError as error:
-        raise EaseError(f"{path} is not a valid training job: {told_faults(error, TrainingJob)}") from error
+        raise EaseError(f"{path} is not a valid training job: {format_validation_error(error, TrainingJob)}") from error
 
 
 if __name__ == "__main__":
