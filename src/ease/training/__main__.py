@@ -60,7 +60,9 @@ def read_job(folder: Path) -> TrainingJob:
     except OSError as error:
         raise EaseError(f"No training job at {path}: give the folder that a training works in.") from error
     except ValidationError as error:
-        raise EaseError(f"{path} is not a valid training job: {format_validation_error(error, TrainingJob)}") from error
+        raise EaseError(
+            f"{path} is not a valid training job: {format_validation_error(error, TrainingJob)}"
+        ) from error
 
 
 if __name__ == "__main__":
