@@ -22,6 +22,7 @@ WORKERS ?= 2
 # What `make check` and `make test` run: the fast tests start no project, server, Spark, browser or training.
 FAST := not (project or server or training or spark or browser or slow or long)
 TESTS ?= -m "not long"
+DATA ?= data/test
 BENCHMARKS ?= ingestion_speed wikidata_ingestion mining_speed training_speed large_batches encoding_speed search_memory start_up
 
 export DO_NOT_TRACK := true
@@ -33,7 +34,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train check test test-all lint format unit rehearse bench viz mlflow prune clean
+.PHONY: help setup setup-dev train check test test-all lint format unit test-data rehearse bench viz mlflow prune clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -67,6 +68,9 @@ unit: $(DEV)  ## The tests of `make test` without the checks; ARGS="tests/io -k 
 	@scripts/system_packages.sh java || echo "Going on: tests marked 'spark' cannot run."
 	@scripts/system_packages.sh browser || echo "Going on: tests marked 'browser' cannot run."
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS) $(ARGS)
+
+test-data: $(DEV)  ## Download the real data that tests read, into DATA
+	$(BIN)/python -m tests.real_data $(DATA)
 
 rehearse: $(DEV)  ## Every pipeline and method at the paper's scale, on small inputs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/rehearsal/rehearse_all.py --durations=0 $(ARGS)
