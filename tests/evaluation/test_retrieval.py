@@ -1,12 +1,21 @@
-"""Orthogonal maps, CSLS and ranks against their definitions in double precision, and hand-worked cases."""
+"""Parallel retrieval, orthogonal maps and CSLS ranks against their definitions, scikit-learn, MTEB and by hand."""
 
 from __future__ import annotations
 
+import mteb
 import numpy as np
 import pytest
+from datasets import Dataset
+from mteb.timing import TimingStack
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.neighbors import NearestNeighbors
 
 from ease.errors import EaseError
-from ease.evaluation.retrieval import csls_ranks, hits_within, orthogonal_map, unit_rows
+from ease.evaluation.retrieval import csls_ranks, orthogonal_map, parallel_accuracy, unit_rows
+
+
+def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, dimension))
 
 
 def random_units(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -119,19 +128,91 @@ def test_rows_without_a_direction_are_refused() -> None:
         unit_rows(np.array([[1.0, 0.0], [2.0, 0.0]]), center=True)
 
 
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_hits_are_right_candidates_among_the_best_k(k: int) -> None:
-    generator = np.random.default_rng(12)
-    cosines = -np.sort(-generator.uniform(-1, 1, (200, 6)), axis=1)
-    right = generator.random((200, 6)) < 0.15
-    hits = hits_within(cosines, right, k)
-    np.testing.assert_array_equal(hits, right[:, :k].any(axis=1))
-    assert 0 < hits.sum() < 200
+def test_retrieval_by_hand_differs_by_direction() -> None:
+    def at_angles(*degrees: float) -> np.ndarray:
+        radians = np.deg2rad(degrees)
+        return np.column_stack([np.cos(radians), np.sin(radians)])
+
+    # Left 0 is nearest to 40 and left 50 to 45, their own; right 40 is nearer to 50 than to its own 0.
+    accuracy = parallel_accuracy(at_angles(0, 50), at_angles(40, 45))
+    assert (accuracy.forward, accuracy.backward, accuracy.average) == (1.0, 0.5, 0.75)
 
 
-def test_a_tie_at_the_last_place_is_no_hit() -> None:
-    cosines = np.array([[0.9, 0.5, 0.5], [0.9, 0.5, 0.4], [0.5, 0.5, 0.5], [0.7, 0.7, 0.1]])
-    right = np.array([[0, 1, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]], dtype=bool)
-    assert hits_within(cosines, right, 1).tolist() == [False, False, False, True]
-    assert hits_within(cosines, right, 2).tolist() == [False, True, False, True]
-    assert hits_within(cosines, right, 3).tolist() == [True] * 4
+@pytest.mark.parametrize("block", [(1, 300), (40, 70), (4096, 8192)])
+def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int]) -> None:
+    left = random_rows(257, 12, 6)
+    right = left + 0.9 * random_rows(257, 12, 7)
+    accuracy = parallel_accuracy(left, right, block)
+
+    def hits(queries: np.ndarray, candidates: np.ndarray) -> float:
+        nearest = (
+            NearestNeighbors(n_neighbors=1, metric="cosine").fit(candidates).kneighbors(queries)[1][:, 0]
+        )
+        return float(np.mean(nearest == np.arange(len(queries))))
+
+    assert 0.1 < accuracy.forward < 0.9
+    assert accuracy.forward != accuracy.backward
+    assert (accuracy.forward, accuracy.backward) == (hits(left, right), hits(right, left))
+    assert accuracy.average == pytest.approx((hits(left, right) + hits(right, left)) / 2)
+
+
+def test_ties_are_misses_whatever_the_order_and_the_blocks() -> None:
+    left = random_rows(301, 24, 8).astype(np.float32)
+    left[100] = left[7] * 3  # the same direction twice: neither can be told from the other
+    right = left * 2
+    for order in (np.arange(301), np.random.default_rng(9).permutation(301)):
+        for block in ((1, 301), (17, 100), (4096, 8192)):
+            accuracy = parallel_accuracy(left[order], right[order], block)
+            assert accuracy.forward == accuracy.backward == 299 / 301
+
+
+def test_a_collapsed_model_retrieves_nothing() -> None:
+    assert parallel_accuracy(np.ones((9, 4)), np.ones((9, 4))).average == 0.0
+
+
+def test_one_candidate_is_too_few() -> None:
+    with pytest.raises(EaseError, match="at least 2 candidates"):
+        parallel_accuracy([[1.0, 2.0]], [[1.0, 2.0]])
+
+
+def test_retrieval_agrees_with_mteb() -> None:
+    left = random_rows(120, 10, 13)
+    rows = {"sentence1": left, "sentence2": left + 1.1 * random_rows(120, 10, 14)}
+
+    class Rows:
+        """What stands for sentence i of a side is its row."""
+
+        def encode(self, inputs: object, **_: object) -> np.ndarray:
+            names = [name for batch in inputs for name in batch["text"]]  # type: ignore[attr-defined]
+            return np.stack([rows[side][int(number)] for side, number in map(str.split, names)])
+
+        def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+            return cosine_similarity(one, other)
+
+    def accuracy(query: str, candidate: str) -> float:
+        task = mteb.get_task("Tatoeba")
+        sides = {"sentence1": query, "sentence2": candidate}
+        texts = {name: [f"{side} {number}" for number in range(120)] for name, side in sides.items()}
+        where = {"hf_split": "test", "hf_subset": "deu-eng"}
+        data = Dataset.from_dict(texts)
+        scores = task._evaluate_subset(Rows(), data, **where, encode_kwargs={}, timer=TimingStack())
+        return float(scores["accuracy"])
+
+    ours = parallel_accuracy(rows["sentence1"], rows["sentence2"])
+    assert 0.2 < ours.forward < 0.9
+    assert ours.forward == pytest.approx(accuracy("sentence1", "sentence2"))
+    assert ours.backward == pytest.approx(accuracy("sentence2", "sentence1"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "said"),
+    [
+        (np.ones((3, 2)), np.ones((2, 2)), r"\(3, 2\).*\(2, 2\)"),
+        (np.ones(3), np.ones(3), r"queries have shape \(3,\)"),
+        ([[1, 1], [0, 0]], [[1, 1], [1, 1]], "1 of 2 rows of the queries are zero vectors, first row 1"),
+        ([[1, 1], [1, 1]], [[1, np.nan], [1, 1]], "1 of 2 rows of the targets hold NaN.*first row 0"),
+    ],
+)
+def test_unusable_parallel_embeddings_are_refused(left: object, right: object, said: str) -> None:
+    with pytest.raises(EaseError, match=said):
+        parallel_accuracy(left, right)

@@ -1,4 +1,4 @@
-"""Search and mining against brute force, scikit-learn and an exhaustive scan of thresholds."""
+"""Nearest-neighbour search against brute force by scikit-learn, its memory, and the rule for ties."""
 
 from __future__ import annotations
 
@@ -7,21 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.metrics import precision_recall_fscore_support
 from sklearn.neighbors import NearestNeighbors
 
 from ease.errors import EaseError
-from ease.evaluation.search import (
-    Neighbours,
-    Proposals,
-    are_gold,
-    best_targets,
-    best_threshold,
-    margin_scores,
-    mining_score,
-    mutual_neighbours,
-    nearest_neighbours,
-)
+from ease.evaluation.search import hits_within, mutual_neighbours, nearest_neighbours
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -114,111 +103,19 @@ def test_unusable_embeddings_are_refused(queries: np.ndarray, targets: np.ndarra
             search(queries, targets, k)
 
 
-def test_margins_are_those_of_the_formula() -> None:
-    queries, targets, k = random_rows(30, 6, 9), random_rows(41, 6, 10), 4
-    forward, backward = mutual_neighbours(queries, targets, k)
-    margins = margin_scores(forward, backward)
-    unit_queries = queries / np.linalg.norm(queries, axis=1)[:, None]
-    unit_targets = targets / np.linalg.norm(targets, axis=1)[:, None]
-    cosines = unit_queries @ unit_targets.T
-    for x in range(30):
-        for place, y in enumerate(forward.rows[x]):
-            around = sum(sorted(cosines[x])[-k:]) / (2 * k) + sum(sorted(cosines[:, y])[-k:]) / (2 * k)
-            assert margins[x, place] == pytest.approx(cosines[x, y] / around, abs=1e-5)
-
-
-def test_a_margin_over_no_positive_mean_is_0() -> None:
-    forward = Neighbours(np.array([[-0.2, -0.4]], np.float32), np.array([[1, 0]]))
-    backward = Neighbours(np.array([[-0.4], [-0.2]], np.float32), np.array([[0], [0]]))
-    np.testing.assert_array_equal(margin_scores(forward, backward), [[0, 0]])
-
-
-def test_the_best_target_may_not_be_the_nearest() -> None:
-    proposals = best_targets(np.array([[0.5, 1.5, 1.2], [3.0, 1.0, 1.0]]), np.array([[7, 8, 9], [4, 5, 6]]))
-    np.testing.assert_array_equal(proposals.rows, [8, 4])
-    np.testing.assert_array_equal(proposals.scores, [1.5, 3.0])
-    assert not proposals.tied.any()
-
-
-def test_equal_targets_are_tied_and_wrong_whichever_is_proposed() -> None:
-    targets = random_rows(60, 16, 11).astype(np.float32)
-    targets[40] = 3 * targets[12]
-    queries = targets[[12, 40, 5]] + 0.01
-    gold = np.array([[0, 12], [1, 40], [2, 5]])
-    for block in BLOCKS:
-        forward, backward = mutual_neighbours(queries, targets, 4, block)
-        for scores in (forward.cosines, margin_scores(forward, backward)):
-            proposals = best_targets(scores, forward.rows)
-            np.testing.assert_array_equal(proposals.tied, [True, True, False])
-            np.testing.assert_array_equal(are_gold(proposals, gold), [False, False, True])
-
-
-def test_a_single_target_has_no_rival() -> None:
-    proposals = best_targets(np.array([[0.5], [0.5]]), np.array([[0], [0]]))
-    assert not proposals.tied.any()
-    np.testing.assert_array_equal(are_gold(proposals, np.array([[1, 0]])), [False, True])
-
-
-def test_gold_pairs_are_told_apart_by_both_rows() -> None:
-    proposals = Proposals(np.array([1, 0, 2]), np.ones(3), np.zeros(3, bool))
-    gold = np.array([[0, 2], [1, 0], [2, 1], [0, 1]])  # the first query has two translations
-    np.testing.assert_array_equal(are_gold(proposals, gold), [True, True, False])
-
-
-def test_a_mining_score_is_that_of_scikit_learn() -> None:
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_hits_are_right_candidates_among_the_best_k(k: int) -> None:
     generator = np.random.default_rng(12)
-    scores, right = generator.uniform(0, 1, 300), generator.uniform(0, 1, 300) < 0.4
-    # 17 gold pairs that nobody proposed: never found, though right.
-    wanted, found = np.append(right, [True] * 17), np.append(scores >= 0.3, [False] * 17)
-    expected = precision_recall_fscore_support(wanted, found, average="binary")
-    score = mining_score(scores, right, int(right.sum()) + 17, 0.3)
-    assert (score.precision, score.recall, score.f1) == pytest.approx(expected[:3])
+    cosines = -np.sort(-generator.uniform(-1, 1, (200, 6)), axis=1)
+    right = generator.random((200, 6)) < 0.15
+    hits = hits_within(cosines, right, k)
+    np.testing.assert_array_equal(hits, right[:, :k].any(axis=1))
+    assert 0 < hits.sum() < 200
 
 
-def test_nothing_above_the_threshold_scores_0() -> None:
-    score = mining_score(np.array([0.1]), np.array([True]), 3, 0.2)
-    assert (score.precision, score.recall, score.f1) == (0, 0, 0)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_no_threshold_is_better_than_the_best(seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    scores = generator.integers(0, 40, 60) / 7 - 2  # with equal scores among them
-    right = generator.uniform(0, 1, 60) < np.where(scores > 1, 0.7, 0.1)
-    gold = int(right.sum()) + 5
-    threshold = best_threshold(scores, right, gold)
-    best = mining_score(scores, right, gold, threshold).f1
-    tried = {value: mining_score(scores, right, gold, value).f1 for value in scores}
-    assert best == max(tried.values())
-    assert threshold not in scores or threshold == scores.min()
-    highest = max(value for value, f1 in tried.items() if f1 == best)
-    assert threshold <= highest
-    assert not ((scores < highest) & (scores >= threshold)).any()
-
-
-def test_a_threshold_by_hand_lies_midway() -> None:
-    # Above 0.7: 2 of 2 right of 3, F1 0.8. Above 0.5: 2 of 3, 0.67. All: 3 of 4, 0.86.
-    scores, right = np.array([0.5, 0.9, 0.8, 0.4]), np.array([False, True, True, True])
-    assert best_threshold(scores, right, 3) == 0.4
-    assert best_threshold(scores, np.array([False, True, True, False]), 3) == pytest.approx(0.65)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_threshold_between_neighbouring_floats_still_parts_them(dtype: type) -> None:
-    low = dtype(0.7)
-    for _ in range(5):
-        high = np.nextafter(low, dtype(1))
-        scores: np.ndarray = np.array([low, high], dtype)
-        right = np.array([False, True])
-        assert mining_score(scores, right, 1, best_threshold(scores, right, 1)).f1 == 1
-        low = high
-
-
-def test_thresholds_and_scores_need_pairs() -> None:
-    nothing = np.empty(0)
-    with pytest.raises(EaseError, match="0 proposed and 3 gold pairs"):
-        best_threshold(nothing, nothing.astype(bool), 3)
-    with pytest.raises(EaseError, match="1 proposed and 0 gold pairs"):
-        best_threshold(np.ones(1), np.ones(1, bool), 0)
-    with pytest.raises(EaseError, match="No gold pair"):
-        mining_score(np.ones(1), np.ones(1, bool), 0, 0.5)
+def test_a_tie_at_the_last_place_is_no_hit() -> None:
+    cosines = np.array([[0.9, 0.5, 0.5], [0.9, 0.5, 0.4], [0.5, 0.5, 0.5], [0.7, 0.7, 0.1]])
+    right = np.array([[0, 1, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]], dtype=bool)
+    assert hits_within(cosines, right, 1).tolist() == [False, False, False, True]
+    assert hits_within(cosines, right, 2).tolist() == [False, True, False, True]
+    assert hits_within(cosines, right, 3).tolist() == [True] * 4

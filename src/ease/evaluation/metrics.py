@@ -14,10 +14,7 @@ from ease.errors import EaseError
 logger = logging.getLogger(__name__)
 
 BLOCK_ELEMENTS = 4_000_000
-"""Numbers held at once while retrieving or measuring rows (32 MB), whatever the number of candidates."""
-
-TIE_TOLERANCE = 1e-9
-"""Cosines closer than this are equal: rounding differs with the block in which identical rows fall."""
+"""Numbers held at once while measuring rows (32 MB)."""
 
 Floats = NDArray[np.float64]
 
@@ -29,19 +26,6 @@ class RankCorrelation:
     value: float
     scored: int
     unscored: int
-
-
-@dataclass(frozen=True)
-class ParallelAccuracy:
-    """Shares (0 to 1) of rows whose nearest neighbour on the other side is their own translation."""
-
-    forward: float
-    backward: float
-
-    @property
-    def average(self) -> float:
-        """Mean of both directions, as the paper's Tatoeba scores are given (section 5.3)."""
-        return (self.forward + self.backward) / 2
 
 
 def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]:
@@ -107,20 +91,14 @@ def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
     return normalized
 
 
-def _normalize_aligned(left: ArrayLike, right: ArrayLike) -> tuple[Floats, Floats]:
-    """Normalise two matrices whose rows belong together."""
+def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
+    """Cosine of row i of one matrix with row i of the other: 2 x (n, dimension) -> (n,)."""
     first, second = normalize_rows(left, "left embeddings"), normalize_rows(right, "right embeddings")
     if first.shape != second.shape:
         raise EaseError(
             f"The left embeddings have shape {first.shape} and the right ones {second.shape}: row i of "
             "both belong together, so give as many rows and the same dimension on both sides."
         )
-    return first, second
-
-
-def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
-    """Cosine of row i of one matrix with row i of the other: 2 x (n, dimension) -> (n,)."""
-    first, second = _normalize_aligned(left, right)
     cosines: Floats = np.einsum("nd,nd->n", first, second)
     return cosines.clip(-1.0, 1.0)
 
@@ -164,41 +142,3 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
 def cosine_spearman(left: ArrayLike, right: ArrayLike, gold: ArrayLike) -> RankCorrelation:
     """Spearman's correlation of pairs' cosines with gold scores (section 4.1): 2 x (n, dimension), (n,)."""
     return spearman(pairwise_cosine(left, right), gold)
-
-
-def parallel_accuracy(
-    left: ArrayLike, right: ArrayLike, block_elements: int = BLOCK_ELEMENTS
-) -> ParallelAccuracy:
-    """Retrieve each row's translation, the same row of the other matrix, by cosine, in both directions.
-
-    A row counts only if its translation is nearer than every other candidate: a tie is a miss, so that equal
-    sentences or a collapsed model gain nothing, and the score depends neither on the order of the rows nor on
-    rounding. Similarities are computed a block of rows at a time; both directions read the same block.
-
-    Args:
-        left: (n, dimension).
-        right: (n, dimension), row i the translation of the left row i.
-        block_elements: Similarities to hold at once.
-
-    Raises:
-        EaseError: If the shapes differ, a row is zero or not finite, or there are fewer than 2 rows.
-    """
-    first, second = _normalize_aligned(left, right)
-    count = len(first)
-    if count < 2:
-        raise EaseError(f"{count} pair(s) of parallel sentences: retrieval needs at least 2 candidates.")
-    own = np.empty(count)
-    forward_rival = np.empty(count)
-    backward_rival = np.full(count, -np.inf)
-    rows = max(1, block_elements // count)
-    for start in range(0, count, rows):
-        block = first[start : start + rows] @ second.T  # (rows, n)
-        here = np.arange(len(block))
-        own[start : start + rows] = block[here, start + here]
-        block[here, start + here] = -np.inf
-        forward_rival[start : start + rows] = block.max(axis=1)
-        np.maximum(backward_rival, block.max(axis=0), out=backward_rival)
-    return ParallelAccuracy(
-        forward=float(np.mean(own > forward_rival + TIE_TOLERANCE)),
-        backward=float(np.mean(own > backward_rival + TIE_TOLERANCE)),
-    )

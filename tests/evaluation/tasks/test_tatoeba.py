@@ -13,7 +13,7 @@ from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.metrics import parallel_accuracy
+from ease.evaluation.retrieval import parallel_accuracy
 from ease.evaluation.tasks import Encode, main_score, missing_files
 from ease.evaluation.tasks.tatoeba import (
     LANGUAGES,
@@ -188,5 +188,5 @@ def test_no_file_at_all_is_an_error_that_names_the_first(tmp_path: Path, encode:
 @pytest.mark.parametrize(("value", "said"), [(np.nan, "hold NaN or infinity"), (0.0, "are zero vectors")])
 def test_a_broken_encoder_is_named_with_its_pair(tmp_path: Path, value: float, said: str) -> None:
     write_pair(tmp_path, "deu", "a;b", "a;b")
-    with pytest.raises(EaseError, match=f"tatoeba deu-eng: 2 of 2 rows of the left embeddings {said}"):
+    with pytest.raises(EaseError, match=f"tatoeba deu-eng: 2 of 2 rows of the queries {said}"):
         evaluate(lambda sentences: np.full((len(sentences), 3), value), Options(path=tmp_path))

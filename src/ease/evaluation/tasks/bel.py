@@ -10,8 +10,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from ease.errors import EaseError
-from ease.evaluation.retrieval import hits_within
-from ease.evaluation.search import Flags, nearest_neighbours
+from ease.evaluation.search import Flags, hits_within, nearest_neighbours
 from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
 from ease.evaluation.tasks.components.mentions import (
     Names,

@@ -11,17 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.search import (
-    Flags,
-    Rows,
-    Scores,
-    are_gold,
-    best_targets,
-    best_threshold,
-    margin_scores,
-    mining_score,
-    mutual_neighbours,
-)
+from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
+from ease.evaluation.search import Rows, mutual_neighbours
 from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
 from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
@@ -52,15 +43,6 @@ class Split:
     queries: list[str]
     targets: list[str]
     gold: Rows
-
-
-@dataclass(frozen=True)
-class Mined:
-    """The score of each query's best target, and whether that pair is gold: (queries,) each."""
-
-    scores: Scores
-    right: Flags
-    gold: int
 
 
 def files(options: Options) -> Files:
@@ -123,19 +105,15 @@ def read_split(queries: Path, targets: Path, gold: Path) -> Split:
     return Split(query_sentences, target_sentences, np.unique(np.array(pairs, dtype=np.int64), axis=0))
 
 
-def mine(encode: Encode, split: Split, neighbours: int, progress: str) -> dict[str, Mined]:
-    """Let each query propose its best target, by cosine and by margin among its nearest targets; by metric.
-
-    Targets that are tied, such as equal sentences, cannot be told apart: such a proposal counts, and is wrong.
-    """
+def mine(encode: Encode, split: Split, neighbours: int, progress: str) -> dict[str, MinedPairs]:
+    """Pair each query with its best target, by cosine and by margin among its nearest targets; by metric."""
     forward, backward = mutual_neighbours(
         encode(split.queries), encode(split.targets), neighbours, progress=progress
     )
-    mined = {}
-    for metric, scores in ((METRIC, forward.cosines), (MARGIN_METRIC, margin_scores(forward, backward))):
-        proposals = best_targets(scores, forward.rows)
-        mined[metric] = Mined(proposals.scores, are_gold(proposals, split.gold), len(split.gold))
-    return mined
+    return {
+        METRIC: best_pairs(forward.cosines, forward.rows, split.gold),
+        MARGIN_METRIC: best_pairs(margin_scores(forward, backward), forward.rows, split.gold),
+    }
 
 
 def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], neighbours: int) -> list[Score]:
@@ -150,8 +128,8 @@ def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], neighbours:
     scores = []
     for metric in (METRIC, MARGIN_METRIC):
         sample, training = (by_metric[metric] for by_metric in mined)
-        threshold = best_threshold(sample.scores, sample.right, sample.gold)
-        score = mining_score(training.scores, training.right, training.gold, threshold)
+        threshold = best_threshold(sample)
+        score = mining_score(training, threshold)
         logger.info(
             "%s %s: %s %.1f (precision %.1f, recall %.1f) of %d pairs at threshold %.4f",
             *(TASK, subset, metric, 100 * score.f1, 100 * score.precision, 100 * score.recall),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import parallel_accuracy
+from ease.evaluation.retrieval import parallel_accuracy
 from ease.evaluation.tasks import Encode, Files, Score, average
 from ease.evaluation.tasks.components.options import TaskOptions
 from ease.evaluation.tasks.components.parquet import read_columns

@@ -12,7 +12,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import parallel_accuracy
+from ease.evaluation.retrieval import parallel_accuracy
 from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
 from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions

@@ -1,0 +1,92 @@
+"""Mining of parallel sentences among nearest neighbours: margins, thresholds, precision, recall and F1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ease.errors import EaseError
+from ease.evaluation.search import Flags, Neighbours, Rows, Scores, hits_within
+
+
+@dataclass(frozen=True)
+class MinedPairs:
+    """The score of each query's best target and whether that target is right, (queries,) each."""
+
+    scores: Scores
+    right: Flags
+    gold: int
+    """Number of gold pairs, found or not"""
+
+
+@dataclass(frozen=True)
+class MiningScore:
+    """Precision, recall and F1, 0 to 1, of the pairs whose score reaches a threshold."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def margin_scores(forward: Neighbours, backward: Neighbours) -> Scores:
+    """Ratio margins of each query's nearest targets: (n, k), in the order of `forward`.
+
+    The cosine of x and y, divided by the mean of x's mean cosine with its nearest targets and y's mean cosine with its
+    nearest queries (Artetxe and Schwenk, 2019, "Margin-based parallel corpus mining", the ratio margin of section 3).
+    The margin is 0 where the divisor is not positive.
+    """
+    near_query = forward.cosines.astype(np.float64).mean(axis=1)  # (n,)
+    near_target = backward.cosines.astype(np.float64).mean(axis=1)  # (m,)
+    around = (near_query[:, None] + near_target[forward.rows]) / 2
+    margins: Scores = np.divide(forward.cosines, around, out=np.zeros_like(around), where=around > 0)
+    return margins
+
+
+def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:
+    """Pair each query with its best target; a pair is right if it is gold and no wrong target ties with it.
+
+    Args:
+        scores: (n, k), of each query's nearest targets; k is at least 2, so that ties are seen.
+        rows: (n, k), the targets' row numbers.
+        gold: (pairs, 2), rows of queries and of targets.
+    """
+    width = max(int(rows.max(initial=0)), int(gold[:, 1].max(initial=0))) + 1
+    right = np.isin(np.arange(len(rows))[:, None] * width + rows, gold[:, 0] * width + gold[:, 1])
+    return MinedPairs(scores.max(axis=1), hits_within(scores, right, 1), len(gold))
+
+
+def mining_score(mined: MinedPairs, threshold: float) -> MiningScore:
+    """Precision, recall and F1 of the pairs whose score reaches the threshold.
+
+    Raises:
+        EaseError: If there is no gold pair.
+    """
+    if mined.gold < 1:
+        raise EaseError("There is no gold pair to find.")
+    found = mined.scores.astype(np.float64) >= threshold
+    hits, count = int(np.sum(mined.right & found)), int(np.sum(found))
+    return MiningScore(hits / max(count, 1), hits / mined.gold, 2 * hits / (count + mined.gold))
+
+
+def best_threshold(mined: MinedPairs) -> float:
+    """Return the threshold of the highest F1: midway between the lowest score to accept and the next lower score.
+
+    Of several such thresholds it is the highest.
+
+    Raises:
+        EaseError: If there is no gold pair or no mined pair.
+    """
+    scores, gold = mined.scores, mined.gold
+    if gold < 1 or not len(scores):
+        raise EaseError(f"{len(scores)} mined and {gold} gold pairs: a threshold needs some of both.")
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order].astype(np.float64)
+    last = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))  # of each run of equal scores
+    hits = np.cumsum(mined.right[order])[last]
+    best = int(np.argmax(2 * hits / (last + 1 + gold)))
+    lowest = float(ranked[last[best]])
+    if best + 1 == len(last):
+        return lowest
+    midway = (lowest + float(ranked[last[best + 1]])) / 2
+    return midway if midway > ranked[last[best + 1]] else lowest  # there is no float between adjacent floats
