@@ -15,7 +15,7 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 
 from ease.errors import EaseError
 from ease.evaluation.clustering import cluster
-from ease.evaluation.tasks import Encode, at_hand, missing_files
+from ease.evaluation.tasks import Encode, available_subsets, missing_files
 from ease.evaluation.tasks.mewsc16 import LANGUAGES, Options, evaluate, files, read_language
 
 PUBLISHED = {
@@ -61,7 +61,7 @@ def write_table(path: Path, rows: list[tuple[str | None, str | None]]) -> None:
 
 
 def test_the_real_files_have_the_sizes_of_the_paper(test_data: Path) -> None:
-    found = at_hand(files(Options(path=test_data / "eval" / "mewsc16")))
+    found = available_subsets(files(Options(path=test_data / "eval" / "mewsc16")))
     assert len(found) >= 12
     for language, paths in found.items():
         data = read_language(paths)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Score, at_hand, main_score, missing_files
+from ease.evaluation.tasks import Encode, Score, available_subsets, main_score, missing_files
 from ease.evaluation.tasks.senteval import FILES, Options, evaluate, files, read_set
 
 WORDS = {"good": "great moving fine warm", "bad": "dull flat tired loud"}
@@ -73,7 +73,7 @@ def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
 
 def test_the_real_files_are_read_whole_latin_1_among_them(test_data: Path) -> None:
     folder = test_data / "eval" / "senteval"
-    found = at_hand(files(Options(path=folder, subsets=("mr", "trec"))))
+    found = available_subsets(files(Options(path=folder, subsets=("mr", "trec"))))
     reviews = read_set("mr", found["mr"])["all"]
     assert Counter(reviews.labels) == {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}
     assert len(reviews.texts) == 10662

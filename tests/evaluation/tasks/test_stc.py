@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import v_measure_score
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Score, at_hand, main_score, missing_files
+from ease.evaluation.tasks import Encode, Score, available_subsets, main_score, missing_files
 from ease.evaluation.tasks.stc import FILES, Options, evaluate, files, read_set
 
 TOPICS = {"1": "goal match team cup", "2": "bank rates shares market", "3": "gene cell protein blood"}
@@ -30,7 +30,7 @@ def values(scores: list[Score]) -> dict[tuple[str, str], float]:
 
 
 def test_the_real_files_are_read_whole(test_data: Path) -> None:
-    found = at_hand(files(Options(path=test_data / "eval" / "stc")))
+    found = available_subsets(files(Options(path=test_data / "eval" / "stc")))
     sizes = {}
     for subset, paths in found.items():
         data = read_set(subset, paths)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, at_hand, main_score, missing_files
+from ease.evaluation.tasks import Encode, available_subsets, main_score, missing_files
 from ease.evaluation.tasks.tnews import TOPICS, Options, evaluate, files, read_news
 
 WORDS = {"103": "比赛 进球 球队 冠军", "109": "手机 芯片 网络 软件", "114": "股市 大盘 涨停 基金"}
@@ -38,7 +38,7 @@ def characters(texts: object) -> np.ndarray:
 
 
 def test_the_real_files_hold_fifteen_topics(test_data: Path) -> None:
-    found = at_hand(files(Options(path=test_data / "eval" / "tnews")))
+    found = available_subsets(files(Options(path=test_data / "eval" / "tnews")))
     assert list(found) == ["dev_few_all", "train_few_all"]
     for (path,) in found.values():
         rows = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]

@@ -82,7 +82,7 @@ def get_task(name: str) -> Task:
     return cast(Task, named_module(__name__, name, task_names(), "evaluation task"))
 
 
-def at_hand(files: Files) -> Files:
+def available_subsets(files: Files) -> Files:
     """Return the subsets all of whose files are there.
 
     Raises:

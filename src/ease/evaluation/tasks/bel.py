@@ -11,7 +11,7 @@ import numpy as np
 
 from ease.errors import EaseError
 from ease.evaluation.search import Flags, hits_within, nearest_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
 from ease.evaluation.tasks.components.mentions import (
     Names,
     Query,
@@ -122,7 +122,9 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """
     chosen = files(options)
     scores = [
-        score for subset, paths in at_hand(chosen).items() for score in score_set(encode, subset, paths)
+        score
+        for subset, paths in available_subsets(chosen).items()
+        for score in score_set(encode, subset, paths)
     ]
     means = [average([score for score in scores if score.metric == metric], len(chosen)) for metric in WITHIN]
     return [*scores, *means]

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from ease.errors import EaseError
 from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
 from ease.evaluation.search import Rows
-from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
 from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
 
@@ -195,7 +195,9 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     chosen = files(options)
     scores = [
         score
-        for pair, paths in tqdm(at_hand(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False)
+        for pair, paths in tqdm(
+            available_subsets(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False
+        )
         for score in score_pair(encode, pair, paths, options)
     ]
     means = []

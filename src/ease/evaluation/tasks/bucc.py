@@ -13,7 +13,7 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
 from ease.evaluation.search import Rows, mutual_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
 from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
 
@@ -148,7 +148,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     chosen = files(options)
     scores = [
         score
-        for subset, paths in at_hand(chosen).items()
+        for subset, paths in available_subsets(chosen).items()
         for score in score_pair(encode, subset, paths, options.neighbours)
     ]
     means = [

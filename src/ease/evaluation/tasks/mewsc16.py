@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, read_paired
 from ease.evaluation.tasks.components.parquet import read_columns
@@ -56,5 +56,8 @@ def read_language(paths: tuple[Path, ...]) -> LabelledTexts:
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy and V-measure of k-means on each language, and their averages over the 16."""
-    readers = {language: partial(read_language, paths) for language, paths in at_hand(files(options)).items()}
+    readers = {
+        language: partial(read_language, paths)
+        for language, paths in available_subsets(files(options)).items()
+    }
     return score_cluster_sets(encode, readers, "mewsc16", options, len(LANGUAGES))

@@ -13,7 +13,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, read_tab_separated
 from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
 from ease.wikimedia.languages import Language
@@ -83,4 +83,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         name = f"embeddings of {path.name}"
         return LabelledFile(partial(encode, documents.texts), documents.labels, name, documents.note)
 
-    return score_transfer(read, at_hand(files(options)), options, TASK, len(LANGUAGES))
+    return score_transfer(read, available_subsets(files(options)), options, TASK, len(LANGUAGES))

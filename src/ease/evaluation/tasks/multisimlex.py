@@ -17,7 +17,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
 from ease.evaluation.tasks.components.delimited import read_named_columns
 from ease.evaluation.tasks.components.graded_pairs import (
     GradedColumns,
@@ -164,7 +164,9 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         EaseError: Naming the file and line, or the subset, that cannot be scored.
     """
     scores = []
-    for subset, paths in tqdm(at_hand(files(options)).items(), desc=TASK, unit="set", delay=2, leave=False):
+    for subset, paths in tqdm(
+        available_subsets(files(options)).items(), desc=TASK, unit="set", delay=2, leave=False
+    ):
         pairs, note = read_subset(subset, paths)
         scores.append(replace(score_graded_pairs(encode, pairs, TASK, subset), note=note))
     means = []

@@ -17,7 +17,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.delimited import read_named_columns
 from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
 
@@ -116,4 +116,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
 
         return LabelledFile(embed, pairs.labels, name, pairs.note)
 
-    return score_transfer(read, at_hand(files(options)), options, TASK, len(LANGUAGES))
+    return score_transfer(read, available_subsets(files(options)), options, TASK, len(LANGUAGES))

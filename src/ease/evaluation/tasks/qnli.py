@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.delimited import read_named_columns
 from ease.evaluation.tasks.components.options import SubsetOptions
 
@@ -85,7 +85,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         EaseError: Naming the file and line, or the split, that cannot be scored.
     """
     scores = []
-    for split, (path,) in at_hand(files(options)).items():
+    for split, (path,) in available_subsets(files(options)).items():
         pairs = read_questions(path)
         try:
             area = float(roc_auc_score(pairs.answers, compare(encode, pairs)))

@@ -16,7 +16,7 @@ from pydantic import Field, PositiveFloat
 from ease.errors import EaseError
 from ease.evaluation.classifier import LabelledEmbeddings
 from ease.evaluation.logistic_regression import Folds, Outcome, cross_validate, train_and_test
-from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import repeated_score
@@ -132,7 +132,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         EaseError: Naming the file that is wrong, or the set that cannot be scored.
     """
     scores = []
-    for subset, paths in at_hand(files(options)).items():
+    for subset, paths in available_subsets(files(options)).items():
         texts = read_set(subset, paths)
         try:
             outcome = _score(encode, texts, options, subset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.graded_pairs import (
     GradedColumns,
     GradedPair,
@@ -32,7 +32,7 @@ def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
     """Read the pairs of each subset whose files are there."""
     return {
         subset: [pair for path in paths for pair in read_graded_pairs(path, COLUMNS)]
-        for subset, paths in at_hand(files(options)).items()
+        for subset, paths in available_subsets(files(options)).items()
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
 from ease.evaluation.tasks.components.labelled_texts import (
     LabelledTexts,
@@ -54,5 +54,8 @@ def read_set(subset: str, paths: tuple[Path, ...]) -> LabelledTexts:
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy and V-measure of k-means on each set, and their averages."""
-    readers = {subset: partial(read_set, subset, paths) for subset, paths in at_hand(files(options)).items()}
+    readers = {
+        subset: partial(read_set, subset, paths)
+        for subset, paths in available_subsets(files(options)).items()
+    }
     return score_cluster_sets(encode, readers, "stc", options, len(FILES))

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.graded_pairs import compare_pairs, read_paired_files, score_cosines
 from ease.evaluation.tasks.components.options import SubsetOptions
 
@@ -43,7 +43,7 @@ def files(options: Options) -> Files:
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation over all pairs of a year in one list (section 4.1), and its mean over the year's parts."""
     scores = []
-    for year, paths in at_hand(files(options)).items():
+    for year, paths in available_subsets(files(options)).items():
         both = zip(paths[::2], paths[1::2], strict=True)
         parts = [read_paired_files(sentences, grades) for sentences, grades in both]
         compared = [

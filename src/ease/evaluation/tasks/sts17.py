@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
 from ease.evaluation.tasks.components.graded_pairs import (
     GradedColumns,
     GradedPair,
@@ -46,7 +46,7 @@ def files(options: Options) -> Files:
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
     """Read each pair of languages whose files are there."""
-    return {pair: _read(paths) for pair, paths in at_hand(files(options)).items()}
+    return {pair: _read(paths) for pair, paths in available_subsets(files(options)).items()}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:

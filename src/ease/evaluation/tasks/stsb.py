@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.graded_pairs import (
     GradedColumns,
     GradedPair,
@@ -28,7 +28,10 @@ def files(options: Options) -> Files:
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
     """Read the pairs of each split whose file is there."""
-    return {split: read_graded_pairs(path, COLUMNS) for split, (path,) in at_hand(files(options)).items()}
+    return {
+        split: read_graded_pairs(path, COLUMNS)
+        for split, (path,) in available_subsets(files(options)).items()
+    }
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.retrieval import parallel_accuracy
-from ease.evaluation.tasks import Encode, Files, Score, at_hand, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
 from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
 
@@ -112,7 +112,9 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """
     chosen = files(options)
     scores: dict[str, Score] = {}
-    for subset, (own, english) in tqdm(at_hand(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False):
+    for subset, (own, english) in tqdm(
+        available_subsets(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False
+    ):
         left, right = read_pair(own, english)
         embeddings = encode(left + right)
         try:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ease.errors import EaseError
 from ease.evaluation.clustering import mean_cluster_purity, purity
-from ease.evaluation.tasks import Encode, Files, Score, at_hand
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import ClusteringOptions, score_cluster_sets
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, numbered_lines
 
@@ -81,6 +81,8 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     Raises:
         EaseError: Naming the file and line, or the set, that cannot be scored.
     """
-    readers = {subset: partial(read_news, path) for subset, (path,) in at_hand(files(options)).items()}
+    readers = {
+        subset: partial(read_news, path) for subset, (path,) in available_subsets(files(options)).items()
+    }
     measures = {METRIC: purity, SECOND_METRIC: mean_cluster_purity}
     return score_cluster_sets(encode, readers, "tnews", options, len(options.chosen(SETS)), measures)
