@@ -92,7 +92,7 @@ BAD = {
     "unknown pooling": Bad(
         "entity_embeddings",
         {"multilingual__setting__encoder__pooling": "max"},
-        r"encoder\.pooling.*Input should be 'mean', 'cls', 'cls_mlp', 'cls_mlp_train' or 'first_last_mean'",
+        r"encoder\.pooling.*Unknown pooling 'max': .*Choose from cls, cls_mlp, cls_mlp_train, first_last_mean, mean",
     ),
     "file without vectors": Bad(
         "entity_embeddings",

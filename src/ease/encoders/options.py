@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 
 RANDOM = "random:"
 """The name of an encoder that is made from its configuration instead of loaded."""
-
-PoolingName = Literal["mean", "cls", "cls_mlp", "cls_mlp_train", "first_last_mean"]
-POOLINGS: tuple[str, ...] = get_args(PoolingName)
 
 
 class RandomBertOptions(BaseModel):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.encoders.model_card import ModelCardData
-from ease.encoders.options import PoolingName
+from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ease.encoders.options import PoolingName
+from ease.encoders.poolings import PoolingName
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
 from ease.io.registry import check_name

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ease.encoders.options import PoolingName
+from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 from ease.io.registry import check_name
 from ease.methods import method_names
