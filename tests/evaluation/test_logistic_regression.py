@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
 from ease.evaluation.classifier import LabelledEmbeddings
-from ease.evaluation.logistic_regression import MOST_STEPS, Folds, cross_validate, fit, train_and_test
+from ease.evaluation.logistic_regression import MAX_ITERATIONS, Folds, cross_validate, fit, train_and_test
 
 STRENGTHS = (0.01, 1.0, 100.0)
 FOLDS = Folds(count=3, seed=7)
@@ -65,19 +65,14 @@ def loop_accuracy(
     return final.score(test.embeddings.astype(float), test.labels), max(scores), best
 
 
-def part(data: LabelledEmbeddings, rows: np.ndarray) -> LabelledEmbeddings:
-    """Some rows."""
-    return LabelledEmbeddings(data.embeddings[rows], data.labels[rows].tolist())
-
-
 def test_nested_folds_are_those_of_plain_loops() -> None:
     data = labelled(1, 150)
     folds = StratifiedKFold(3, shuffle=True, random_state=7)
     expected = []
     for fitted, held in folds.split(data.embeddings, data.labels):
-        training = part(data, fitted)
+        training = data.rows(fitted)
         inner = list(folds.split(training.embeddings, training.labels))
-        expected.append(loop_accuracy(training, part(data, held), inner))
+        expected.append(loop_accuracy(training, data.rows(held), inner))
     found = cross_validate(data, STRENGTHS, FOLDS)
     accuracies, points, strengths = zip(*expected, strict=True)
     assert found.accuracies == pytest.approx(accuracies)
@@ -122,16 +117,16 @@ def test_of_equally_good_values_the_first_is_chosen() -> None:
     assert train_and_test(easy, easy, (4.0, 8.0), easy).strengths == (4.0,)
 
 
-def test_a_fit_that_stops_early_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fit_that_does_not_converge_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     generator = np.random.default_rng(0)
     wild = LabelledEmbeddings(
         generator.normal(size=(300, 40)) * 10.0 ** np.arange(-20, 20), ["a", "b", "c"] * 100
     )
     fit(wild, 1e6)
-    assert f"1 of 1 fits stopped after {MOST_STEPS} steps" in caplog.text
+    assert f"stopped after {MAX_ITERATIONS} iterations" in caplog.text
 
 
-def test_what_cannot_be_fitted_or_tested_is_told() -> None:
+def test_unusable_data_are_refused() -> None:
     data = labelled(0, 30)
     one = LabelledEmbeddings(data.embeddings, ["a"] * 30)
     rare = LabelledEmbeddings(data.embeddings, ["a"] * 14 + ["b"] * 14 + ["c"] * 2)

@@ -53,6 +53,10 @@ class LabelledEmbeddings:
                 f"{len(self.embeddings)} {name} against {len(self.labels)} labels: give one of each."
             )
 
+    def rows(self, rows: NDArray[np.intp]) -> LabelledEmbeddings:
+        """Return some of the rows."""
+        return LabelledEmbeddings(self.embeddings[rows], self.labels[rows].tolist())
+
 
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:

@@ -1,9 +1,9 @@
-"""Logistic regression on frozen embeddings, its regularisation chosen on data apart from the test (SentEval's way).
+"""Logistic regression on frozen embeddings, with the regularisation strength chosen by cross-validation (SentEval).
 
-Conneau and Kiela (2018): the inverse strength C of the L2 penalty is that of the best accuracy in inner folds of the
-training data, or on development data; with it a classifier is fitted to all training data and tested. A set without a
-test split is divided into folds, each the test of the others. SentEval fitted one classifier against the rest for
-each class, with liblinear; here one multinomial model is fitted by L-BFGS, scikit-learn's default.
+Conneau and Kiela (2018): the inverse strength C of the L2 penalty is the one of the best accuracy in inner folds of the
+training data, or on development data. A classifier with that C is fitted to all training data and tested. A set without
+a test split is tested in outer folds. SentEval fits one classifier against the rest for each class with liblinear; here
+one multinomial model is fitted by L-BFGS, scikit-learn's default.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import BaseCrossValidator, GridSearchCV, PredefinedSplit, StratifiedKFold
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
@@ -27,56 +27,62 @@ from ease.evaluation.classifier import LabelledEmbeddings
 
 logger = logging.getLogger(__name__)
 
-MOST_STEPS = 1000
+MAX_ITERATIONS = 1000
 """Of L-BFGS; embeddings of length 1 take some tens."""
-
-Rows = NDArray[np.intp]
-Split = tuple[Rows, Rows]
-"""Numbers of the rows to fit to, and of those to test on."""
 
 
 @dataclass(frozen=True)
 class Folds:
-    """How many folds, each class spread evenly over them, and the seed of their rows."""
+    """Number of stratified folds and the seed that shuffles their rows."""
 
     count: int = 10
     seed: int = 1111
 
+    def splitter(self, labels: NDArray[np.str_]) -> StratifiedKFold:
+        """Return scikit-learn's folds.
+
+        Raises:
+            EaseError: If a class has fewer rows than there are folds.
+        """
+        classes, counts = np.unique(labels, return_counts=True)
+        if (least := counts.min()) < self.count:
+            raise EaseError(
+                f"Class {classes[counts.argmin()]} has {least} rows to divide into {self.count} folds: lower `folds`, "
+                "or give more rows of it."
+            )
+        return StratifiedKFold(self.count, shuffle=True, random_state=self.seed)
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """Accuracies (0 to 1) of each test, those on the data that chose C (rounded to 1e-4), and the C chosen."""
+    """Test accuracies (0 to 1), accuracies on the data that chose C (rounded to 1e-4) and the chosen C, one a test."""
 
     accuracies: tuple[float, ...]
     development: tuple[float, ...]
     strengths: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """A test, and the splits of its training data, all as large, by which C is chosen."""
-
-    test: Split
-    choosing: Sequence[Split]
-
-
 def cross_validate(data: LabelledEmbeddings, strengths: Sequence[float], folds: Folds) -> Outcome:
-    """Test on each fold what was fitted to the others, within whose own folds C was chosen.
+    """Test on each fold a model fitted to the other folds, with C chosen in inner folds of those.
 
     Args:
         data: At least two classes.
-        strengths: The values of C; of equally good ones the first is chosen.
-        folds: The outer ones and the inner ones.
+        strengths: Values of C; the first of equally good ones is chosen.
+        folds: Outer and inner folds.
 
     Raises:
-        EaseError: If there is one class only, or one has too few rows for the folds.
+        EaseError: If there is only one class, or a class has fewer rows than there are folds.
     """
-    trials = []
-    for split in _stratified(data.labels, folds):
-        fitted = split[0]
-        inner = _stratified(data.labels[fitted], folds)
-        trials.append(_Trial(split, [(fitted[train], fitted[held]) for train, held in inner]))
-    return _test(data, trials, strengths)
+    splits = folds.splitter(data.labels).split(data.embeddings, data.labels)
+    outcomes = [
+        train_and_test(data.rows(fitted), data.rows(held), strengths, folds)
+        for fitted, held in tqdm(splits, desc="Folds", total=folds.count, delay=2, leave=False)
+    ]
+    return Outcome(
+        tuple(outcome.accuracies[0] for outcome in outcomes),
+        tuple(outcome.development[0] for outcome in outcomes),
+        tuple(outcome.strengths[0] for outcome in outcomes),
+    )
 
 
 def train_and_test(
@@ -85,119 +91,66 @@ def train_and_test(
     strengths: Sequence[float],
     choosing: LabelledEmbeddings | Folds,
 ) -> Outcome:
-    """Test on test data what was fitted to the training data, with the C that development data or folds chose.
+    """Test a model fitted to the training data, with C chosen on development data or in folds of the training data.
 
     Args:
         training: At least two classes.
-        test: Labelled with the classes of the training data.
-        strengths: The values of C; of equally good ones the first is chosen.
-        choosing: Development data, which are not fitted to; or the folds of the training data.
+        test: Labelled with classes of the training data.
+        strengths: Values of C; the first of equally good ones is chosen.
+        choosing: Development data, to which no model is fitted, or folds of the training data.
 
     Raises:
-        EaseError: If there is one class only, the training data lack a class of the others, or one has too few rows
-            for the folds.
+        EaseError: If there is only one class, a class is tested that the training data lack, or a class has fewer rows
+            than there are folds.
     """
-    parts = [training, test] if isinstance(choosing, Folds) else [training, test, choosing]
-    ends = np.cumsum([0, *(len(part.labels) for part in parts)])
-    fitted, tested, *development = (np.arange(*ends[part : part + 2]) for part in range(len(parts)))
+    if not strengths:
+        raise EaseError("There is no value of C to choose from: give one at least.")
+    for held in (test,) if isinstance(choosing, Folds) else (test, choosing):
+        _require_known(training.labels, held.labels)
+    rows, labels = training.embeddings.astype(np.float64), training.labels
+    splitter: BaseCrossValidator
     if isinstance(choosing, Folds):
-        splits = _stratified(training.labels, choosing)
+        splitter = choosing.splitter(labels)
     else:
-        splits = [(fitted, development[0])]
-    data = LabelledEmbeddings(
-        np.concatenate([part.embeddings for part in parts]),
-        np.concatenate([part.labels for part in parts]).tolist(),
+        splitter = PredefinedSplit([-1] * len(rows) + [0] * len(choosing.labels))
+        rows = np.concatenate([rows, choosing.embeddings])
+        labels = np.concatenate([labels, choosing.labels])
+    search = GridSearchCV(
+        _model(1.0), {"C": list(strengths)}, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter
     )
-    return _test(data, [_Trial((fitted, tested), splits)], strengths)
+    # Each fit uses one thread; the fits of a search run side by side.
+    with threadpool_limits(limits=1), parallel_config("threading"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search.fit(rows, labels)
+    # As in SentEval, accuracies are compared in points to two decimals.
+    points = np.round(100 * search.cv_results_["mean_test_score"], 2)
+    chosen = strengths[int(points.argmax())]
+    accuracy = fit(training, chosen).score(test.embeddings.astype(np.float64), test.labels)
+    return Outcome((float(accuracy),), (float(points.max()) / 100,), (chosen,))
 
 
 def fit(data: LabelledEmbeddings, strength: float) -> LogisticRegression:
-    """Fit a model: with L2 penalty of inverse strength C, the bias free of it, in double precision on one thread.
+    """Fit a model with an L2 penalty of inverse strength C (not on the bias), in double precision on one thread.
 
     Raises:
-        EaseError: If there is one class only.
+        EaseError: If there is only one class.
     """
-    _require_classes(data.labels)
+    _require_known(data.labels, data.labels)
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said below
-        model = _fit(data, np.arange(len(data.labels)), strength)
-    _tell_unfinished([_unfinished(model)])
+        warnings.simplefilter("ignore", ConvergenceWarning)  # logged below
+        model = _model(strength).fit(data.embeddings.astype(np.float64), data.labels)
+    if model.n_iter_.max() >= MAX_ITERATIONS:
+        logger.warning("Logistic regression with C %g stopped after %d iterations", strength, MAX_ITERATIONS)
     return model
 
 
-def _test(data: LabelledEmbeddings, trials: Sequence[_Trial], strengths: Sequence[float]) -> Outcome:
-    """Choose a C for each trial and test it. As in SentEval, accuracies are compared in points to two decimals."""
-    if not strengths:
-        raise EaseError("There is no value of C to choose from: give one at least.")
-    for trial in trials:
-        _require_known(data.labels, [trial.test, *trial.choosing])
-    jobs = [(split, strength) for trial in trials for strength in strengths for split in trial.choosing]
-    scored = np.reshape(_accuracies(data, jobs, "Choosing C"), (len(trials), len(strengths), -1))
-    points = np.round(100 * scored.mean(axis=2), 2)
-    chosen = [strengths[best] for best in points.argmax(axis=1)]
-    final = [(trial.test, strength) for trial, strength in zip(trials, chosen, strict=True)]
-    accuracies = _accuracies(data, final, "Testing")
-    return Outcome(tuple(accuracies), tuple((points.max(axis=1) / 100).tolist()), tuple(chosen))
+def _model(strength: float) -> LogisticRegression:
+    return LogisticRegression(C=strength, max_iter=MAX_ITERATIONS)
 
 
-def _accuracies(data: LabelledEmbeddings, jobs: Sequence[tuple[Split, float]], name: str) -> list[float]:
-    """The accuracy of each fit, in the order of the jobs. A fit takes one thread; as many run as there are cores."""
-
-    def run(split: Split, strength: float) -> tuple[float, bool]:
-        model = _fit(data, split[0], strength)
-        correct = model.predict(data.embeddings[split[1]].astype(np.float64)) == data.labels[split[1]]
-        return float(correct.mean()), _unfinished(model)
-
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said below
-        parallel = Parallel(n_jobs=min(cpu_count(), len(jobs)), prefer="threads", return_as="generator")
-        runs = parallel(delayed(run)(*job) for job in jobs)
-        done = list(tqdm(runs, desc=name, total=len(jobs), unit="fit", delay=2, leave=False))
-    _tell_unfinished([unfinished for _, unfinished in done])
-    return [accuracy for accuracy, _ in done]
-
-
-def _fit(data: LabelledEmbeddings, rows: Rows, strength: float) -> LogisticRegression:
-    model = LogisticRegression(C=strength, max_iter=MOST_STEPS)
-    return model.fit(data.embeddings[rows].astype(np.float64), data.labels[rows])
-
-
-def _unfinished(model: LogisticRegression) -> bool:
-    return bool(model.n_iter_.max() >= MOST_STEPS)
-
-
-def _tell_unfinished(fits: Sequence[bool]) -> None:
-    if any(fits):
-        logger.warning(
-            "%d of %d fits stopped after %d steps, short of the best weights",
-            sum(fits),
-            len(fits),
-            MOST_STEPS,
-        )
-
-
-def _stratified(labels: NDArray[np.str_], folds: Folds) -> list[Split]:
-    """Divide rows into folds, shuffled, with as many of each class in each as can be."""
-    classes, counts = np.unique(labels, return_counts=True)
-    if (least := counts.min()) < folds.count:
-        raise EaseError(
-            f"Class {classes[counts.argmin()]} has {least} rows to divide into {folds.count} folds: lower `folds`, or "
-            "give more rows of it."
-        )
-    splits = StratifiedKFold(folds.count, shuffle=True, random_state=folds.seed)
-    return list(splits.split(np.empty((len(labels), 0)), labels))
-
-
-def _require_known(labels: NDArray[np.str_], splits: Sequence[Split]) -> None:
-    for fitted, held in splits:
-        _require_classes(labels[fitted])
-        unknown = np.setdiff1d(labels[held], labels[fitted])
-        if unknown.size:
-            raise EaseError(
-                f"No training row is of class {', '.join(unknown)}, which the rows to test on hold."
-            )
-
-
-def _require_classes(labels: NDArray[np.str_]) -> None:
-    if np.unique(labels).size < 2:
-        raise EaseError(f"All {len(labels)} training rows are of class {labels[0]}: give two at least.")
+def _require_known(training: NDArray[np.str_], tested: NDArray[np.str_]) -> None:
+    classes = np.unique(training)
+    if classes.size < 2:
+        raise EaseError(f"All {len(training)} training rows are of class {classes[0]}: give two at least.")
+    if (unknown := np.setdiff1d(tested, classes)).size:
+        raise EaseError(f"No training row is of class {', '.join(unknown)}, which the rows to test on hold.")
