@@ -1,0 +1,102 @@
+"""Score any encoder on evaluation tasks and load trained encoders, without Kedro."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation.scoring import score_tasks, task_name
+from ease.io.suggestions import suggest
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+MODELS = Path("data/06_models")
+"""Folder of trained encoders in a project."""
+
+Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
+
+
+def evaluate(
+    model: SentenceTransformer | str | Path,
+    tasks: Tasks,
+    data: str | Path = ".",
+    *,
+    batch_size: int | None = None,
+    cache: str | Path | None = None,
+) -> pd.DataFrame:
+    """Score an encoder on evaluation tasks.
+
+    Args:
+        model: An encoder in memory, its folder, or its name on the Hugging Face hub.
+        tasks: Names of tasks, such as `stsb`, or of single subsets, such as `stsb:test`; or each task's options by its
+            name. docs/evaluation.md lists the tasks and their files.
+        data: Folder that holds each task's files in a folder of the task's name. The option `path` of a task replaces
+            that name.
+        batch_size: Sentences encoded at once; by default 32 on a CPU and 256 on a GPU.
+        cache: Folder that keeps embeddings between calls; None keeps none.
+
+    Returns:
+        One row a score: task, subset, metric, value (points, 0 to 100), deviation, note.
+
+    Raises:
+        EaseError: If a task is unknown, its data are missing or wrong, or the encoder does not load.
+
+    Example:
+        >>> import ease
+        >>> ease.evaluate("sentence-transformers/LaBSE", ["tatoeba:deu-eng", "stsb:test"], data="evaluation")
+    """
+    from ease.encoders.encoder import load_encoder
+    from ease.encoders.encoding import best_device, encode_with
+
+    names = [tasks] if isinstance(tasks, str) else list(tasks)
+    given = tasks if isinstance(tasks, Mapping) else {}
+    options: dict[str, dict[str, Any]] = {}
+    for name in map(task_name, names):
+        own = dict(given.get(name, {}))
+        options[name] = own | {"path": Path(data) / own.get("path", name)}
+    loaded = load_encoder(str(model)).to(best_device()) if isinstance(model, str | Path) else model
+    encoding = EncodingOptions(batch_size=batch_size, cache=Path(cache) if cache else None)
+    return pd.DataFrame(
+        [asdict(score) for score in score_tasks(encode_with(loaded, encoding), names, options)]
+    )
+
+
+def load(
+    setting: str = "multilingual", method: str = "ease", project: str | Path = "."
+) -> SentenceTransformer:
+    """Load the newest encoder that a project has trained.
+
+    Args:
+        setting: Name of the setting, such as `multilingual` or `monolingual`.
+        method: Name of the method; `untrained` is what all methods of the setting start from.
+        project: Folder of the project, which holds `data/06_models`.
+
+    Raises:
+        EaseError: If there is no such encoder.
+
+    Example:
+        >>> import ease
+        >>> ease.load("multilingual", "ease").encode(["Ein Satz.", "A sentence."]).shape
+    """
+    from ease.encoders.encoder import load_encoder
+
+    models = Path(project) / MODELS
+    versions = sorted(models.glob(f"{setting}/{method}/encoder/*/encoder"))
+    if versions:
+        return load_encoder(str(versions[-1]))
+    trained = sorted({"/".join(path.parts[-5:-3]) for path in models.glob("*/*/encoder/*/encoder")})
+    raise EaseError(
+        f"No encoder of the setting {setting!r} and the method {method!r} in {models}: "
+        + (
+            suggest(f"{setting}/{method}", trained)
+            if trained
+            else "train one, or give the `project` that did."
+        )
+    )

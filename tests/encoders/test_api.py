@@ -1,0 +1,69 @@
+"""The functions that score and load encoders without Kedro."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.api import evaluate, load
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.errors import EaseError
+
+PAIRS = [("a cat", "a cat sat", 4.0), ("a dog", "the sea", 0.5), ("rain", "rain fell", 3.0)]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SentenceTransformer:
+    sizes = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
+    return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), [left for left, _, _ in PAIRS])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "stsb").mkdir()
+    lines = [f"x\tx\tx\tx\t{gold}\t{left}\t{right}" for left, right, gold in PAIRS]
+    for split in ("dev", "test"):
+        (tmp_path / "stsb" / f"sts-{split}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_an_encoder_is_scored_from_memory_and_from_its_folder(
+    encoder: SentenceTransformer, data: Path
+) -> None:
+    scores = evaluate(encoder, ["stsb:test", "stsb:dev"], data)
+    assert list(scores.columns) == ["task", "subset", "metric", "value", "deviation", "note"]
+    assert list(zip(scores["task"], scores["subset"], strict=True)) == [("stsb", "test"), ("stsb", "dev")]
+    assert scores["value"].between(-100, 100).all()
+    save_encoder(encoder, data / "model")
+    again = evaluate(data / "model", "stsb:test", data, batch_size=2, cache=data / "cache")
+    assert again["value"].tolist() == pytest.approx(scores["value"].tolist()[:1])
+    assert list((data / "cache").iterdir())
+
+
+def test_options_of_a_task_replace_its_defaults(encoder: SentenceTransformer, data: Path) -> None:
+    (data / "stsb").rename(data / "STS-B")
+    scores = evaluate(encoder, {"stsb": {"path": "STS-B", "subsets": ["dev"]}}, data)
+    assert scores["subset"].tolist() == ["dev"]
+    with pytest.raises(EaseError, match=r"stsb/sts-train\.csv: no such file"):
+        evaluate(encoder, "stsb", data)
+    with pytest.raises(EaseError, match="Unknown evaluation task 'stbs': did you mean stsb"):
+        evaluate(encoder, "stbs", data)
+
+
+def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer, tmp_path: Path) -> None:
+    with pytest.raises(
+        EaseError, match="No encoder of the setting 'small' and the method 'ease' in .*train one"
+    ):
+        load("small", "ease", tmp_path)
+    versions = tmp_path / "data" / "06_models" / "small" / "ease" / "encoder"
+    old = build_encoder(EncoderOptions(random=RandomBertOptions(hidden_size=8, vocabulary_size=300)), ["a"])
+    save_encoder(old, versions / "2024-01-01T00.00.00.000Z" / "encoder")
+    save_encoder(encoder, versions / "2024-02-01T00.00.00.000Z" / "encoder")
+    found = load("small", project=tmp_path)
+    assert np.array_equal(found.encode(["rain"]), encoder.encode(["rain"]))
+    with pytest.raises(EaseError, match="did you mean small/ease"):
+        load("smal", "ease", tmp_path)
