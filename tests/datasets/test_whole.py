@@ -15,7 +15,7 @@ import pytest
 from kedro.io import DatasetError, Version
 
 from ease.datasets.tables import PartsDataset, TableDataset
-from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset, ScoresDataset
+from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset, ScoresDataset, TrainingsDataset
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
 
@@ -81,6 +81,17 @@ def test_scores_of_earlier_runs_are_kept_until_they_are_replaced(tmp_path: Path)
     # Another model of a method has none of the older one's scores.
     assert save(3, ("a", "2", "sickr", 5.0)) == scores(("b", "1", "stsb", 2.0), ("a", "2", "sickr", 5.0))
     assert save(4) == scores(("b", "1", "stsb", 2.0), ("a", "2", "sickr", 5.0))
+
+
+def test_a_training_run_again_replaces_its_own_rows_alone(tmp_path: Path) -> None:
+    def save(number: int, *rows: tuple[str, float]) -> list[Any]:
+        version = Version(None, f"2026-01-0{number}T00.00.00.000Z")
+        dataset = TrainingsDataset(filepath=str(tmp_path / "seeds.json"), version=version)
+        dataset.save([{"model": model, "value": value} for model, value in rows])
+        return [(row["model"], row["value"]) for row in dataset.load()]
+
+    assert save(1, ("ease seed=1", 1.0), ("ease seed=2", 2.0)) == [("ease seed=1", 1.0), ("ease seed=2", 2.0)]
+    assert save(2, ("ease seed=1", 3.0)) == [("ease seed=2", 2.0), ("ease seed=1", 3.0)]
 
 
 def test_what_was_never_made_is_empty_where_that_is_allowed(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import ibis
 import pandas as pd
 import pytest
 
+from ease.errors import EaseError
 from ease.evaluation.sets import LocatedSet, check_scorable
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import drawn_pairs
+from ease.pipelines.sweep.nodes import drawn_pairs, trained_rows
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 
 LANGUAGES = ("en", "br", "kab")
@@ -77,6 +78,27 @@ def test_each_language_has_a_model_of_its_own_and_the_start_is_scored_once() -> 
         ("ease br", ("en", "br")),
         ("ease kab", ("en", "kab")),
     ]
+
+
+TWO = [{"method": "ease", "seeds": [1, 2]}, {"method": "simcse", "seeds": [1]}]
+
+
+def test_a_single_training_is_chosen_by_its_label_and_seed() -> None:
+    everything = sweep(variants=TWO).chosen_trainings(LANGUAGES)
+    assert list(everything) == ["ease seed=1", "ease seed=2", "simcse seed=1"]
+    chosen = sweep(variants=TWO, only="ease seed=2").chosen_trainings(LANGUAGES)
+    assert [(variant.method, seed) for variant, seed in chosen.values()] == [("ease", 2)]
+    with pytest.raises(EaseError, match=r"`mine.only` 'ease seed=3': did you mean ease seed="):
+        sweep(variants=TWO, only="ease seed=3").chosen_trainings(LANGUAGES)
+
+
+def test_a_sweeps_table_has_the_newest_scores_of_its_own_trainings_in_their_order() -> None:
+    rows = [
+        {"model": name, "development": None, "deviation": None}
+        for name in ("simcse seed=1", "dropped seed=1", "ease seed=2")
+    ]
+    table = trained_rows(rows, sweep(variants=TWO), Setting.model_validate(SETTING))
+    assert table["model"].to_list() == ["ease seed=2", "simcse seed=1"]
 
 
 @pytest.mark.parametrize(

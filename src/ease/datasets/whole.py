@@ -119,6 +119,11 @@ class RowsDataset(JSONDataset):
         rows = pivoted(rows, *pivot) if pivot else rows
         return table_preview(columns or _columns(rows), rows[:ROWS_SHOWN])
 
+    def _newest(self) -> list[dict[str, Any]]:
+        """Rows of the newest version, whatever version this run loads or saves."""
+        newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
+        return list(newest.load())
+
     def statistics(self) -> dict[str, int]:
         """Return the number of rows and of columns, too."""
         size = super().statistics()
@@ -153,14 +158,19 @@ class ScoresDataset(RowsDataset):
         ]
         JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
 
-    def _newest(self) -> list[dict[str, Any]]:
-        """Rows of the newest version, whatever version this run loads or saves."""
-        newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
-        return list(newest.load())
-
 
 def _scored(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in ("method", "task", "subset", "metric"))
+
+
+class TrainingsDataset(RowsDataset):
+    """A versioned list of scores by training (`model`); a new version keeps the older one's rows of other trainings."""
+
+    def save(self, data: list[dict[str, Any]]) -> None:
+        """Write the rows after those of the older version that belong to other trainings."""
+        again = {row["model"] for row in data}
+        kept = [row for row in self._newest() if row["model"] not in again]
+        JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
 
 
 class FigureDataset(SavedWhole, KedroPlotlyDataset):

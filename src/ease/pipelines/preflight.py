@@ -249,6 +249,7 @@ def _sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Cata
     sweep, setting = step.get(Sweep), step.get(Setting)
     named = {name.rpartition(".")[2]: value for name, value in step.parameters.items()}
     recipes = {name: named[name] for name in method_names() if name in named}
+    yield partial(sweep.chosen_trainings, setting.languages)
     trained = [variant for variant in sweep.all_variants(setting.languages) if variant.method != START]
     for variant in {variant.method: variant for variant in trained}.values():
         yield partial(variant.varied, recipes, variant.seeds[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,15 +82,16 @@ def run_sweep(
     texts: TextOptions,
     encoders: EncoderDefaults,
     **recipes: Any,
-) -> tuple[pd.DataFrame, go.Figure]:
-    """Train and score every variant from every seed, each in a nested MLflow run; a broken sweep goes on.
+) -> list[dict[str, Any]]:
+    """Train and score every variant from every seed, or the training that `only` names; resume a broken sweep.
+
+    Each training has a nested MLflow run.
 
     Args:
         recipes: The setting's recipes by their methods' names.
 
     Returns:
-        A row a score: variant, method, seed, development, seconds, the score's own columns, model, data and code; and
-        the plot of one task.
+        A row for each score: variant, method, seed, development, seconds, the score's own columns, model, data, code.
     """
     check_scorable(sweep.tasks or setting.test_tasks, read_located(evaluation_data))
     folder = Path(work) / f"{setting.name}.{sweep.name}"
@@ -97,20 +99,19 @@ def run_sweep(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
     inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
-    runs = [(variant, seed) for variant in sweep.all_variants(setting.languages) for seed in variant.seeds]
+    trainings = sweep.chosen_trainings(setting.languages)
     rows = []
     with folder_lock(folder):
-        for number, (variant, seed) in enumerate(runs, start=1):
-            logger.info("%s, %d of %d: %s, seed %d", sweep.name, number, len(runs), variant.label, seed)
+        for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
+            logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
             rows += run_variant(variant, seed, sweep.setting(setting, variant, seed), inputs)
-        table, figure = report_variants(pd.DataFrame(rows), sweep, setting)
         shutil.rmtree(folder)
-    return table, figure
+    return rows
 
 
 def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
     """Train one variant from one seed, unless it is the start itself, and score it on the test tasks."""
-    name = f"{variant.label} seed={seed}"
+    name = variant.run_name(seed)
     data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
     about: dict[str, Any] = {"variant": variant.label, "method": variant.method, "seed": seed}
     about["languages"] = " ".join(variant.languages or setting.languages)
@@ -199,9 +200,17 @@ def score_model(encoder: Path, data: TrainingData) -> list[Score]:
     return score_all(encoder, data.setting.test_tasks, located, data.tasks, EncodingOptions())
 
 
-def report_variants(rows: pd.DataFrame, sweep: Sweep, setting: Setting) -> tuple[pd.DataFrame, go.Figure]:
-    """Show one task of every training, and all tasks by variant, in the log and in MLflow; the task as a plot, too."""
-    rows = rows.astype({"development": float, "deviation": float})
+def report_sweep(
+    trainings: list[dict[str, Any]], sweep: Sweep, setting: Setting
+) -> tuple[pd.DataFrame, go.Figure]:
+    """Return the scores of the sweep's trainings as a table, and one task as a plot; log both, and means over seeds.
+
+    Args:
+        trainings: The newest scores of each training; those that the sweep no longer has are dropped.
+        sweep: The sweep's variants and seeds.
+        setting: The setting, for its languages.
+    """
+    rows = trained_rows(trainings, sweep, setting)
     if sweep.each_language:
         shown = language_scores(rows, {code: _subsets(code) for code in setting.languages if code != PIVOT})
     else:
@@ -216,6 +225,17 @@ def report_variants(rows: pd.DataFrame, sweep: Sweep, setting: Setting) -> tuple
     log_table(summary, "summary")
     log_plot(figure, "variants")
     return rows, figure
+
+
+def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Setting) -> pd.DataFrame:
+    """Return the scores of the sweep's trainings in the order of the sweep, without those that it no longer has."""
+    by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in sweep.trainings(setting.languages)}
+    for row in trainings:
+        by_name.get(row["model"], []).append(row)
+    if missing := [name for name, own in by_name.items() if not own]:
+        logger.info("Trainings of %s without scores: %s", sweep.name, ", ".join(missing))
+    rows = pd.DataFrame([row for own in by_name.values() for row in own])
+    return rows.astype({"development": float, "deviation": float})
 
 
 def _subsets(language: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.methods import method_names
 from ease.pipelines.mlflow_runs import TRAINING_TAG
-from ease.pipelines.sweep.nodes import locate_sweep_sets, run_sweep
+from ease.pipelines.sweep.nodes import locate_sweep_sets, report_sweep, run_sweep
 
 SHARED = ("tasks", "work", "acquire", "acquire_evaluation", "texts", "encoders")
 
@@ -51,9 +51,15 @@ def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = Non
             node(
                 run_sweep,
                 arguments,
-                [f"{name}_sweep", f"{name}_sweep_plot"],
+                f"{name}_trainings",
                 name=f"run_{name}",
                 tags=TRAINING_TAG,
+            ),
+            node(
+                report_sweep,
+                [f"{name}_trainings", f"params:{name}", "params:setting"],
+                [f"{name}_sweep", f"{name}_sweep_plot"],
+                name=f"report_{name}",
             ),
         ],
         namespace=setting,

@@ -57,6 +57,10 @@ class Variant(BaseModel):
             words.append("random table")
         return " ".join([self.method, *words, *(self.languages or ())])
 
+    def run_name(self, seed: int) -> str:
+        """Name the MLflow run of a training from a seed."""
+        return f"{self.label} seed={seed}"
+
     def of_language(self, language: str) -> Variant:
         """Return the variant that is trained on one language beside English."""
         return self.model_copy(update={"name": f"{self.label} {language}", "languages": (PIVOT, language)})
@@ -121,6 +125,9 @@ class Sweep(BaseModel):
     shown: str | None = Field(
         None, description="the task, or subset of one, that the plot shows; null: the first"
     )
+    only: str | None = Field(
+        None, description="a single training to run, by its label and seed: `ease seed=3`; null: all"
+    )
     each_language: bool = Field(
         False,
         description="train a model for every language of the setting but English, on its pairs and English ones",
@@ -149,6 +156,27 @@ class Sweep(BaseModel):
         starts = tuple(variant for variant in given if variant.method == START)
         trained = (variant for variant in given if variant.method != START)
         return (*starts, *(variant.of_language(code) for variant in trained for code in others))
+
+    def trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
+        """Return every variant with each of its seeds, by the names of their MLflow runs.
+
+        Args:
+            languages: Languages of the setting.
+        """
+        variants = self.all_variants(languages)
+        return {variant.run_name(seed): (variant, seed) for variant in variants for seed in variant.seeds}
+
+    def chosen_trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
+        """Return the trainings to run: all, or the one that `only` names.
+
+        Raises:
+            EaseError: If the sweep has no training of this name.
+        """
+        trainings = self.trainings(languages)
+        if self.only is None:
+            return trainings
+        check_name(self.only, list(trainings), f"training of `{self.name}.only`")
+        return {self.only: trainings[self.only]}
 
     def setting(self, setting: Setting, variant: Variant, seed: int) -> Setting:
         """Return the setting with the start, pooling and seed of a variant."""
