@@ -1,9 +1,9 @@
-"""Print errors that a user can fix in one line; check all names and parameters of a command before its run begins."""
+"""Print user errors in one line without a traceback; check names and parameters of a command before its run."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -16,7 +16,7 @@ from kedro.io.core import is_parameter
 from kedro.validation.exceptions import ParameterValidationError
 from kedro.validation.type_extractor import TypeExtractor
 from omegaconf.errors import OmegaConfBaseException
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from ease.errors import EaseError
@@ -38,31 +38,34 @@ _FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseExce
 
 
 class ConciseErrors:
-    """Prints errors that a user can fix without a traceback, and refuses names and parameters that do not exist."""
+    """Prints user errors without a traceback; refuses names and parameters that do not exist."""
 
-    # Before the plugins' hooks, which would fail on a wrong environment in their own words.
+    # Before the plugins' hooks, which would report a wrong environment in their own words.
     @hook_impl(tryfirst=True)
     def after_context_created(self, context: KedroContext) -> None:
-        """Take over the display of uncaught exceptions, then check what the command line gives."""
+        """Replace the display of uncaught exceptions, then check the command line."""
         sys.excepthook = show_exception
+        loader = context.config_loader
         check_environment(context)
         check_run_names()
-        correct_given_parameters(context.config_loader)
-        given = context.config_loader.runtime_params or {}
+        correct_given_parameters(loader)
+        given = loader.runtime_params or {}
         if any(name.startswith(SHARED) for name in given):
-            check_shared_values(given, configured_parameters(context.config_loader))
+            check_shared_values(given, configured_parameters(loader))
         refuse_unknown_parameters(given)
         check_engine(given.get("engine", ENGINES[0]))
-        check_parameters(context.config_loader["parameters"], given)
+        check_parameters(loader["parameters"], given)
 
 
 def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print one line for an error that a user can fix or a requested stop; leave others to Python."""
-    found = [cause for cause in _causes(error) if isinstance(cause, _FIXABLE)]
-    # Of YAML's errors the outermost names the file.
-    fixable = next(
-        (cause for cause in found if not isinstance(cause, YAMLError)), found[-1] if found else None
-    )
+    """Print one line for a user error or a requested stop; print other errors with their traceback."""
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None:
+        chain.append(cause)
+    found = [cause for cause in reversed(chain) if isinstance(cause, _FIXABLE)]
+    # The innermost error is the most exact one, but the outermost of YAML's errors names the file.
+    exact = (cause for cause in found if not isinstance(cause, YAMLError))
+    fixable = next(exact, found[-1] if found else None)
     if isinstance(fixable, TrainingInterrupted):
         click.secho(str(fixable), fg="yellow", err=True)
     elif issubclass(kind, KeyboardInterrupt):
@@ -70,40 +73,34 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
     elif fixable is None:
         sys.__excepthook__(kind, error, trace)
     else:
-        text = str(fixable)
-        # One line; our own messages may list several faults, one a line.
-        click.secho(
-            f"Error: {text if isinstance(fixable, EaseError) else ' '.join(text.split())}", fg="red", err=True
-        )
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions behind `error`, the innermost first."""
-    chain = [error]
-    while (cause := chain[-1].__cause__) is not None:
-        chain.append(cause)
-    return reversed(chain)
+        # Messages of libraries are joined to one line; ours may list several faults, one a line.
+        text = str(fixable) if isinstance(fixable, EaseError) else " ".join(str(fixable).split())
+        click.secho(f"Error: {text}", fg="red", err=True)
 
 
 def refuse_unknown_parameters(given: dict[str, Any]) -> None:
-    """Refuse a `--params` name that no pipeline reads: Kedro would ignore it without a message.
+    """Refuse a `--params` name that no pipeline reads; Kedro would ignore it without a message.
 
-    Fields within a group of options are checked by the group's own class.
+    The options class of a group checks the group's own fields.
 
     Raises:
-        EaseError: Naming the parameter and the nearest ones.
+        EaseError: With the parameter and the nearest known ones.
     """
     inputs = {name for pipeline in register_pipelines().values() for name in pipeline.inputs()}
     read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
     for name in dotted(given):
-        if not name.startswith(SHARED) and not any(f"{name}.".startswith(f"{known}.") for known in read):
+        if not name.startswith(SHARED) and not any(_is_within(name, known) for known in read):
             raise EaseError(
                 f"No pipeline reads the parameter `{name}` given by --params: {_hint(name, read)}"
             )
 
 
+def _is_within(field: str, group: str) -> bool:
+    return f"{field}.".startswith(f"{group}.")
+
+
 def _hint(name: str, read: set[str]) -> str:
-    """Suggest parameters for a name, whose first parts may name a group and the others a field in it."""
+    """Suggest known parameters; the first parts of a name may be a group and the last ones a field of the group."""
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
         group, field = ".".join(parts[:depth]), parts[depth:]
@@ -114,28 +111,25 @@ def _hint(name: str, read: set[str]) -> str:
 
 
 def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse wrong values and unknown fields before Kedro does, which reports them twice and without suggestions.
+    """Refuse wrong values and unknown fields; Kedro would report them twice and without suggestions.
 
     Args:
         values: All parameters.
-        given: Those of the command line, which are checked first: a mistake in them is the likeliest.
+        given: Parameters of the command line, which are checked first as the likeliest to be wrong.
 
     Raises:
-        EaseError: Naming each wrong field of a parameter, and the near ones where no such field exists.
+        EaseError: With each wrong field, and the nearest known ones if there is no such field.
     """
     types = TypeExtractor(dict(pipelines)).extract_types_from_pipelines()
     named = dotted(given)
-    first = [name for name in types if any(f"{field}.".startswith(f"{name}.") for field in named)]
+    first = [name for name in types if any(_is_within(field, name) for field in named)]
     for name in dict.fromkeys([*first, *types]):
         value: Any = values
         for part in name.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
-        if value is not None:
-            _check_parameter(name, value, types[name])
-
-
-def _check_parameter(name: str, value: Any, kind: type[BaseModel]) -> None:
-    try:
-        TypeAdapter(kind).validate_python(value)
-    except ValidationError as error:
-        raise EaseError(f"Parameter `{name}`: {format_validation_error(error, kind)}") from error
+        if value is None:
+            continue
+        try:
+            TypeAdapter(types[name]).validate_python(value)
+        except ValidationError as error:
+            raise EaseError(f"Parameter `{name}`: {format_validation_error(error, types[name])}") from error

@@ -1,4 +1,4 @@
-"""Parameters of the command line beside the configured ones: values that YAML misreads, and shared values."""
+"""Correct and check parameters given by `--params` that YAML or Kedro would misread."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from ease.errors import EaseError
 from ease.io.nested import dotted
 from ease.io.suggestions import suggest
 
+SHARED = "_"
+"""First character of values that other parameters refer to (`${_dueam_data.${_dueam}}`); no node reads them."""
+
 
 def correct_given_parameters(loader: AbstractConfigLoader) -> None:
-    """Make `--params acquire.wikipedia=sample:` mean the text `sample:`, which YAML reads as a mapping.
+    """Read `--params acquire.wikipedia=sample:` as the text `sample:`, which YAML parses as a mapping.
 
-    To be called before Kedro merges the given parameters with the configured ones.
+    Call this before Kedro merges the given parameters with the configured ones.
     """
     given = loader.runtime_params or {}
     if None in dotted(given).values():
@@ -24,7 +27,7 @@ def correct_given_parameters(loader: AbstractConfigLoader) -> None:
 
 
 def configured_parameters(loader: AbstractConfigLoader) -> dict[str, Any]:
-    """Return the parameters of the configuration files alone."""
+    """Return the parameters of the configuration files without those of the command line."""
     given, loader.runtime_params = loader.runtime_params, {}
     try:
         return dict(loader["parameters"])
@@ -33,7 +36,7 @@ def configured_parameters(loader: AbstractConfigLoader) -> dict[str, Any]:
 
 
 def restore_trailing_colons(given: dict[str, Any], configured: Mapping[str, Any]) -> None:
-    """Replace each mapping `{text: null}` by `text:` where the configuration has a single value, in place."""
+    """Replace, in place, each mapping `{text: null}` by `text:` if the configured parameter is no mapping."""
     for name, value in given.items():
         if not isinstance(value, dict) or name not in configured:
             continue
@@ -41,35 +44,29 @@ def restore_trailing_colons(given: dict[str, Any], configured: Mapping[str, Any]
         if not isinstance(configured[name], Mapping):
             given[name] = text or value
         elif name == "encoder" and text == RANDOM:
-            # `random` also names the group with its architecture, which is never null and stays as configured.
+            # `random` is also a field of the encoder: its architecture, which is never null and stays as configured.
             given[name] = {"name": RANDOM, "pooling": None}
         else:
             restore_trailing_colons(value, configured[name])
 
 
-SHARED = "_"
-"""Begins the names of values that other parameters refer to, such as `${_dueam_data.${_dueam}}`; no node reads them."""
-
-
 def check_shared_values(given: Mapping[str, Any], configured: Mapping[str, Any]) -> None:
-    """Check the shared values among the parameters given.
+    """Check the shared values among the given parameters.
 
     Raises:
-        EaseError: If the configuration has no such shared value, or the value is not among its choices.
+        EaseError: If the configuration has no such shared value, or the value is not one of its choices.
     """
     known = sorted(name for name in configured if name.startswith(SHARED))
-    for name, value in given.items():
-        if not name.startswith(SHARED):
-            continue
+    for name in (name for name in given if name.startswith(SHARED)):
         if name not in known:
             raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
         choices = _choices(name, configured)
-        if choices and value not in choices:
-            raise EaseError(f"`{name}` is {value!r}: choose {' or '.join(choices)}.")
+        if choices and given[name] not in choices:
+            raise EaseError(f"`{name}` is {given[name]!r}: choose {' or '.join(choices)}.")
 
 
 def _choices(name: str, configured: Mapping[str, Any]) -> list[str]:
-    """Return the values that a shared value chooses from: the keys of `_dueam_data` for `_dueam`; none for a path."""
+    """Return the choices of a shared value: the keys of `_dueam_data` for `_dueam`; none if there is no such table."""
     default = configured[name]
     tables = (value for key, value in configured.items() if key.startswith(f"{name}_"))
     found = (table for table in tables if isinstance(table, Mapping) and default in table)

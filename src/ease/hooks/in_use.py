@@ -1,4 +1,4 @@
-"""A lock that lasts as long as a run, so that nothing that the run reads is removed."""
+"""A lock that protects the data of a running command from `make prune`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ease.io.locks import lock_data_for_run
 
 
 class InUse:
-    """Holds the lock on the data folder from the beginning of a run to the end of its process."""
+    """Holds a shared lock on the data folder from the start of a run to the end of its process."""
 
     def __init__(self) -> None:
         self._data: Path | None = None
@@ -20,12 +20,12 @@ class InUse:
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Note where the data lies."""
+        """Locate the data folder; a remote one has no lock."""
         data = str(context.config_loader["globals"]["data"])
         self._data = None if "://" in data else Path(context.project_path) / data
 
     @hook_impl(tryfirst=True)
     def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
-        """Lock the data folder, beside other runs."""
+        """Acquire the lock, which several runs share."""
         if self._data is not None and self._lock is None:
             self._lock = lock_data_for_run(self._data)

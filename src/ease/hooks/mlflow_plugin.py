@@ -1,4 +1,4 @@
-"""kedro-mlflow's hook without its parameters, which it would log a second time and as text."""
+"""kedro-mlflow's hook without its logging of parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kedro_mlflow.framework.hooks import MlflowHook
 
 
 class MlflowRun(MlflowHook):
-    """Opens the run of a `kedro run` and ends it; `Tracking` logs the parameters."""
+    """Opens the MLflow run of a `kedro run` and ends it; `Tracking` logs the parameters."""
 
     def _log_param(self, name: str, value: Any) -> None:
-        """Log nothing."""
+        """Log nothing: kedro-mlflow would log a group of options as one text."""

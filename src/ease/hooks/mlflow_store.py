@@ -1,4 +1,4 @@
-"""Artifacts of MLflow's local store are found where the project lies now, also after it was moved or copied."""
+"""Update the absolute artifact addresses in MLflow's local store after a project was moved or copied."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LOCATIONS = {
 
 
 class MlflowStore:
-    """Corrects the addresses in a store that was made where the project no longer lies."""
+    """Updates the addresses in a store that was created in another folder."""
 
-    @hook_impl(trylast=True)  # after kedro-mlflow has said where its configuration lies
+    @hook_impl(trylast=True)  # after kedro-mlflow has registered its configuration
     def after_context_created(self, context: KedroContext) -> None:
-        """Let the store's addresses follow the project before anything is written there.
+        """Update the store's addresses before anything is written there.
 
-        MLflow keeps absolute addresses, so that a copied project would write into the folder of the original.
+        MLflow stores absolute addresses, so a copied project would write into the folder of the original.
         """
         try:
             config = context.config_loader["mlflow"]
@@ -48,11 +48,11 @@ class MlflowStore:
 
 
 def follow_project(store: Path, project: Path, artifacts: str) -> None:
-    """Replace the former place of a project in a store's addresses by the present one.
+    """Replace the project's former folder in a store's addresses by the current one.
 
     Args:
         store: MLflow's SQLite file.
-        project: Where the project lies.
+        project: The project's current folder.
         artifacts: The folder of artifacts, relative to the project.
     """
     here = (project.absolute() / artifacts).as_uri()

@@ -1,8 +1,8 @@
-"""Check the names that a `kedro run` command gives before the run begins."""
+"""Check the environment, pipelines, nodes, tags and namespaces that a `kedro run` command names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ def check_environment(context: KedroContext) -> None:
     """Refuse an environment that has no folder in the configuration.
 
     Raises:
-        EaseError: With the nearest ones and all that there are.
+        EaseError: With the nearest and all known ones.
     """
     source = Path(str(context.config_loader.conf_source))
     if context.env is None or (source / context.env).is_dir() or not source.is_dir():
@@ -31,21 +31,34 @@ def check_environment(context: KedroContext) -> None:
 
 
 def check_run_names() -> None:
-    """Refuse names of pipelines, nodes, tags and namespaces that the current `kedro run` command misspells.
+    """Refuse unknown names of pipelines, nodes, tags, namespaces and datasets in the current `kedro run` command.
 
     Raises:
-        EaseError: With the nearest ones and all that there are, or for pipelines that cannot run together.
+        EaseError: With the nearest and all known names, or for pipelines that cannot run together.
     """
     command = click.get_current_context(silent=True)
     if command is None or command.info_name != "run":
         return
     given = command.params
-    chosen = [name for name in (given.get("pipeline"), *_words(given.get("pipelines"))) if name]
+    chosen = [*_words(given.get("pipeline")), *_words(given.get("pipelines"))]
     _check("--pipelines", chosen, pipelines)
     run = _summed(chosen or ["__default__"])
-    where = f" in {', '.join(chosen) or '__default__'}"
-    for option, names, known in _options(given, run):
-        _check(option, names, known, where)
+    nodes = [node for spelled in spellings(run) for node in spelled.nodes]
+    names, tags = {node.name for node in nodes}, {tag for node in nodes for tag in node.tags}
+    parts = [node.namespace.split(".") for node in nodes if node.namespace]
+    namespaces = {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}
+    known = {
+        "tags": tags,
+        "namespaces": namespaces,
+        "nodes": names,
+        "from-nodes": names,
+        "to-nodes": names,
+        "from-inputs": run.datasets(),
+        "to-outputs": run.datasets(),
+    }
+    for option, choices in known.items():
+        value = given.get("node_names" if option == "nodes" else option.replace("-", "_"))
+        _check(f"--{option}", _words(value), choices, f" in {', '.join(chosen) or '__default__'}")
 
 
 def _summed(names: list[str]) -> Pipeline:
@@ -64,30 +77,8 @@ def _summed(names: list[str]) -> Pipeline:
         ) from error
 
 
-def _options(given: Mapping[str, Any], run: Pipeline) -> list[tuple[str, list[str], set[str]]]:
-    """The options of `kedro run` that choose nodes, the names given to each, and those that the pipeline knows."""
-    nodes = {node.name for spelled in spellings(run) for node in spelled.nodes}
-    tags = {tag for node in run.nodes for tag in node.tags}
-    return [
-        ("--tags", _words(given.get("tags")), tags),
-        ("--namespaces", _words(given.get("namespaces")), _namespaces(run)),
-        ("--nodes", _words(given.get("node_names")), nodes),
-        ("--from-nodes", _words(given.get("from_nodes")), nodes),
-        ("--to-nodes", _words(given.get("to_nodes")), nodes),
-        ("--from-inputs", _words(given.get("from_inputs")), run.datasets()),
-        ("--to-outputs", _words(given.get("to_outputs")), run.datasets()),
-    ]
-
-
-def _namespaces(run: Pipeline) -> set[str]:
-    """All namespaces of a pipeline's nodes, with those that contain them."""
-    nodes = [node for spelled in spellings(run) for node in spelled.nodes]
-    parts = [node.namespace.split(".") for node in nodes if node.namespace]
-    return {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}
-
-
 def _words(value: Any) -> list[str]:
-    """The names in an option's value: a string with commas, or a sequence of names."""
+    """Return the names in an option's value: a string with commas, or a sequence of names."""
     names = value.split(",") if isinstance(value, str) else value or ()
     return [str(name).strip() for name in names if str(name).strip()]
 

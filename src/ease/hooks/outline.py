@@ -1,4 +1,4 @@
-"""What a run shows at its beginning, after each step and at its end."""
+"""Log the stages of a run before its first step, each slow step, and the results and next commands at the end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,149 +22,126 @@ from ease.io.atomic import write_text_atomically
 logger = logging.getLogger(__name__)
 
 SHOWN_SECONDS = 5.0
-"""Steps that take less are counted, not listed."""
+"""Minimum duration of a step that is logged."""
 
+REPORT = "kedro run --pipelines=report  # write the report beside the papers' tables"
 NEXT_STEPS = {
-    "train": {
-        "make mlflow": "compare the runs in a browser",
-        "kedro run --pipelines=report": "write the report beside the papers' tables",
-    },
-    "evaluate": {"kedro run --pipelines=report": "write the report beside the papers' tables"},
-    "sweep": {"make mlflow": "compare the trainings in a browser"},
+    "train": ("make mlflow  # compare the runs in a browser", REPORT),
+    "evaluate": (REPORT,),
+    "sweep": ("make mlflow  # compare the trainings in a browser",),
 }
-"""Commands that follow a run, by the tag of its nodes; those of the first tag that a run has are shown."""
+"""Commands that follow a run, by a tag of its nodes; those of the first matching tag are shown."""
 
 
 class Outline:
-    """Shows the steps of a run with their times, and where its results lie.
+    """Logs the steps of a run with their durations, and the paths of its results.
 
-    The times of all steps are kept in one file: the next run estimates its own by them.
+    A file keeps the duration of every step, by environment; the next run estimates its own duration from it.
     """
 
     def __init__(self) -> None:
         self._file = Path()
         self._environment = ""
-        self._began: dict[str, float] = {}
+        self._began = 0.0
         self._seconds: dict[str, float] = {}
         self._steps = 0
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Find the file of times: below the data, as the configuration says it."""
+        """Locate the file of durations in the configured data folder."""
         self._file = Path(context.config_loader["globals"]["data"]) / "08_reporting" / "durations.json"
         self._environment = str(context.env or "")
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
-        """Log which steps come and how long they took the last time."""
-        self._began, self._seconds, self._steps = {}, {}, len(pipeline.nodes)
+        """Log the stages of the run, and how long they took the last time."""
+        self._seconds, self._steps = {}, len(pipeline.nodes)
+        known = self._durations().get(self._environment, {})
         name = "+".join(run_params.get("pipeline_names") or ["__default__"])
-        text = outline([node.name for node in pipeline.nodes], _stages(pipeline), self._known())
-        logger.info("%s: %s", name, text)
-        if not self._known() and name == "train_multilingual" and not run_params.get("runtime_params"):
+        logger.info("%s: %s", name, outline(pipeline, known))
+        if not known and name == "train_multilingual" and not run_params.get("runtime_params"):
             logger.info("On the sample wiki all steps together took 5 minutes on two idle cores.")
 
     @hook_impl
-    def before_node_run(self, node: Node) -> None:
-        """Take the time."""
-        self._began[node.name] = time.monotonic()
+    def before_node_run(self) -> None:
+        """Start the clock."""
+        self._began = time.monotonic()
 
     @hook_impl
     def after_node_run(self, node: Node) -> None:
-        """Log a step that took long; keep its time."""
-        seconds = time.monotonic() - self._began[node.name]
-        self._seconds[node.name] = seconds
+        """Save the step's duration; log it if it is long."""
+        seconds = self._seconds[node.name] = time.monotonic() - self._began
+        durations = self._durations()
+        durations.setdefault(self._environment, {})[node.name] = round(seconds, 1)
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        known = {**self._known(), node.name: round(seconds, 1)}
-        write_text_atomically(self._file, json.dumps({**self._all(), self._environment: known}, indent=1))
+        write_text_atomically(self._file, json.dumps(durations, indent=1))
         level = logging.INFO if seconds >= SHOWN_SECONDS else logging.DEBUG
-        logger.log(
-            level, "Step %d of %d, %s: %s", len(self._seconds), self._steps, node.name, spoken_time(seconds)
-        )
+        place = f"Step {len(self._seconds)} of {self._steps}"
+        logger.log(level, "%s, %s: %s", place, node.name, format_duration(seconds))
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Log where the results lie and what to do next."""
-        lines = [f"Done: {_count(self._seconds)} in {spoken_time(sum(self._seconds.values()))}."]
+        """Log the paths of the results and the next commands."""
+        total = format_duration(sum(self._seconds.values()))
+        lines = [f"Done: {_count(len(self._seconds))} in {total}."]
         lines += [f"  {name}: {path}" for name, path in _results(pipeline, catalog)]
         tags = {tag for node in pipeline.nodes for tag in node.tags}
-        commands: Mapping[str, str] = next((NEXT_STEPS[tag] for tag in NEXT_STEPS if tag in tags), {})
+        commands: tuple[str, ...] = next((NEXT_STEPS[tag] for tag in NEXT_STEPS if tag in tags), ())
         lines += ["Next:"] if commands else []
-        lines += [
-            f"  {command.replace('kedro', _kedro(), 1)}  # {purpose}" for command, purpose in commands.items()
-        ]
+        lines += [f"  {command.replace('kedro', _kedro(), 1)}" for command in commands]
         logger.info("\n".join(lines))
 
-    def _all(self) -> dict[str, dict[str, float]]:
-        """The seconds of each step, by environment."""
+    def _durations(self) -> dict[str, dict[str, float]]:
+        """Return the seconds of each step that ran before, by environment."""
         try:
-            times: dict[str, dict[str, float]] = json.loads(self._file.read_text(encoding="utf-8"))
+            durations: dict[str, dict[str, float]] = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return times
-
-    def _known(self) -> dict[str, float]:
-        return self._all().get(self._environment, {})
+        return durations
 
 
-def outline(steps: list[str], stages: Mapping[str, list[str]], known: Mapping[str, float]) -> str:
-    """Describe the steps to come: how many, in which stages, and how long they took before.
+def outline(pipeline: Pipeline, known: Mapping[str, float]) -> str:
+    """Return the number of steps, how long they took before, and the stages.
 
     Args:
-        steps: The names of all.
-        stages: The steps of each stage, in their order.
-        known: Seconds of the steps that have run here before.
+        pipeline: The steps; each method's training is a stage of its own, other stages are tags.
+        known: Seconds of the steps that ran before.
     """
-    text = f"{_count(steps)}, "
-    missing = [step for step in steps if step not in known]
-    if len(missing) == len(steps):
-        text += "none of which has been timed on this machine yet. Stages: "
-    else:
-        text += f"{spoken_time(sum(known[step] for step in steps if step in known))} when they last ran here"
-        text += f" ({len(missing)} not timed yet). Stages: " if missing else ". Stages: "
-    return text + ", ".join(_stage(name, own, known) for name, own in stages.items()) + "."
-
-
-def _count(steps: Sized) -> str:
-    return "1 step" if len(steps) == 1 else f"{len(steps)} steps"
-
-
-def _stage(name: str, steps: Iterable[str], known: Mapping[str, float]) -> str:
-    seconds = sum(known.get(step, 0.0) for step in steps)
-    return f"{name} ({spoken_time(seconds)})" if seconds >= 1 else name
-
-
-def _stages(pipeline: Pipeline) -> dict[str, list[str]]:
-    """The steps by stage; a method's training is a stage of its own."""
-    stages: dict[str, list[str]] = {}
+    stages: dict[str, float] = {}
     for node in pipeline.nodes:
-        stage = str(node.namespace) if "train" in node.tags else _first_tag(node)
-        stages.setdefault(stage, []).append(node.name)
-    return stages
+        stage = str(node.namespace) if "train" in node.tags else min(node.tags, default=node.name)
+        stages[stage] = stages.get(stage, 0) + known.get(node.name, 0)
+    missing = sum(node.name not in known for node in pipeline.nodes)
+    if missing == len(pipeline.nodes):
+        before = "none of which has been timed on this machine yet"
+    else:
+        before = f"{format_duration(sum(stages.values()))} when they last ran here"
+        before += f" ({missing} not timed yet)" if missing else ""
+    timed = (f"{stage} ({format_duration(time)})" if time >= 1 else stage for stage, time in stages.items())
+    return f"{_count(len(pipeline.nodes))}, {before}. Stages: {', '.join(timed)}."
 
 
-def _first_tag(node: Node) -> str:
-    return min(node.tags, default=node.name)
+def _count(steps: int) -> str:
+    return "1 step" if steps == 1 else f"{steps} steps"
 
 
 def _results(pipeline: Pipeline, catalog: DataCatalog) -> list[tuple[str, Path]]:
-    """The outputs that a link leads to, by their datasets' names; of a folder of pages the pages."""
-    # Only some of the project's datasets have a link; importing their classes here would slow down every command.
+    """Return the linked outputs by the names of their datasets; for a folder of web pages, the pages."""
+    # Importing the datasets' classes here would slow down every command.
     links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
     made = {name: link for name, link in links.items() if link is not None and link.exists()}
     return [(name, path) for name, link in made.items() for path in sorted(link.glob("*.html")) or [link]]
 
 
 def _kedro() -> str:
-    """The command as one may type it in this folder, whether or not its environment is activated."""
+    """Return the command as it can be typed in this folder without activating the environment."""
     command = Path(sys.executable).with_name("kedro")
     return os.path.relpath(command) if command.is_relative_to(Path.cwd()) else "kedro"
 
 
-def spoken_time(seconds: float) -> str:
-    """Write seconds as people say them: `8 s`, `3 min`, `2 h 5 min`."""
+def format_duration(seconds: float) -> str:
+    """Return a duration such as `8 s`, `3 min` or `2 h 5 min`."""
     if seconds < 60:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    hours, rest = divmod(minutes, 60)
-    return f"{hours} h {rest} min" if hours else f"{rest} min"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

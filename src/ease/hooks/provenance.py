@@ -1,4 +1,4 @@
-"""Beside every version: what it was made from; and no `--only-missing-outputs` over stale versions."""
+"""Write beside every version what it was made from; refuse `--only-missing-outputs` over stale versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kedro.io import AbstractVersionedDataset, DataCatalog
 from kedro.io.core import VersionNotFoundError, is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
@@ -22,7 +22,7 @@ from ease.pruning.versions import SIDECAR
 
 
 class Provenance:
-    """Writes a sidecar into every version's folder and refuses to go on from versions that no longer fit."""
+    """Writes a sidecar into every version's folder; refuses to keep stale outputs."""
 
     def __init__(self) -> None:
         self._catalog: DataCatalog | None = None
@@ -32,10 +32,10 @@ class Provenance:
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Refuse `--only-missing-outputs` where an output that would be kept was made from something else.
+        """Refuse `--only-missing-outputs` if an output that it would keep is stale.
 
         Raises:
-            EaseError: Naming the dataset and what differs.
+            EaseError: With the dataset and what differs.
         """
         self._catalog = catalog
         if run_params.get("only_missing_outputs"):
@@ -44,13 +44,13 @@ class Provenance:
 
     @hook_impl
     def before_node_run(self, node: Node, catalog: DataCatalog, inputs: dict[str, Any]) -> None:
-        """Note what the node is given: parameters, and the versions of its tables."""
+        """Remember the node's parameters and the versions of its inputs."""
         parameters = {name: value for name, value in inputs.items() if is_parameter(name)}
         self._made_from[node.name] = _provenance(node, catalog, parameters)
 
     @hook_impl
     def before_dataset_saved(self, dataset_name: str, node: Node) -> None:
-        """Write the sidecar first: a version that exists then always has one."""
+        """Write the sidecar first, so that every version has one."""
         assert self._catalog is not None
         dataset = self._catalog.get(dataset_name)
         if isinstance(dataset, AbstractVersionedDataset) and (version := dataset.resolve_save_version()):
@@ -95,20 +95,15 @@ def _first_difference(now: Any, then: Any) -> str:
 
 
 def _provenance(node: Node, catalog: DataCatalog, parameters: dict[str, Any]) -> dict[str, Any]:
-    plain = {name: json.loads(_to_json(value)) for name, value in parameters.items()}
     return {
         "code": code_digest(node.func),
-        "parameters": plain,
+        "parameters": {name: to_jsonable_python(value) for name, value in parameters.items()},
         "inputs": input_versions(node, catalog),
     }
 
 
-def _to_json(value: Any) -> str:
-    return value.model_dump_json() if isinstance(value, BaseModel) else json.dumps(value)
-
-
 def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
-    """Return the version of each versioned input that the node loads; None for one that does not exist."""
+    """Return the version of each versioned input of a node; None if no version exists."""
     versions: dict[str, str | None] = {}
     for name in node.inputs:
         dataset = None if is_parameter(name) else catalog.get(name)

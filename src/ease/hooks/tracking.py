@@ -1,4 +1,4 @@
-"""Parameters, headline scores, and the data of each training, in MLflow."""
+"""Log parameters, headline scores and the data of each training to MLflow."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ FEW = 4
 """Languages that a run's name lists; more are counted."""
 
 SWEEP = "_sweep"
-"""Ends the names of the tables that sweeps make."""
+"""Suffix of the tables that sweeps make."""
 
 DIGEST_LENGTH = 36
-"""Of a data set in MLflow, at most."""
+"""Maximum length of a data set's digest in MLflow."""
 
 
 class Tracking:
-    """Logs what a run was given and what came out."""
+    """Logs the inputs and the results of a run."""
 
     def __init__(self) -> None:
         self._logged: set[str] = set()
@@ -56,7 +56,7 @@ class Tracking:
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: DataCatalog
     ) -> None:
-        """Name the run by its pipelines and, where it is of one setting, by the setting's languages and encoder."""
+        """Name the run by its pipelines and, if it has a single setting, the setting's languages and encoder."""
         self._logged = set()
         run = mlflow.active_run()
         names = run_params.get("pipeline_names") or ["__default__"]
@@ -71,7 +71,7 @@ class Tracking:
 
     @hook_impl
     def before_node_run(self, inputs: dict[str, Any]) -> None:
-        """Log each parameter once, by its dotted name; of the tasks' those whose data the node is given."""
+        """Log each parameter once, by its dotted name; skip tasks without evaluation data."""
         if not mlflow.active_run():
             return
         values: dict[str, Any] = {}
@@ -84,7 +84,7 @@ class Tracking:
 
     @hook_impl
     def after_node_run(self, node: Node, catalog: DataCatalog, outputs: dict[str, Any]) -> None:
-        """Log headline scores to the run, and to each training's own run the versions of its data."""
+        """Log headline scores to the run, and the versions of the data to the nested run of each training."""
         parent = mlflow.active_run()
         if parent is None:
             return
@@ -101,14 +101,14 @@ class Tracking:
 
 
 def describe_setting(setting: Setting) -> str:
-    """Write a setting's languages and encoder in a few words."""
+    """Return a setting's languages and encoder in a few words."""
     languages = setting.languages
     spoken = " ".join(languages) if len(languages) <= FEW else f"{len(languages)} languages"
     return f"{spoken}, {Path(setting.encoder.name).name.rstrip(':')}"
 
 
 def _flat(name: str, value: Any, tasks: set[str]) -> dict[str, Any]:
-    """A parameter's fields by dotted names; a mapping of names (`RootModel`), such as the papers' figures, as text."""
+    """Return a parameter's fields by dotted names; a `RootModel`, such as the published figures, stays one value."""
     if name == "tasks":
         value = {task: options for task, options in value.items() if task in tasks}
     if isinstance(value, BaseModel) and not isinstance(value, RootModel):
@@ -117,13 +117,13 @@ def _flat(name: str, value: Any, tasks: set[str]) -> dict[str, Any]:
 
 
 def _tasks_given(inputs: Mapping[str, Any]) -> set[str]:
-    """The tasks of which a node is given data."""
+    """Return the tasks whose evaluation data a node reads."""
     located = [read_located(value) for name, value in inputs.items() if name.endswith("evaluation_data")]
     return {task for found in located for task, data in found.items() if data.subsets}
 
 
 def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, float]:
-    """The main scores of each encoder: `multilingual.ease/task/subset`, or `baselines.NAME/task/subset`."""
+    """Return each encoder's main scores: `multilingual.ease/task/subset`, or `baselines.NAME/task/subset`."""
     methods = dict.fromkeys(row.get("method") for row in rows)
     return {
         f"{owner}.{safe_name(method)}/{name}" if method else f"{owner}/{name}": value
@@ -136,8 +136,8 @@ def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
     """Return the main scores of each variant, averaged over its seeds: `multilingual.grid.VARIANT/task/subset`.
 
     Args:
-        sweep: The sweep's name with its setting's.
-        rows: A row a score of a training, with the columns `variant` and `seed` beside the score's own.
+        sweep: Name of the setting and the sweep, such as `multilingual.grid`.
+        rows: One row for each score of a training, with the columns `variant` and `seed` beside the score's own.
     """
     values: dict[str, list[float]] = {}
     scored = rows.dropna(subset=["value"])
@@ -154,7 +154,7 @@ def nested_runs(parent: Run) -> list[Run]:
 
 
 def _data_inputs(node: Node, catalog: DataCatalog) -> list[tuple[str, str, DatasetInput]]:
-    """The name and version of each data set that a node was given, and what MLflow shows of it."""
+    """Return the name, the version and MLflow's description of each data set that a node read."""
     found = []
     for name, version in input_versions(node, catalog).items():
         if version is not None:
@@ -173,7 +173,7 @@ def _input(name: str, version: str, path: str) -> DatasetInput:
 
 
 def _log_data(run_id: str, data: list[tuple[str, str, DatasetInput]]) -> None:
-    """Log versions as parameters, which MLflow compares, and digests as data sets."""
+    """Log versions as parameters, which MLflow can compare, and digests as data sets."""
     client = MlflowClient()
     client.log_param(run_id, CODE, code_version())
     for name, version, _ in data:

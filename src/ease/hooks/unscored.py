@@ -1,4 +1,4 @@
-"""What an evaluation could not score, named at the end of the run."""
+"""Report at the end of a run which scores could not be computed."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from ease.errors import EaseError
 logger = logging.getLogger(__name__)
 
 EVALUATE_TAG = "evaluate"
-"""Nodes with this tag give rows of scores, those without a value being of what could not be scored."""
+"""Nodes with this tag return rows of scores; a row without a value names something that could not be scored."""
 
 
 class UnscoredNamed:
-    """Lets a run score and keep what it can, and makes it fail at its end if something could not be scored."""
+    """Lets a run keep every score that it can compute, and fails the run at its end if scores are missing."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, list[str]] = {}
 
     @hook_impl
     def before_pipeline_run(self) -> None:
-        """Forget what an earlier run of this process, such as a notebook, could not score."""
+        """Forget the missing scores of an earlier run of this process, such as a notebook's."""
         self._reasons = {}
 
     @hook_impl
     def after_node_run(self, node: Node, outputs: dict[str, Any]) -> None:
-        """Note what the node could not score, by the reason."""
+        """Collect the missing scores of a node by reason."""
         if EVALUATE_TAG not in node.tags:
             return
         for name, rows in outputs.items():
             encoder = name.removesuffix(".scores")
             for row in rows:
                 if row["value"] is None:
-                    part = " ".join(filter(None, (row.get("method", ""), row["task"], row["subset"])))
-                    self._reasons.setdefault(row["note"], []).append(f"{encoder} {part}".strip())
+                    parts = (encoder, row.get("method"), row["task"], row["subset"])
+                    self._reasons.setdefault(row["note"], []).append(" ".join(filter(None, parts)))
 
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Fail if something could not be scored.
+        """Fail the run if scores are missing.
 
         Raises:
-            EaseError: Naming it, with the reasons.
+            EaseError: With the missing scores and their reasons.
         """
         if self._reasons:
             raise EaseError(
@@ -53,7 +53,7 @@ class UnscoredNamed:
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Say it, too, where the run fails by something else."""
+        """Log the missing scores if the run fails for another reason."""
         for line in self._lines():
             logger.warning("Not scored: %s", line)
 
