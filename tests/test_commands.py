@@ -152,11 +152,11 @@ def test_every_sweep_trains_all_its_variants(copy: Project) -> None:
 def test_a_single_training_of_a_sweep_runs_again_and_keeps_the_scores_of_the_others(copy: Project) -> None:
     small = {f"multilingual__{method}__training__evaluate_every": 2 for method in ("ease", "simcse")}
     table = "08_reporting/multilingual/sweeps/control.parquet"
-    copy.run("control", **small, multilingual__ease__training__steps=2)
+    copy.run("control", **small, multilingual__ease__training__max_steps=2)
     before = pd.read_parquet(copy.latest(table)).set_index("model")
     unknown = copy.run("control", "--tags=sweep", check=False, control__only="ease seed=7")
     assert "Unknown training of `control.only` 'ease seed=7': did you mean ease seed=42" in unknown.stderr
-    again = {**small, "control__only": "ease seed=42", "multilingual__ease__training__steps": 4}
+    again = {**small, "control__only": "ease seed=42", "multilingual__ease__training__max_steps": 4}
     done = copy.run("control", "--tags=sweep", **again)
     assert "training 1 of 1: ease seed=42" in done.stderr
     after = pd.read_parquet(copy.latest(table)).set_index("model")
