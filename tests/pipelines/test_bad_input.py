@@ -74,14 +74,14 @@ BAD = {
     "no pair left": Bad(
         "entity_pairs",
         {"multilingual__pairs__min_characters": 900, "multilingual__pairs__max_characters": 901},
-        r"No pair of a sentence and an entity is left of [1-9]\d*\. Removed were [1-9]\d* by `min_link_count` "
-        r".*; [1-9]\d* by `min_characters`\. Lower the limits, or give larger dumps",
+        r"None of [1-9]\d* pairs of a sentence and an entity is left; removed: [1-9]\d* by `min_link_count` "
+        r".*; [1-9]\d* by `min_characters`\. Relax these limits, or use larger dumps",
         finished="entity_vocabulary.parquet",
     ),
     "lengths that exclude all": Bad(
         "entity_pairs",
         {"multilingual__pairs__max_characters": 5},
-        "`min_characters` is 10 and `max_characters` 5: no sentence is both; set the first to the smaller",
+        r"`min_characters` \(10\) exceeds `max_characters` \(5\): lower the first or raise the second",
     ),
     "unknown encoder": Bad(
         "entity_embeddings",

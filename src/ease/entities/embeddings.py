@@ -1,11 +1,11 @@
-"""The first entity embeddings: Wikipedia2Vec's where it has them, random ones for the rest."""
+"""Initial entity embeddings: vectors of Wikipedia2Vec, and random vectors for the other entities."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -30,27 +30,27 @@ EXAMPLES = 10
 
 
 class EmbeddingOptions(BaseModel):
-    """Where the first entity embeddings come from."""
+    """Where the initial entity embeddings come from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: Literal["train", "file", "random"] = Field(
         "train",
-        description="train: Wikipedia2Vec on the English dump. file: vectors published as text. random: none "
-        "of both.",
+        description="train: train Wikipedia2Vec on the English dump. file: read published vectors. random: use random "
+        "vectors only.",
     )
     file: Path | None = Field(
-        None, description="For `file`: .txt, .txt.bz2 or .txt.gz of the encoder's dimension."
+        None, description="For `source: file`: a .txt, .txt.bz2 or .txt.gz of the encoder's dimension."
     )
     random_std: float | None = Field(
         None,
         gt=0,
-        description="Standard deviation of the numbers of random rows. null: that of the rows found, so that "
-        "both are alike; where none is found 1 / sqrt(dimension), for rows about as long as 1.",
+        description="Standard deviation of the random vectors' numbers. null: that of the vectors found, or "
+        "1 / sqrt(dimension) if none is found, which gives vectors of length about 1.",
     )
-    seed: int = Field(0, ge=0, description="Chooses the random rows.")
+    seed: int = Field(0, ge=0, description="Seed of the random vectors.")
     wikipedia2vec: Wikipedia2VecOptions = Field(
-        default_factory=Wikipedia2VecOptions, description="For `train`."
+        default_factory=Wikipedia2VecOptions, description="For `source: train`."
     )
 
     @model_validator(mode="after")
@@ -62,7 +62,7 @@ class EmbeddingOptions(BaseModel):
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many rows of the vocabulary have a vector of Wikipedia2Vec, and the first that have none."""
+    """How many entities of the vocabulary have a vector of Wikipedia2Vec, and the first ones without."""
 
     found: int
     total: int
@@ -70,7 +70,7 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """From 0 to 1."""
+        """Share of the entities with a vector, from 0 to 1."""
         return self.found / self.total if self.total else 0.0
 
 
@@ -80,17 +80,18 @@ def name_entities(
     redirects: ir.Table | None = None,
     language: str = "en",
 ) -> ir.Table:
-    """The titles by which the vocabulary's rows may be found among Wikipedia2Vec's entities.
+    """Return the titles that identify the vocabulary's rows among Wikipedia2Vec's entities.
 
     Args:
-        sitelinks: Given, a row goes by its title in `language` alone, not by a label in another one, which
-            may be the title of something else.
-        redirects: Given, a row is also found by the titles that redirect to it, as one that was moved between
-            the dump of the vectors and this one.
-        language: Of the dump that the vectors are trained on.
+        vocabulary: As `build_vocabulary` returns it.
+        sitelinks: If given, a row is identified by its title in `language` only, not by a label in another language,
+            which could be the title of something else.
+        redirects: If given, a row is also identified by the titles that redirect to it, because its page may have been
+            moved between the vectors' dump and this one.
+        language: Language of the dump that the vectors are trained on.
 
     Returns:
-        Columns row, title, direct (false for a redirect); a title belongs to one row.
+        Columns row, title, direct (false for a redirect); titles are unique.
     """
     titles = vocabulary.select("row", title="label")
     if sitelinks is not None:
@@ -118,18 +119,19 @@ def embed_entities(
     work: Path,
     language: str = "en",
 ) -> tuple[np.ndarray, Coverage]:
-    """Make the entity table that training starts from.
+    """Make the initial entity table.
 
     Args:
-        names: As `name_entities` gives them.
-        total: Rows of the vocabulary.
-        dimension: That of the encoder.
-        dumps: For `source: train`, that of `language` among them.
-        work: Where the training of Wikipedia2Vec may write for a time.
-        language: Whose dump Wikipedia2Vec is trained on.
+        names: As `name_entities` returns them.
+        total: Number of rows of the vocabulary.
+        dimension: Dimension of the encoder.
+        dumps: For `source: train`, with the dump of `language` among them.
+        options: Source of the vectors, and seed.
+        work: Folder for the temporary files of Wikipedia2Vec's training.
+        language: Language of the dump to train Wikipedia2Vec on.
 
     Returns:
-        float32, shape (total, dimension), and how many rows were found.
+        The table, float32, shape (total, dimension); and how many rows have a vector.
 
     Raises:
         EaseError: There is no dump to train on, or the file cannot be used.
@@ -150,20 +152,23 @@ def embed_entities(
 def align_embeddings(
     names: pa.Table, total: int, vectors: Path, dimension: int, seed: int, random_std: float | None = None
 ) -> tuple[np.ndarray, Coverage]:
-    """Put the vectors of a text file into the rows of the vocabulary; the file is read once, as a stream.
+    """Copy the vectors of a text file into the rows of the vocabulary; the file is streamed once.
 
-    A row that has no vector under its own title takes the first one under a title that redirects to it, and
-    without any it is random.
+    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one.
 
     Args:
-        names: Columns row, title, direct, as `name_entities` gives them.
+        names: Columns row, title, direct, as `name_entities` returns them.
+        total: Number of rows of the vocabulary.
+        vectors: The text file.
+        dimension: Dimension of the encoder.
+        seed: Seed of the random rows.
         random_std: Standard deviation of random rows; None: that of the rows found.
 
     Returns:
-        float32, shape (total, dimension), and how many rows were found.
+        The table, float32, shape (total, dimension); and how many rows have a vector.
 
     Raises:
-        EaseError: The file cannot be read, or is of another dimension.
+        EaseError: The file cannot be read, or has another dimension.
     """
     lookup = _Lookup(names)
     table = _draw_rows(total, dimension, seed)
@@ -179,14 +184,12 @@ def align_embeddings(
     coverage = Coverage(int(found.sum()), total, tuple(_titles_of(names, np.flatnonzero(~found)[:EXAMPLES])))
     logger.info("%d of %d entities have a vector (%.1f %%)", coverage.found, total, 100 * coverage.share)
     if not coverage.found:
-        logger.warning(
-            "No entity of the vocabulary is among the vectors of %s: all rows are random.", vectors
-        )
+        logger.warning("%s has no vector of any entity of the vocabulary: all rows are random.", vectors)
     return table, coverage
 
 
 class _Lookup:
-    """From titles to rows, by 64-bit hashes in sorted arrays: 17 bytes a title; a dictionary takes 100."""
+    """Map titles to rows by 64-bit hashes in sorted arrays: 17 bytes per title instead of a dictionary's 100."""
 
     def __init__(self, names: pa.Table) -> None:
         hashes = np.fromiter(
@@ -200,7 +203,7 @@ class _Lookup:
         self._direct = names["direct"].to_numpy()[order]
 
     def find(self, title: str) -> tuple[int | None, bool]:
-        """The row of a title, if there is one, and whether it is the row's own title."""
+        """Return the row of a title, if any, and whether the title is the row's own."""
         wanted = _hash(title)
         place = int(np.searchsorted(self._hashes, wanted))
         if place == len(self._hashes) or self._hashes[place] != wanted:
@@ -209,11 +212,11 @@ class _Lookup:
 
 
 def draw_like(table: Path, seed: int) -> np.ndarray:
-    """Draw random embeddings of the shape and the standard deviation of given ones (the ablation of Table 7).
+    """Return random embeddings with the shape and standard deviation of given ones (ablation of Table 7).
 
     Args:
-        table: Safetensors with `embeddings`, (rows, dimension).
-        seed: Of the numbers.
+        table: Safetensors file with `embeddings`, shape (rows, dimension).
+        seed: Seed of the random numbers.
     """
     given = load_file(table)["embeddings"]
     rows, dimension = given.shape
@@ -229,29 +232,24 @@ def _hash(title: str) -> np.uint64:
 
 
 def _draw_rows(total: int, dimension: int, seed: int) -> np.ndarray:
-    """Rows of standard normal numbers; float32, shape (total, dimension)."""
+    """Return standard normal numbers, float32, shape (total, dimension)."""
     return np.random.default_rng(seed).standard_normal((total, dimension), dtype=np.float32)
 
 
 def _std(table: np.ndarray, rows: np.ndarray) -> float:
-    """The standard deviation of all numbers in some rows, a block of rows at a time."""
+    """Return the standard deviation of all numbers in some rows, with bounded memory."""
     count, total, squares = 0, 0.0, 0.0
-    for block in _blocks(np.flatnonzero(rows)):
-        numbers = table[block].astype(np.float64)
-        count, total, squares = (
-            count + numbers.size,
-            total + numbers.sum(),
-            squares + np.square(numbers).sum(),
-        )
+    chosen = np.flatnonzero(rows)
+    for start in range(0, len(chosen), 4096):
+        numbers = table[chosen[start : start + 4096]].astype(np.float64)
+        count += numbers.size
+        total += numbers.sum()
+        squares += np.square(numbers).sum()
     return float(np.sqrt(max(squares / count - (total / count) ** 2, 0.0)))
 
 
-def _blocks(rows: np.ndarray, size: int = 4096) -> Iterator[np.ndarray]:
-    return (rows[start : start + size] for start in range(0, len(rows), size))
-
-
 def _titles_of(names: pa.Table, rows: np.ndarray) -> Iterable[str]:
-    """The titles of some rows; a row that has none goes by its number."""
+    """Return the titles of some rows, or their numbers if they have no title."""
     selected = names.filter(pa.compute.is_in(names["row"], pa.array(rows, pa.int64()))).to_pylist()
     titles = {name["row"]: name["title"] for name in reversed(selected) if name["direct"]}
     return (titles.get(int(row), f"row {row}") for row in rows)

@@ -1,4 +1,4 @@
-"""Integers of the width that the tables promise."""
+"""64-bit integers on every engine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def as_int64(value: ir.NumericValue) -> ir.IntegerValue:
-    """Cast an integer to 64 bits, whatever the engine made it.
+    """Cast an integer to 64 bits on every engine.
 
-    DuckDB sums into 128 bits, which it writes to Parquet as floating point, and Spark numbers rows by 32
-    bits. Ibis takes both for 64 bits and leaves a plain cast out, so this goes by way of another type.
+    DuckDB sums into 128 bits, which Parquet stores as floating point; Spark numbers rows with 32 bits. Ibis believes
+    that both have 64 bits and omits a plain cast, so this function casts through another type.
     """
     return value.cast("decimal(18, 0)").cast("int64")

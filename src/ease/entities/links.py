@@ -1,4 +1,4 @@
-"""From links as written to entities: redirects followed, titles mapped to Wikidata items."""
+"""Resolve links to entities: follow redirects, then map titles to Wikidata items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 MAX_REDIRECTS = 10
-"""A link is followed through this many redirects in a row; a longer chain, like a loop, leads nowhere."""
+"""Longest chain of redirects that is followed; links into longer chains and loops are dropped."""
 
 
 def resolve_links(
@@ -23,27 +23,28 @@ def resolve_links(
     sitelinks: ir.Table | None,
     languages: Sequence[str],
 ) -> ir.Table:
-    """The links of the chosen languages that lead to an entity other than their own page.
+    """Return the links that lead to an entity.
 
-    Links to a page without a Wikidata item, to no page at all, into a loop of redirects, and of a page to
-    itself are left out.
+    Dropped are links to missing pages, to pages without a Wikidata item, into loops of redirects, and links of a page
+    to itself.
 
     Args:
-        sitelinks: None where there is no Wikidata dump. Every title then is an entity, missing pages
-            included.
+        sentences: The ingested sentences with their links.
+        redirects: The ingested redirects.
+        sitelinks: Titles of the Wikidata items. None without Wikidata: every title is an entity, also a missing page.
+        languages: Languages whose sentences are used.
 
     Returns:
-        A row for each link (two for a sentence that links an entity twice): language, page_id,
-        sentence_index, title (after redirects), entity (the item's number; without Wikidata minus a 63-bit
-        hash of the title).
+        One row per link (two if a sentence links an entity twice) with the columns language, page_id, sentence_index,
+        title (after redirects), entity (the item's number; without Wikidata, minus a 63-bit hash of the title).
 
     Raises:
-        EaseError: Several languages without Wikidata, whose titles cannot be told to mean the same.
+        EaseError: There is no Wikidata dump, which several languages need.
     """
     if sitelinks is None and len(languages) != 1:
         raise EaseError(
-            f"`languages` names {len(languages)} languages, but there is no Wikidata dump to tell which of "
-            "their titles mean the same entity: give a Wikidata dump, or choose one language."
+            f"`languages` names {len(languages)} languages, which need a Wikidata dump to match the titles of one "
+            "entity: give a Wikidata dump, or choose one language."
         )
     chosen = sentences.filter(sentences.language.isin(list(languages)))
     linked = chosen.select("language", "page_id", "page_title", "sentence_index", link=chosen.links.unnest())
@@ -64,21 +65,21 @@ def resolve_links(
 
 
 def page_subjects(sentences: ir.Table, sitelinks: ir.Table) -> ir.Table:
-    """The entity that each page is about: language, page_id, entity; pages without a Wikidata item are left out."""
+    """Return the entity of each page that has a Wikidata item: language, page_id, entity."""
     pages = sentences.filter(sentences.sentence_index == 0)
     pages = pages.select("language", "page_id", title=pages.page_title)
     return pages.inner_join(_items(sitelinks), ["language", "title"]).select("language", "page_id", "entity")
 
 
 def _items(sitelinks: ir.Table) -> ir.Table:
-    """The item of each title: language, title, entity."""
+    """Return the item of each title: language, title, entity."""
     return sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())
 
 
 def follow_redirects(redirects: ir.Table) -> ir.Table:
-    """Each redirect with the page that it leads to in the end: null after a loop or `MAX_REDIRECTS` steps.
+    """Return the final target of each redirect; null for a loop or more than `MAX_REDIRECTS` steps.
 
-    Only redirects to redirects are joined again and again, a step at a time; a Wikipedia has few of them.
+    Each step joins redirects to redirects only, which are few.
 
     Returns:
         Columns language, source_title (unique in a language), target_title.
@@ -99,7 +100,7 @@ def follow_redirects(redirects: ir.Table) -> ir.Table:
 
 
 def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
-    """How many links each language's sentences hold, and how many of them lead to an entity.
+    """Count the links of each language, and those that lead to an entity.
 
     Returns:
         Columns language, sentences, links, links_resolved, ordered by language.
@@ -115,6 +116,6 @@ def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
 
 
 def _left_join(left: ir.Table, right: ir.Table, keys: list[str]) -> ir.Table:
-    """A left join as a table of its own: Ibis cannot join again on a column that a join has computed."""
+    """Join into a new table: Ibis cannot join again on a column that a join has computed."""
     joined = left.left_join(right, keys)
     return joined.mutate()

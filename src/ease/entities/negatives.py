@@ -1,4 +1,4 @@
-"""Hard negatives: to each pair an entity of the same type that does not appear on its page."""
+"""Hard negatives: for each pair, an entity of the same type that does not appear on the page (section 3.2)."""
 
 from __future__ import annotations
 
@@ -16,28 +16,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_DRAWS = 3
-"""Draws for every pair; nearly all find a negative by them, and the others are searched for."""
+"""Draws for every pair; they find a negative for nearly all pairs. The slower search handles the rest."""
 _TYPE, _FIRST, _LATER = 1, 2, 3
-"""Keys that keep the draws of different purposes apart."""
+"""Keys that make the draws of different purposes independent."""
 
 
 class HardNegativeOptions(BaseModel):
-    """How hard negatives are looked for."""
+    """How hard negatives are mined."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     without: Literal["drop", "keep"] = Field(
-        "drop", description="What becomes of a pair that has no hard negative."
+        "drop", description="Drop or keep pairs without a hard negative."
     )
     exhaustive_limit: int = Field(
         256,
         ge=0,
-        description="Every member of a type with at most so many is tried; of a broader type only draws are.",
+        description="Types with at most this many members are searched exhaustively; broader types are sampled.",
     )
-    draws: int = Field(
-        64, ge=1, description="Draws of a member of a broader type before the type is given up."
-    )
-    seed: int = Field(0, ge=0, description="Chooses types and negatives.")
+    draws: int = Field(64, ge=1, description="Samples of a broader type before the next type is tried.")
+    seed: int = Field(0, ge=0, description="Seed of the types and negatives.")
 
 
 def mine_hard_negatives(
@@ -47,24 +45,26 @@ def mine_hard_negatives(
     vocabulary: ir.Table,
     options: HardNegativeOptions,
 ) -> ir.Table:
-    """Add to each pair a random entity of the same type that does not appear on its page (section 3.2).
+    """Add a hard negative to each pair: a random entity that shares a type with the pair's entity.
 
-    It is one of the vocabulary, other than the pair's own. The types of a pair's entity that have another
-    member are put into a random order; the first in which an entity is found gives it, all admissible ones
-    with equal chance. Types of up to `exhaustive_limit` members are searched to the end, so a pair stays
-    without only if they have no admissible member; broader ones are given up after `draws` draws. Members are
-    numbered within their type and drawn by number, so no pair is joined with all members of a broad type.
+    A hard negative is in the vocabulary and does not appear on the sentence's page. Types are tried in random order;
+    within a type all admissible members are equally likely. Types of up to `exhaustive_limit` members are searched
+    exhaustively; broader types are sampled `draws` times. Members are numbered within their type and drawn by
+    number, so no pair is joined with all members of a broad type.
 
     Args:
-        appearing: Entities (language, page_id, entity) that no pair of that page may have as a negative: what its
-            prose links to, and the page's own subject.
-        entity_types: None where there is no Wikidata dump; every pair then is kept without.
+        pairs: Sentence–entity pairs, as `select_pairs` returns them.
+        appearing: Entities (language, page_id, entity) that are no negatives on a page: those that the page links to,
+            and its own subject.
+        entity_types: Types of the entities. None without Wikidata: all pairs are kept without a hard negative.
+        vocabulary: Entities that can be negatives.
+        options: Limits and seed.
 
     Returns:
-        The pairs with a column hard_negative (null where kept without), ordered by pair_id.
+        The pairs with the column hard_negative (null if none was found and the pair is kept), ordered by pair_id.
     """
     if entity_types is None:
-        logger.warning("Hard negatives are off: without a Wikidata dump the types of entities are not known.")
+        logger.warning("Hard negatives are off: the types of entities need a Wikidata dump.")
         return pairs.mutate(hard_negative=ibis.null("int64")).order_by("pair_id")
     members = _number_members(entity_types, vocabulary)
     appearing = appearing.select("language", "page_id", "entity")
@@ -80,7 +80,7 @@ def mine_hard_negatives(
 
 
 def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
-    """How many pairs of each language have a hard negative, are kept without and are dropped.
+    """Count the pairs of each language with a hard negative, kept without one, and dropped.
 
     Returns:
         Columns language, pairs, with_negative, kept_without, dropped, ordered by language.
@@ -102,7 +102,7 @@ def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
 
 
 def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
-    """The vocabulary's members of types that have several: type, entity, position (0 to size - 1), size."""
+    """Number the members of each type with several: type, entity, position (0 to size - 1), size."""
     typed = entity_types.select(entity="qid", type="type_qid").distinct().semi_join(vocabulary, "entity")
     numbered = typed.mutate(
         position=ibis.row_number().over(group_by=typed.type, order_by=typed.entity),
@@ -112,7 +112,7 @@ def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
 
 
 def _rank_types(pairs: ir.Table, members: ir.Table, seed: int) -> ir.Table:
-    """A row for each pair and type of its entity, the types of a pair in random order (type_rank from 0)."""
+    """Return a row per pair and type of its entity, with the type's place in random order (type_rank from 0)."""
     keys = pairs.select("pair_id", "language", "page_id", "entity")
     typed = keys.inner_join(members.select("entity", "type", "size"), "entity")
     ticket = draw(seed, ibis.literal(_TYPE), typed.pair_id, typed.type)
@@ -122,14 +122,14 @@ def _rank_types(pairs: ir.Table, members: ir.Table, seed: int) -> ir.Table:
 
 
 def _first_draws(ranked: ir.Table, seed: int) -> ir.Table:
-    """A few numbers of members of each pair's first type; `turn` orders them."""
+    """Draw a few member numbers of each pair's first type; `turn` orders them."""
     chosen = ranked.filter(ranked.type_rank == 0)
     drawn = chosen.mutate(turn=ibis.range(0, _FIRST_DRAWS).unnest())
     return drawn.mutate(position=draw(seed, ibis.literal(_FIRST), drawn.pair_id, drawn.turn) % drawn["size"])
 
 
 def _later_draws(ranked: ir.Table, options: HardNegativeOptions) -> ir.Table:
-    """All numbers of members of narrow types in random order, some of broad types; `turn` orders them."""
+    """Return all member numbers of narrow types, shuffled, and draws of broad types; `turn` orders them."""
     narrow = ranked["size"] <= options.exhaustive_limit
     trials = ranked.mutate(narrow=narrow, trials=narrow.ifelse(ranked["size"], options.draws))
     tried = trials.mutate(trial=ibis.range(0, trials.trials).unnest())
@@ -141,7 +141,7 @@ def _later_draws(ranked: ir.Table, options: HardNegativeOptions) -> ir.Table:
 
 
 def _admissible(drawn: ir.Table, members: ir.Table, appearing: ir.Table) -> ir.Table:
-    """The members drawn that are neither the pair's entity nor appear on its page."""
+    """Keep the members that are not the pair's entity and do not appear on its page."""
     candidates = drawn.inner_join(
         members.select("type", "position", candidate="entity"), ["type", "position"]
     )
@@ -158,7 +158,7 @@ def _admissible(drawn: ir.Table, members: ir.Table, appearing: ir.Table) -> ir.T
 
 
 def _pick_first(candidates: ir.Table) -> ir.Table:
-    """For each pair the candidate of the first type and turn."""
+    """Return each pair's candidate of the first type and turn."""
     order = [candidates.type_rank, candidates.turn, candidates.candidate]
     ranked = candidates.mutate(place=ibis.row_number().over(group_by=candidates.pair_id, order_by=order))
     return ranked.filter(ranked.place == 0).select("pair_id", hard_negative="candidate")

@@ -1,4 +1,4 @@
-"""Sentence–entity pairs: filtered by the entity and the sentence, thinned out and sampled by seed."""
+"""Sentence–entity pairs: filter by entity and sentence length, then cap and sample by seed."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ KEY = ("language", "page_id", "sentence_index", "entity")
 
 
 class PairOptions(BaseModel):
-    """Which pairs of a sentence and an entity that it links to are kept."""
+    """Which pairs of a sentence and a linked entity are kept."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    min_characters: int = Field(10, ge=1, description="Shorter sentences are left out.")
-    max_characters: int = Field(1000, ge=1, description="Longer sentences are left out.")
+    min_characters: int = Field(10, ge=1, description="Shorter sentences are dropped.")
+    max_characters: int = Field(1000, ge=1, description="Longer sentences are dropped.")
     max_pairs_per_entity: int | None = Field(
-        None, ge=1, description="Cap for an entity in a language; null: none."
+        None, ge=1, description="Maximum pairs of one entity in one language; null: no maximum."
     )
     max_pairs_per_language: int | None = Field(
-        50_000, ge=1, description="Pairs drawn in a language; null: all."
+        50_000, ge=1, description="Pairs sampled per language; null: all."
     )
-    seed: int = Field(0, ge=0, description="Chooses which pairs the cap and the draw keep.")
+    seed: int = Field(0, ge=0, description="Seed of the pairs that the maximum and the sampling keep.")
 
     @model_validator(mode="after")
     def _check_lengths(self) -> PairOptions:
         if self.min_characters > self.max_characters:
             raise EaseError(
-                f"`min_characters` is {self.min_characters} and `max_characters` {self.max_characters}: no "
-                "sentence is both; set the first to the smaller number."
+                f"`min_characters` ({self.min_characters}) exceeds `max_characters` ({self.max_characters}): lower "
+                "the first or raise the second."
             )
         return self
 
@@ -46,17 +46,19 @@ class PairOptions(BaseModel):
 def select_pairs(
     sentences: ibis.Table, links: ibis.Table, vocabulary: ibis.Table, options: PairOptions
 ) -> ibis.Table:
-    """The pairs that the filters, the cap per entity and the draw per language leave.
+    """Select the sentence–entity pairs to train on: filter, cap per entity, sample per language.
 
-    A sentence that links an entity twice makes one pair. Which pairs are drawn depends on the seed and on a
-    pair's own key, not on the order of rows or the engine.
+    A sentence that links an entity twice yields one pair. The sample depends on the seed and the pairs' keys, not on
+    the order of rows or the engine.
 
     Args:
-        links: A row for each link, as `resolve_links` gives them.
-        vocabulary: As `build_vocabulary` makes it from these links.
+        sentences: The ingested sentences.
+        links: Their links, as `resolve_links` returns them.
+        vocabulary: As `build_vocabulary` returns it for these links.
+        options: Filters, limits and seed.
 
     Returns:
-        Columns pair_id (0 to n - 1, by language, page_id, sentence_index, entity), language, page_id,
+        Columns pair_id (0 to n - 1, in the order of language, page_id, sentence_index and entity), language, page_id,
         sentence_index, sentence, entity; ordered by pair_id.
     """
     candidates = _candidates(sentences, links, vocabulary, options)
@@ -77,7 +79,7 @@ def select_pairs(
 def count_filters(
     sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions
 ) -> ir.Table:
-    """Count for each language the pairs, how many of them each filter removed in turn, and how many are left.
+    """Count the pairs of each language, those that each filter removed in turn, and those left.
 
     Returns:
         Columns language, pairs, rare_entity, too_short, too_long, over_entity_cap, over_language_limit, left.
@@ -106,25 +108,25 @@ def count_filters(
 
 
 def check_pairs_left(funnel: pd.DataFrame) -> None:
-    """Refuse to go on without a pair.
+    """Check that a pair is left.
 
     Args:
-        funnel: As `count_filters` gives it.
+        funnel: As `count_filters` returns it.
 
     Raises:
-        EaseError: Saying how many pairs each filter removed, and the parameter that steers it.
+        EaseError: No pair is left; the message names the filters that removed pairs, and their parameters.
     """
     counts = funnel.drop(columns="language").sum().astype(int)
     if not counts["pairs"]:
         raise EaseError(
-            "No link of any sentence leads to an entity: check that `languages` are those of the dumps, and "
-            "that the Wikidata dump holds items of these Wikipedias."
+            "No link of any sentence leads to an entity: check that the dumps are of the languages in `languages`, and "
+            "that the Wikidata dump has items of these Wikipedias."
         )
     if not counts["left"]:
         removed = "; ".join(f"{counts[name]} {reason}" for name, reason in _FILTERS.items() if counts[name])
         raise EaseError(
-            f"No pair of a sentence and an entity is left of {counts['pairs']}. Removed were {removed}. "
-            "Lower the limits, or give larger dumps."
+            f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {removed}. Relax these "
+            "limits, or use larger dumps."
         )
 
 
@@ -136,7 +138,7 @@ _FILTERS = {
 
 
 def _candidates(sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions) -> ir.Table:
-    """Every pair once, without its text, with the name of the first filter that removes it, or null."""
+    """Return each pair once, without its text, with the first filter that removes it, or null."""
     frequent = vocabulary.select("entity", "row")
     lengths = sentences.select("language", "page_id", "sentence_index", characters=sentences.text.length())
     pairs = links.select(*KEY).distinct().inner_join(lengths, ["language", "page_id", "sentence_index"])
@@ -150,7 +152,7 @@ def _candidates(sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, opti
 
 
 def _keep_first(pairs: ir.Table, groups: tuple[str, ...], limit: int | None) -> ir.Table:
-    """Of each group the pairs with the lowest tickets."""
+    """Keep the pairs with the lowest tickets of each group."""
     if limit is None:
         return pairs
     place = ibis.row_number().over(group_by=groups, order_by=["ticket", *KEY])

@@ -1,4 +1,4 @@
-"""The control of the method's claim: entities that no longer mean the same across languages."""
+"""Control experiment: entities permuted within each language, so that they no longer agree across languages."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ if TYPE_CHECKING:
 
 
 def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) -> ir.Table:
-    """Rename the entities by another random permutation of the vocabulary in each language.
+    """Replace entities by a random permutation of the vocabulary, a different one in each language.
 
-    Within a language nothing is lost, since a renamed entity is still one entity; across languages the entities tell
-    nothing any more.
+    Two sentences of one language still share an entity exactly if they did before; across languages, shared entities
+    carry no information any more.
 
     Args:
         training_pairs: Pairs with `entity` and `hard_negative`.
         vocabulary: All entities; each language permutes all of them.
-        seed: Chooses the permutations.
+        seed: Seed of the permutations.
 
     Returns:
-        The same rows with other entities, ordered by pair_id.
+        The same rows with permuted entities, ordered by pair_id.
     """
     languages = training_pairs.select("language").distinct()
     members = languages.cross_join(vocabulary.select("entity"))
-    # The draws decide the order; the entity itself breaks the rare tie.
     ticket = draw(seed, hash_title(members.language), members.entity)
     place = ibis.row_number().over(group_by=members.language, order_by=members.entity)
     turn = ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity])

@@ -1,4 +1,4 @@
-"""The tables `sitelinks` and `entity_types` from what wikis say of their pages and Wikidata's statements."""
+"""The tables `sitelinks` and `entity_types` from page_props dumps and truthy statements."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
-    """The titles of the pages that have an item.
+    """Return the titles of the pages that have a Wikidata item.
 
     Args:
-        pages: language, page_id, title; a page may come twice.
+        pages: language, page_id, title; duplicates are allowed.
         page_items: language, page_id, qid.
 
     Returns:
@@ -23,11 +23,11 @@ def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
 
 
 def types_of_linked(statements: ir.Table, sitelinks: ir.Table) -> ir.Table:
-    """The types of the items that have a sitelink: no link can lead to other items.
+    """Return the types of the items that have a sitelink; no link can lead to other items.
 
     Args:
-        statements: qid, type_qid; a row may come twice.
-        sitelinks: With the column qid.
+        statements: qid, type_qid; duplicates are allowed.
+        sitelinks: Table with the column qid.
 
     Returns:
         Columns qid, type_qid, ordered by both.

@@ -1,4 +1,4 @@
-"""The entities that take part: those that are linked often enough, numbered."""
+"""Entities above `min_link_count`, numbered."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 class VocabularyOptions(BaseModel):
-    """Which entities are linked often enough to be learnt."""
+    """Which entities are frequent enough to be learnt."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_link_count: int = Field(
-        10, ge=0, description="An entity takes part if more links than this lead to it."
+        10, ge=0, description="Entities with at most this many incoming links are dropped."
     )
     count_over: Literal["all", "language"] = Field(
         "all",
-        description="all: links of all chosen languages count together. language: each language's links "
-        "count alone, and an entity takes part, then in every language, if those of one language are enough.",
+        description="all: count the links of all languages together. language: keep an entity, for all languages, if "
+        "the links of one language exceed `min_link_count`.",
     )
 
 
 def build_vocabulary(
     links: ir.Table, sitelinks: ir.Table | None, options: VocabularyOptions, languages: Sequence[str]
 ) -> ir.Table:
-    """Number the entities that take part, in the order of their identifiers.
+    """Number the frequent entities in the order of their identifiers.
 
     Args:
-        links: A row for each link of the training corpus, as `resolve_links` gives them.
-        sitelinks: Where labels come from. Without Wikidata (None, or no row) the label is the linked title.
-        languages: Their order decides which title is the label of an entity without an English one.
+        links: Links of the training corpus, as `resolve_links` returns them.
+        sitelinks: Source of the labels. Without Wikidata (None or empty) the label is the linked title.
+        languages: An entity without an English title gets the title in the first of these languages that has one.
 
     Returns:
         Columns row (0 to n - 1), entity, label, link_count (over all languages), ordered by row.
@@ -61,7 +61,7 @@ def build_vocabulary(
 
 
 def _label(sitelinks: ir.Table, languages: Sequence[str]) -> ir.Table:
-    """The English title of each entity, else the title in the first of the languages that has one."""
+    """Label each entity: its English title, else its title in the first language that has one."""
     preference = ["en", *(language for language in languages if language != "en")]
     rank = sitelinks.language.cases(
         *((language, place) for place, language in enumerate(preference)), else_=len(preference)

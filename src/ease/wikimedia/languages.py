@@ -78,35 +78,35 @@ class Language:
         return self.code in _DATA["dotted_i"]
 
 
-def check_languages(languages: Sequence[str]) -> None:
-    """Check a choice of existing Wikipedias.
+def check_languages(languages: Sequence[str], parameter: str = "languages") -> None:
+    """Check a choice of existing Wikipedias, which a parameter names.
 
     Raises:
         EaseError: The choice is empty, or a code is repeated or unknown.
     """
-    check_codes(languages)
+    check_codes(languages, parameter)
     for language in languages:
         if language not in WIKIPEDIA_LANGUAGES:
-            raise EaseError(f"Unknown language {language!r} in `languages`: {_hint(language)}")
+            raise EaseError(f"Unknown language {language!r} in `{parameter}`: {_hint(language)}")
 
 
-def check_codes(languages: Sequence[str]) -> None:
+def check_codes(languages: Sequence[str], parameter: str = "languages") -> None:
     """Check a choice of Wikipedias that may be newer than the list in `languages.yml`.
 
     Raises:
         EaseError: The choice is empty, or a code is repeated or malformed.
     """
     if not languages:
-        raise EaseError("No language is given: set `languages` to Wikipedia codes such as en, ja, pt.")
+        raise EaseError(f"No language is given: set `{parameter}` to Wikipedia codes such as en, ja, pt.")
     for language in languages:
         if not _CODE.fullmatch(language):
             raise EaseError(
-                f"Unknown language {language!r} in `languages`: a code has lower-case letters, digits and "
+                f"Unknown language {language!r} in `{parameter}`: a code has lower-case letters, digits and "
                 f"hyphens; {_hint(language)}"
             )
     repeated = sorted({language for language in languages if languages.count(language) > 1})
     if repeated:
-        raise EaseError(f"`languages` names {', '.join(repeated)} more than once: name each language once.")
+        raise EaseError(f"`{parameter}` names {', '.join(repeated)} more than once: name each language once.")
 
 
 def _hint(language: str) -> str:

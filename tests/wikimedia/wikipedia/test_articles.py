@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.io.result_versions import WIKIPEDIA_PARTS
-from ease.wikimedia.wikipedia.articles import REDIRECTS, SENTENCES, split_article
+from ease.wikimedia.wikipedia.articles import REDIRECTS, SENTENCES
 from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
-from ease.wikimedia.wikitext.parser import Article, Link
+from ease.wikimedia.wikitext.article import Article, Link, split_article
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from tests.wikimedia.made_dumps import (
     ONE,
@@ -122,9 +122,7 @@ def test_a_fault_of_the_code_names_the_page(tmp_path: Path, monkeypatch: pytest.
 
 def split(text: str, *links: Link) -> tuple[list[tuple[str, list[str]]], dict[str, int]]:
     sentences, counts = split_article(Article(text, list(links)), SentenceSplitter("en"))
-    return [(text[one.start : one.end], [link.target for link in one.links]) for one in sentences], dict(
-        counts
-    )
+    return [(one.text, [link.target for link in one.links]) for one in sentences], dict(counts)
 
 
 def test_a_boundary_inside_a_link_joins_the_sentences() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ease.wikimedia.wikitext.parser import Article, parse_wikitext
+from ease.errors import EaseError
+from ease.wikimedia.wikitext.article import Article, Link
+from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo
 
@@ -257,3 +259,16 @@ def test_characters_that_mark_links_inside_cannot_come_from_outside() -> None:
 )
 def test_redirects(source: str, target: str | None) -> None:
     assert redirect_target(source, ENGLISH) == target
+
+
+def test_a_language_code_is_enough() -> None:
+    source = "[[Archivo:X.jpg|thumb]]Es la [[ciudad]]es. Fin."
+    article = parse_wikitext(source, language="es")
+    assert article == parse_wikitext(source, SiteInfo("es"))
+    assert [(sentence.text, sentence.links) for sentence in article.sentences()] == [
+        ("Es la ciudades.", [Link(6, 14, "Ciudad")]),
+        ("Fin.", []),
+    ]
+    assert parse_wikitext("[[File:A.jpg]][[bus]]es").text == "buses"
+    with pytest.raises(EaseError, match="Unknown language 'english' in `language`: use a code such as en"):
+        parse_wikitext("x", "english")

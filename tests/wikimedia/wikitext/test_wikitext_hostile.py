@@ -17,7 +17,8 @@ from benchmarks.wikitext_growth import deep_sources, hostile_sources
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.dumps.streams import compression_of
-from ease.wikimedia.wikitext.parser import Article, parse_wikitext
+from ease.wikimedia.wikitext.article import Article
+from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo
 

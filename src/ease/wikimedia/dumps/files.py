@@ -70,7 +70,7 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
     found: dict[str, list[DumpFile]] = defaultdict(list)
     asked = {Language(language).database: language for language in languages}
     for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
-        of, dump = _recognise(path)
+        of, dump = recognise_dump(path)
         if of == project:
             language = asked.get(Language(dump.language).database, dump.language)
             found[language].append(replace(dump, language=language))
@@ -155,7 +155,7 @@ def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
     return [Shard(dump, start, min(size, start + step)) for start in starts]
 
 
-def _recognise(path: Path) -> tuple[str, DumpFile]:
+def recognise_dump(path: Path) -> tuple[str, DumpFile]:
     """A dump file with its project and language: from its name, else from the wiki that it says it is of."""
     match = _NAME.fullmatch(path.name)
     if match:

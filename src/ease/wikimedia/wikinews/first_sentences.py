@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from ease.wikimedia.wikinews.date_lines import DateLines
-from ease.wikimedia.wikipedia.articles import split_article
-from ease.wikimedia.wikitext.parser import Article, Link, parse_wikitext
+from ease.wikimedia.wikitext.article import Article, Link, split_article
+from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
@@ -103,10 +103,9 @@ class FirstSentences:
         sentences: list[str] = []
         end = 0
         for sentence in split_article(paragraph, self._splitter)[0]:
-            text = paragraph.text[sentence.start : sentence.end]
-            if sentences and self._dates.is_inside_date(sentences[-1], text):
+            if sentences and self._dates.is_inside_date(sentences[-1], sentence.text):
                 sentences[-1] += paragraph.text[end : sentence.end]
             else:
-                sentences.append(text)
+                sentences.append(sentence.text)
             end = sentence.end
         return sentences

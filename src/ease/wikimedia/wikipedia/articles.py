@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -17,7 +15,8 @@ from ease.errors import EaseError
 from ease.wikimedia.dumps.files import Shard
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
 from ease.wikimedia.dumps.parts import TableWriter, whole_folder, write_counts
-from ease.wikimedia.wikitext.parser import Article, Link, parse_wikitext
+from ease.wikimedia.wikitext.article import Sentence, split_article
+from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
@@ -58,14 +57,6 @@ class ShardTask:
     splitter: SplitterEngine
     max_page_bytes: int
     part: Path
-
-
-class Sentence(NamedTuple):
-    """A sentence's span in an article, and the links in it with offsets from the sentence's beginning."""
-
-    start: int
-    end: int
-    links: list[Link]
 
 
 def parse_shard(task: ShardTask) -> tuple[Path, str | None]:
@@ -111,35 +102,6 @@ def _collecting_seldom() -> Iterator[None]:
         gc.set_threshold(*threshold)
 
 
-def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Sentence], Counter[str]]:
-    """The sentences of an article with their links, and what happened to links at boundaries.
-
-    A boundary inside the surface of a link is none ("[[John F. Kennedy]]" is one name): the two sentences are
-    joined, counted as `boundaries_in_links`. A link over several lines is left out, counted as
-    `links_across_lines`.
-    """
-    spans = splitter.spans(article.text)
-    starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    counts: Counter[str] = Counter()
-    joined: set[int] = set()
-    for link in article.links:
-        first, last = bisect_right(ends, link.start), bisect_left(starts, link.end) - 1
-        if last > first and "\n" not in article.text[link.start : link.end]:
-            joined.update(range(first, last))
-    counts["boundaries_in_links"] = len(joined)
-    starts = [start for index, start in enumerate(starts) if index - 1 not in joined]
-    ends = [end for index, end in enumerate(ends) if index not in joined]
-    sentences = [Sentence(start, end, []) for start, end in zip(starts, ends, strict=True)]
-    for link in article.links:
-        first, last = bisect_right(ends, link.start), bisect_left(starts, link.end) - 1
-        if first != last:
-            counts["links_across_lines"] += 1
-            continue
-        start, end, links = sentences[first]
-        links.append(Link(max(link.start, start) - start, min(link.end, end) - start, link.target))
-    return sentences, counts
-
-
 class _ShardParser:
     """Turns pages into rows, and counts them."""
 
@@ -170,7 +132,7 @@ class _ShardParser:
         self.counts.update(link_counts)
         self.counts["articles"] += 1
         title = normalize_title(page.title, self._site)
-        self._write(page, title, article.text, sentences)
+        self._write(page, title, sentences)
 
     def _reason_to_skip(self, page: Page) -> str | None:
         if page.namespace != 0:
@@ -188,10 +150,17 @@ class _ShardParser:
             return "not_wikitext"
         return None if page.text.strip() else "empty"
 
-    def _write(self, page: Page, title: str, text: str, sentences: Sequence[Sentence]) -> None:
+    def _write(self, page: Page, title: str, sentences: Sequence[Sentence]) -> None:
         for index, sentence in enumerate(sentences):
-            words = text[sentence.start : sentence.end]
-            row = (self._language, page.page_id, title, page.revision_id, index, words, sentence.links)
-            self._sentences.append(row, characters=len(words))
+            row = (
+                self._language,
+                page.page_id,
+                title,
+                page.revision_id,
+                index,
+                sentence.text,
+                sentence.links,
+            )
+            self._sentences.append(row, characters=len(sentence.text))
             self.counts["links"] += len(sentence.links)
         self.counts["sentences"] += len(sentences)

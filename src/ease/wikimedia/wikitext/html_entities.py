@@ -11,17 +11,17 @@ _SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*2
 
 
 def decode_spaces(text: str) -> str:
-    """Decode the entities of spaces, which matter at the ends of links."""
+    """Decode entities of spaces, which separate a link from the letters around it."""
     return _SPACE_ENTITY.sub(" ", text) if "&" in text else text
 
 
 def decode_entities(text: str) -> str:
-    """Decode the entities of prose; those of soft hyphens and control characters vanish."""
+    """Decode the entities of prose; drop soft hyphens and control characters."""
     return _ENTITY.sub(_as_prose, text) if "&" in text else text
 
 
 def decode_title_entities(text: str) -> str:
-    """Decode the entities of a title, whose spaces and control characters matter later."""
+    """Decode the entities of a title, with its spaces and control characters."""
     return _ENTITY.sub(_character, text) if "&" in text else text
 
 
@@ -33,7 +33,7 @@ def _as_prose(entity: re.Match[str]) -> str:
 
 
 def _character(entity: re.Match[str]) -> str:
-    """What an entity stands for; an unknown name stays, where `html.unescape` would read its beginning."""
+    """Return an entity's character; unknown names stay, while `html.unescape` would decode their beginning."""
     if entity[0][1] == "#":
         return html.unescape(entity[0])
     return html5.get(entity[0][1:], entity[0])

@@ -1,7 +1,7 @@
-"""Taking out of wikitext what is no prose: comments, extensions, templates, tables, tags, quotes.
+"""Remove markup that is not prose: comments, extensions, templates, tables, tags, quotes.
 
-Each function is one pass over the text, linear on any input. What is taken out leaves a `HOLE`, so that the
-punctuation around it can be mended later and letters after it join no link before it.
+Each function is one pass over the text, in linear time on any input. Removed text leaves a `GAP`, so that the
+punctuation around it can be normalised later, and letters after it do not join a link before it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from ease.wikimedia.wikitext.html_entities import decode_entities
 
-LINK_START, LINK_END, HOLE = "\x01", "\x02", "\x05"
+LINK_START, LINK_END, GAP = "\x01", "\x02", "\x05"
 BREAK = "\x04"
-"""Stands beside a link for a tag or quotes that were there: letters beyond them do not join the link."""
+"""Marks a removed tag or quotes beside a link: letters beyond the mark do not join the link."""
 LITERAL = "\x03"
-"""Stands around the number of a text that must not be read as markup."""
+"""Encloses the number of a text that is not markup (`<nowiki>`)."""
 
 _REMOVED_EXTENSIONS = (
     "ref|references|gallery|math|ce|chem|pre|syntaxhighlight|source|timeline|score|hiero|imagemap|graph|mapframe|"
@@ -27,7 +27,7 @@ _INLINE_TAGS = (
     "rp|rt|rtc|ruby|s|samp|small|span|strike|strong|sub|sup|time|translate|tt|tvar|u|var|wbr"
 )
 _SECTION_MARK = r"</?(?:section|Abschnitt|sección|secção|seção|trecho|קטע)(?=[\s/>])[^<>]*+>"
-"""Labels a part of a page, `<section begin=a />`, and shows nothing; as wikis name it."""
+"""Invisible tag that labels a part of a page, `<section begin=a />`, with its names in several languages."""
 _FIRST_SECTION_MARK = re.compile(_SECTION_MARK, re.IGNORECASE)
 _SECTION_MARKS = re.compile(
     rf"^[ \t]*+(?:{_SECTION_MARK}[ \t]*+)++\n|({_SECTION_MARK})", re.IGNORECASE | re.MULTILINE
@@ -37,7 +37,7 @@ _BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK_TAGS})(?=[\s/>])[^<>]*+>", re.IGNORECAS
 _INLINE_TAG = re.compile(rf"</?(?:{_INLINE_TAGS}|{_REMOVED_EXTENSIONS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _ROW = re.compile(r"\n[ \t]*+(?:\{\||\|[-+}])")
 _HTML_TABLE = re.compile(r"(<table(?=[\s/>])[^<>]*+>)|</table\s*+>", re.IGNORECASE)
-_WIKI_TABLE = re.compile(rf"\n[ \t:{HOLE}]*+(?:(\{{\|)|\|\}})")
+_WIKI_TABLE = re.compile(rf"\n[ \t:{GAP}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
     name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_REMOVED_EXTENSIONS.split("|")]
 }
@@ -46,9 +46,9 @@ _QUOTES = re.compile("''+")
 _MAGIC_WORD = re.compile(
     r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
 )
-"""Letters of any script with their marks and joiners, and single underscores between them."""
+"""Letters of any script with combining marks and joiners; single underscores between letters."""
 _GEORGIAN = frozenset(map(chr, range(0x10D0, 0x1100)))
-"""Letters without case on wikis, though Unicode knows capitals of them."""
+"""Letters that have no capitals on wikis, although Unicode has some."""
 _ENGLISH_MAGIC_WORDS = frozenset(
     "notoc toc forcetoc nogallery noeditsection notitleconvert notc nocontentconvert nocc".split()
 )
@@ -57,7 +57,7 @@ _LOOSE_BREAK = re.compile(rf"{BREAK}(?<!\]\]{BREAK})(?!\[\[)")
 
 
 class _Extensions:
-    """Walks through the comments and extension tags of a source, from left to right."""
+    """Removes comments and extension tags from left to right."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -67,7 +67,7 @@ class _Extensions:
         self._position = 0
 
     def hide(self) -> str:
-        """The source without comments and extensions."""
+        """Return the source without comments and extensions."""
         while start := _EXTENSION.search(self.source, self._position):
             name = (start[1] or "").lower()
             if name:
@@ -82,7 +82,7 @@ class _Extensions:
         self._position = resume
 
     def _hide_comment(self, start: int, inside: int) -> None:
-        """Drop a comment, with its line where it is alone there; one without an end ends with the page."""
+        """Drop a comment, and its line if nothing else is on it; an unclosed comment ends with the page."""
         source = self.source
         end = source.find("-->", inside)
         end = len(source) if end < 0 else end + 3
@@ -96,7 +96,7 @@ class _Extensions:
         self._keep_until(line if alone else start, after + 1 if alone else end)
 
     def _hide_tag(self, name: str, start: int, inside: int) -> None:
-        """Drop an extension with its content; of one without an end the tag alone, the rest is shown."""
+        """Drop an extension with its content; of an unclosed extension, drop the tag only."""
         source = self.source
         tag_end = -1 if ">" in self._unclosed else source.find(">", inside)
         if tag_end < 0:
@@ -105,7 +105,7 @@ class _Extensions:
             return
         if source[tag_end - 1] == "/":
             self._keep_until(start, tag_end + 1)
-            self.pieces.append(HOLE)
+            self.pieces.append(GAP)
             return
         close = None
         if name not in self._unclosed:
@@ -115,24 +115,24 @@ class _Extensions:
             self._keep_until(start, tag_end + 1)
             return
         self._keep_until(start, close.end())
-        self.pieces.append(self._literal(source[tag_end + 1 : close.start()]) if name == "nowiki" else HOLE)
+        self.pieces.append(self._literal(source[tag_end + 1 : close.start()]) if name == "nowiki" else GAP)
 
     def _literal(self, content: str) -> str:
-        """A placeholder for text that is no markup, with spaces at its ends outside."""
+        """Return a placeholder for text that is not markup, with the text's outer spaces around it."""
         content = decode_entities(content)
         words = content.split()
         if not words:
-            return " " if content else HOLE
+            return " " if content else GAP
         self.literals.append(" ".join(words))
         before, after = (" " if content[end].isspace() else "" for end in (0, -1))
         return f"{before}{LITERAL}{len(self.literals) - 1}{LITERAL}{after}"
 
 
 def hide_extensions(source: str) -> tuple[str, list[str]]:
-    """Take out comments, references, galleries, formulas and the like.
+    """Remove comments, references, galleries, formulas and similar extensions.
 
     Returns:
-        The rest, and the contents of `<nowiki>`, in whose place numbers stand between two `LITERAL`.
+        The text, with a number between two `LITERAL` for each `<nowiki>`; and the contents of these.
     """
     if "<" not in source:
         return source, []
@@ -141,11 +141,11 @@ def hide_extensions(source: str) -> tuple[str, list[str]]:
 
 
 def cut_templates(text: str) -> str:
-    """Take out templates, parser functions and parameters; braces without a partner stay as text."""
+    """Remove templates, parser functions and parameters; unbalanced braces stay as text."""
     if "{{" not in text:
         return text
     text = text.replace("{{!}}", "|")
-    opened: list[tuple[int, int]] = []  # where a run of braces begins, and how many of them are unmatched
+    opened: list[tuple[int, int]] = []  # start of a run of braces, and number of its unmatched braces
     cuts: list[tuple[int, int]] = []
     for run in _BRACES.finditer(text):
         position, end = run.span()
@@ -164,10 +164,10 @@ def cut_templates(text: str) -> str:
 
 
 def cut_tables(text: str) -> str:
-    """Take out tables, nested ones too; of a table without one of its ends the lines of rows."""
+    """Remove tables, also nested ones; of a table without a beginning or an end, remove the lines of rows."""
     for table, mark in ((_WIKI_TABLE, "{|"), (_HTML_TABLE, "<")):
         if mark in text:
-            text = "\n" + text  # so that a mark at the page's beginning is one after a line's end, too
+            text = "\n" + text  # the pattern needs a line break before the table
             opened: list[int] = []
             cuts: list[tuple[int, int]] = []
             for token in table.finditer(text):
@@ -180,7 +180,7 @@ def cut_tables(text: str) -> str:
 
 
 def _drop_rows(text: str) -> str:
-    """Drop the lines of rows that are left of tables which a template begins or ends, or which never end."""
+    """Drop lines of rows from tables that a template opens or closes, or that are never closed."""
     lines, in_table = [], False
     for line in text.split("\n"):
         stripped = line.strip()
@@ -195,24 +195,24 @@ def _drop_rows(text: str) -> str:
 
 
 def _add_cut(cuts: list[tuple[int, int]], start: int, end: int) -> None:
-    """Add a span that encloses some of the last ones, which it replaces."""
+    """Add a span; it replaces the last spans if it encloses them."""
     while cuts and cuts[-1][0] >= start:
         cuts.pop()
     cuts.append((start, end))
 
 
 def _without(text: str, cuts: Sequence[tuple[int, int]]) -> str:
-    """The text with holes for spans that are in order and apart."""
+    """Replace ordered, disjoint spans of the text by gaps."""
     pieces, position = [], 0
     for start, end in cuts:
         pieces.append(text[position:start])
         position = end
     pieces.append(text[position:])
-    return HOLE.join(pieces)
+    return GAP.join(pieces)
 
 
 def strip_tags(text: str) -> str:
-    """Drop HTML tags and keep what they hold; those of blocks end a line. Other tags stay as text."""
+    """Drop HTML tags but not their content; block tags end a line. Unknown tags stay as text."""
     if "<" not in text:
         return text
     if _FIRST_SECTION_MARK.search(text):
@@ -221,12 +221,12 @@ def strip_tags(text: str) -> str:
 
 
 def _drop_breaks(text: str) -> str:
-    """Drop the breaks that are not beside a link."""
+    """Drop breaks that are not beside a link."""
     return _LOOSE_BREAK.sub("", _BREAKS.sub(BREAK, text)) if BREAK in text else text
 
 
 def strip_quotes(text: str) -> str:
-    """Drop the marks of bold and italics, and keep the apostrophes that MediaWiki shows."""
+    """Drop the quotes of bold and italics; keep the apostrophes that MediaWiki shows."""
     if "''" not in text:
         return text
     if "'''" not in text:
@@ -239,9 +239,9 @@ def strip_quotes(text: str) -> str:
 
 
 def _strip_line_quotes(line: str) -> str:
-    """Drop a line's quotes as MediaWiki balances them.
+    """Drop the quotes of a line, balanced as in MediaWiki.
 
-    Where both bolds and italics are odd in number, one bold is an apostrophe and an italic: `l'''amico''`.
+    If both bold and italic marks are odd in number, one bold is an apostrophe and an italic: `l'''amico''`.
     """
     runs = list(_QUOTES.finditer(line))
     widths = [min(len(run[0]), 5) if len(run[0]) != 4 else 3 for run in runs]
@@ -257,7 +257,7 @@ def _strip_line_quotes(line: str) -> str:
 
 
 def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -> int:
-    """Which bold begins with an apostrophe: first after a single letter, else a word, else a space."""
+    """Return the bold that begins with an apostrophe: the first after a single letter, else a word, else a space."""
     candidates: dict[str, int] = {}
     for index, (run, width) in enumerate(zip(runs, widths, strict=True)):
         if width == 3:
@@ -268,12 +268,12 @@ def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -
 
 
 def drop_magic_words(text: str) -> str:
-    """Drop switches such as `__NOTOC__`, whatever their language."""
+    """Drop switches such as `__NOTOC__` in any language."""
     return _MAGIC_WORD.sub(_drop_magic_word, text) if "__" in text else text
 
 
 def _drop_magic_word(word: re.Match[str]) -> str:
-    """Nothing for a switch: letters without case or capitals, Georgian ones, or English ones of any case."""
+    """Drop a switch: capitals, letters without case, or an English switch in any case."""
     name = word[1]
     in_capitals = all(letter == letter.upper() or letter in _GEORGIAN for letter in name)
     return "" if in_capitals or name.lower() in _ENGLISH_MAGIC_WORDS else word[0]

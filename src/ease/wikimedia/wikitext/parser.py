@@ -1,7 +1,7 @@
-"""Wikitext to running prose with its links.
+"""Parse wikitext into prose with links.
 
-A fixed number of passes, each linear in the page whatever stands in it, in the order of MediaWiki's parser.
-Links are carried through them as marks in the text, so their offsets are right whatever the passes take out.
+The parser makes a fixed number of passes in the order of MediaWiki's parser, each in linear time on any input. Links
+are marks in the text during the passes, so their offsets are right whatever the passes remove.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from ease.wikimedia.languages import check_languages
+from ease.wikimedia.wikitext.article import Article, Link
 from ease.wikimedia.wikitext.html_entities import decode_entities, decode_spaces
 from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.markup import (
     BREAK,
-    HOLE,
+    GAP,
     LINK_END,
     LINK_START,
     LITERAL,
@@ -25,11 +27,11 @@ from ease.wikimedia.wikitext.markup import (
     strip_quotes,
     strip_tags,
 )
-from ease.wikimedia.wikitext.prose import join_blocks, mend_holes
+from ease.wikimedia.wikitext.prose import join_blocks, normalize_gaps
 from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, is_address, read_target
 from ease.wikimedia.wikitext.variants import choose_variants
 
-_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, HOLE)
+_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP)
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
     r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
@@ -37,26 +39,11 @@ _EXTERNAL = re.compile(
 )
 _LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
 _WORD = re.compile(r"\w")
-_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + HOLE
-
-
-class Link(NamedTuple):
-    """A link's surface `text[start:end]` and the normalised title that it leads to."""
-
-    start: int
-    end: int
-    target: str
-
-
-class Article(NamedTuple):
-    """Running prose, a line for each paragraph, list item and heading, and its links in order."""
-
-    text: str
-    links: list[Link]
+_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + GAP
 
 
 class _OpenLink(NamedTuple):
-    """A `[[` whose end is not found yet, with the lengths of what was written before it."""
+    """A `[[` without `]]` so far, with the numbers of pieces and targets before it."""
 
     head: str
     bar: str
@@ -64,35 +51,54 @@ class _OpenLink(NamedTuple):
     targets: int
 
 
-def parse_wikitext(source: str, site: SiteInfo) -> Article:
-    """Read a page's prose and the links in it to articles of the same wiki.
+def parse_wikitext(text: str, language: str | SiteInfo = "en") -> Article:
+    """Read the prose of a page, and its links to articles of the same wiki.
 
     Args:
-        source: The page's wikitext.
-        site: The wiki, which knows the prefixes and the letters that join a link.
+        text: The page's wikitext.
+        language: Wikipedia's code of the language; or the wiki, with the namespaces that its dump names.
 
     Returns:
-        The prose, and links with offsets in code points, in order and apart.
+        The prose with its links; its method `sentences` splits it.
+
+    Raises:
+        EaseError: There is no Wikipedia in the language.
+
+    Example:
+        >>> article = parse_wikitext("See [[Berlin]]s [[paris|old]] towers. ''No'' link.", language="en")
+        >>> article.text
+        'See Berlins old towers. No link.'
+        >>> [sentence.text for sentence in article.sentences()]
+        ['See Berlins old towers.', 'No link.']
+        >>> article.sentences()[0].links[0]
+        Link(start=4, end=11, target='Berlin')
     """
+    site = _site(language) if isinstance(language, str) else language
     for mark in _RESERVED:
-        source = source.replace(mark, "")
-    text, literals = hide_extensions(source)
+        text = text.replace(mark, "")
+    text, literals = hide_extensions(text)
     text = strip_tags(cut_tables(cut_templates(text)))
     text = strip_quotes(decode_spaces(choose_variants(text, site.language)))
     text = drop_magic_words(text)
     text, targets = _LinkReader(text, site).read()
-    text = _EXTERNAL.sub(lambda link: link[1] or HOLE, text)
-    text = join_blocks(decode_entities(mend_holes(text)))
+    text = _EXTERNAL.sub(lambda link: link[1] or GAP, text)
+    text = join_blocks(decode_entities(normalize_gaps(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
-    return _place_links(text, targets)
+    return _place_links(text, targets, site.language)
+
+
+@cache
+def _site(language: str) -> SiteInfo:
+    check_languages([language], "language")
+    return SiteInfo(language)
 
 
 @cache
 def _link_tokens(language: str) -> re.Pattern[str]:
-    """What to look for: links, ends of links, beginnings of headings, beginnings of links.
+    """Match links, ends of links, beginnings of headings and beginnings of links.
 
-    Groups: 1 target, 2 label, 3 trail of a link without brackets inside; 4 target, 5 bar of a beginning.
+    Groups: 1 target, 2 label, 3 trail of a link without nested brackets; 4 target, 5 bar of a link's beginning.
     """
     head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
     return re.compile(
@@ -113,13 +119,13 @@ def _prefix(language: str) -> re.Pattern[str] | None:
 
 
 class _LinkReader:
-    """Replaces links by their surfaces between marks, and takes files, categories and other languages out.
+    """Replaces links by their text between marks; removes links to files, categories and other languages.
 
-    Links in headings become text: a heading names what follows and is no prose that mentions something.
+    Links in headings become plain text, since a heading is not prose that mentions an entity.
     """
 
     def __init__(self, text: str, site: SiteInfo) -> None:
-        self.text = "\n" + text  # so that a heading is always after a line's end
+        self.text = "\n" + text  # the pattern needs a line break before a heading
         self.site = site
         self.pieces: list[str] = []
         self.targets: list[str] = []
@@ -127,7 +133,7 @@ class _LinkReader:
         self._heading_end = 0
 
     def read(self) -> tuple[str, list[str]]:
-        """The text with marked links, and their targets in order."""
+        """Return the text with marked links, and their targets in order."""
         text, pieces = self.text, self.pieces
         search = _link_tokens(self.site.language).search
         position = 0
@@ -147,26 +153,26 @@ class _LinkReader:
                 pieces.append("\n")
                 end = text.find("\n", position)
                 heading = text[position : end if end >= 0 else len(text)]
-                if heading.rstrip(" \t" + HOLE).endswith("="):
+                if heading.rstrip(" \t" + GAP).endswith("="):
                     self._heading_end = position + len(heading)
         pieces.append(text[position:])
         self._give_up()
         return "".join(pieces).replace(BREAK, ""), self.targets
 
     def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
-        """Write a link whose label holds no brackets; one without a label that is known shows its target."""
+        """Write a link whose label has no brackets; without a label, a link shows its target."""
         kind, title = read_target(head, self.site)
         if kind in _NOT_SHOWN:
-            self.pieces.append(HOLE + trail)
+            self.pieces.append(GAP + trail)
             return
         if kind is TargetKind.INVALID and is_address(head):
-            self.pieces.append((label or head.partition(" ")[2] or HOLE) + trail)
+            self.pieces.append((label or head.partition(" ")[2] or GAP) + trail)
             return
         if label is None:
             label = head.strip().removeprefix(":")
         elif not label:
             label = _without_qualifier(head)
-        if (HOLE in label or not label.strip()) and not _WORD.search(label):
+        if (GAP in label or not label.strip()) and not _WORD.search(label):
             label = head.strip().removeprefix(":")
         shown = label + trail
         if kind is not TargetKind.ARTICLE or in_heading:
@@ -184,7 +190,7 @@ class _LinkReader:
         self.targets.append(title)
 
     def _take_prefix(self) -> str:
-        """Take away the letters at the end of the text so far that join a link behind them."""
+        """Remove and return the letters before a link that belong to the link's text."""
         letters = _prefix(self.site.language)
         found = letters.match(self.pieces[-1][::-1]) if letters and self.pieces else None
         if not found or not found[0]:
@@ -194,7 +200,7 @@ class _LinkReader:
         return before[len(before) - found.end() :]
 
     def _close(self, position: int) -> int:
-        """End the last open link at a `]]`; returns where to read on."""
+        """Close the last open link at a `]]`, and return the position to continue at."""
         if not self._open:
             return position
         link = self._open.pop()
@@ -205,7 +211,7 @@ class _LinkReader:
         kind, _title = read_target(link.head, self.site) if link.head else (TargetKind.INVALID, "")
         if kind in _NOT_SHOWN:
             del pieces[link.pieces :], self.targets[link.targets :]
-            pieces.append(HOLE)
+            pieces.append(GAP)
             return position
         if not link.bar:
             pieces[link.pieces] = link.head
@@ -220,13 +226,13 @@ class _LinkReader:
         del pieces[link.pieces :]
         if label.strip(_EDGES):
             self._add_link(link.head, label, tail)
-        else:  # an image alone; one hole for all of it, as links around this one read it again
+        else:  # only an image: a single gap, since enclosing links scan this label again
             before, after = (" " if label[end : end + 1].isspace() else "" for end in (0, len(label) - 1))
-            pieces.append(f"{before}{HOLE}{after}{tail}")
+            pieces.append(f"{before}{GAP}{after}{tail}")
         return position + len(tail)
 
     def _give_up(self) -> None:
-        """Show what looked like links and never ended, without the brackets."""
+        """Show links that were never closed as text, without the brackets."""
         for link in self._open:
             self.pieces[link.pieces] = link.head + link.bar
         self._open.clear()
@@ -236,7 +242,7 @@ _NOT_SHOWN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAG
 
 
 def _without_qualifier(head: str) -> str:
-    """What the pipe trick shows: `[[Mercury (planet)|]]` as "Mercury", `[[Help:Pipe, trick|]]` as "Pipe"."""
+    """Apply the pipe trick: `[[Mercury (planet)|]]` shows "Mercury", `[[Help:Pipe, trick|]]` shows "Pipe"."""
     name = head.strip().removeprefix(":")
     name = (name.partition(":")[2] or name).rstrip()
     start = name.rfind("(")
@@ -245,8 +251,8 @@ def _without_qualifier(head: str) -> str:
     return name.partition(",")[0]
 
 
-def _place_links(text: str, targets: list[str]) -> Article:
-    """Turn marks in the text into offsets."""
+def _place_links(text: str, targets: list[str], language: str) -> Article:
+    """Turn the marks of links into offsets."""
     before, *rest = text.split(LINK_START)
     pieces, links, position = [before], [], len(before)
     for target, piece in zip(targets, rest, strict=True):
@@ -257,4 +263,4 @@ def _place_links(text: str, targets: list[str]) -> Article:
             links.append(Link(start, start + len(words), target))
         pieces += (surface, after)
         position += len(surface) + len(after)
-    return Article("".join(pieces), links)
+    return Article("".join(pieces), links, language)

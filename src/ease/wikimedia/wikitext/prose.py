@@ -1,68 +1,68 @@
-"""From wikitext without templates and links to tidy prose: punctuation around holes, blocks as lines."""
+"""Normalise prose: punctuation around removed markup, and one line per block."""
 
 from __future__ import annotations
 
 import re
 
-from ease.wikimedia.wikitext.markup import HOLE, LINK_END, LINK_START
+from ease.wikimedia.wikitext.markup import GAP, LINK_END, LINK_START
 
 _JOINTS = r" \t,;:،؛、，；：/–—\-"
-_AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{HOLE}[{HOLE}{_JOINTS}]*+")
-_BEFORE_CLOSING = re.compile(rf"{HOLE}[{HOLE}{_JOINTS}]*+([)\]）]?)")
-_HOLES = re.compile(rf"{HOLE}[ {HOLE}]*+")
-_JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + HOLE
-_EMPTY = (f"({HOLE})", f"[{HOLE}]", f"（{HOLE}）")
+_AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{GAP}[{GAP}{_JOINTS}]*+")
+_BEFORE_CLOSING = re.compile(rf"{GAP}[{GAP}{_JOINTS}]*+([)\]）]?)")
+_GAPS = re.compile(rf"{GAP}[ {GAP}]*+")
+_JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + GAP
+_EMPTY = (f"({GAP})", f"[{GAP}]", f"（{GAP}）")
 _NO_SPACE_AFTER = "\n([（“«" + LINK_START
 _NO_SPACE_BEFORE = "\n,.)]）" + LINK_END
 _ITEM_MARKS = "*#:; \t"
 _LOWEST_HEADING = 6
 _SPECIAL = frozenset(["", *" \t*#:;=-"])
-"""First characters of lines that are no part of a paragraph, "" for an empty line."""
+"""First characters of lines outside paragraphs; "" for an empty line."""
 
 
-def mend_holes(text: str) -> str:
-    """Fill the holes of what was taken out: no empty brackets, doubled spaces or spaces before commas."""
-    if HOLE not in text:
+def normalize_gaps(text: str) -> str:
+    """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup."""
+    if GAP not in text:
         return text
     for _ in range(2):
-        text = _AFTER_OPENING.sub(rf"\1{HOLE}", text)
+        text = _AFTER_OPENING.sub(rf"\1{GAP}", text)
         for brackets in _EMPTY:
-            text = text.replace(brackets, HOLE)
+            text = text.replace(brackets, GAP)
     text = _drop_before_closing(text)
     pieces, position = [], 0
-    for hole in _HOLES.finditer(text):
-        left = text[position : hole.start()]
+    for gap in _GAPS.finditer(text):
+        left = text[position : gap.start()]
         kept = left.rstrip(" ")
-        position = hole.end()
+        position = gap.end()
         pieces.append(kept)
-        spaced = len(kept) < len(left) or " " in hole[0]
+        spaced = len(kept) < len(left) or " " in gap[0]
         before, after = kept[-1:] or "\n", text[position : position + 1] or "\n"
-        if spaced and _needs_space(before, after, hole[0][-1]):
+        if spaced and _needs_space(before, after, gap[0][-1]):
             pieces.append(" ")
     pieces.append(text[position:])
     return "".join(pieces)
 
 
 def _drop_before_closing(text: str) -> str:
-    """Drop the holes and commas before closing brackets."""
+    """Drop gaps and commas before closing brackets."""
     pieces, position = [], 0
-    for hole in _BEFORE_CLOSING.finditer(text):
-        if hole[1]:
-            pieces.append(text[position : hole.start()].rstrip(_JOINT_CHARACTERS))
-            position = hole.start(1)
+    for gap in _BEFORE_CLOSING.finditer(text):
+        if gap[1]:
+            pieces.append(text[position : gap.start()].rstrip(_JOINT_CHARACTERS))
+            position = gap.start(1)
     pieces.append(text[position:])
     return "".join(pieces)
 
 
 def _needs_space(before: str, after: str, last: str) -> bool:
-    """Whether a space stays: not at the ends of a line, before a comma, or after a bracket."""
+    """Return whether a space stays: not at a line's ends, before a comma or after an opening bracket."""
     if before in _NO_SPACE_AFTER or after in _NO_SPACE_BEFORE:
         return False
     return after not in ";:!?»”" or last == " "
 
 
 def join_blocks(text: str) -> str:
-    """One line for each paragraph, list item and heading; the marks of lists and rules are dropped."""
+    """Write each paragraph, list item and heading as one line; drop the marks of lists and rules."""
     blocks: list[str] = []
     paragraph: list[str] = []
 
@@ -91,7 +91,7 @@ def join_blocks(text: str) -> str:
 
 
 def _heading(line: str) -> str:
-    """A heading without its marks; the line as it is where they are not on both sides."""
+    """Return a heading without its marks, or the line unchanged if the marks are not on both sides."""
     left, right = len(line) - len(line.lstrip("=")), len(line) - len(line.rstrip("="))
     level = min(left, right, _LOWEST_HEADING, (len(line) - 1) // 2)
     return line[level : len(line) - level]

@@ -1,6 +1,6 @@
-"""Sentence boundaries by ICU's rules, through polyglot's tokenizer as in the papers, or through PyICU alone.
+"""Split text into sentences by ICU's rules, with polyglot's tokenizer as in the papers, or with PyICU only.
 
-polyglot is under the GPLv3: this module alone imports it, and only for the engine `polyglot`.
+polyglot is under the GPLv3. Only this module imports polyglot, and only for the engine `polyglot`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ease.wikimedia.languages import Language
 
 SplitterEngine = Literal["polyglot", "icu"]
 Boundaries = Callable[[str], Sequence[int]]
-"""From a text to the UTF-16 offsets where its sentences end."""
+"""Function that returns the UTF-16 offsets of a text's sentence ends."""
 
 
 class SentenceSplitter:
-    """Splits texts of one language; make one and reuse it. The two engines draw the same boundaries."""
+    """Splits texts of one language; reusable. Both engines find the same boundaries."""
 
     def __init__(self, language: str, engine: SplitterEngine = "polyglot") -> None:
-        """Prepare the rules of a language.
+        """Load the rules of a language.
 
         Args:
-            language: A Wikipedia's code; one that ICU does not know gets the rules common to all languages.
-            engine: Which library runs ICU's rules.
+            language: Wikipedia's code; languages unknown to ICU get its general rules.
+            engine: Library that applies ICU's rules.
 
         Raises:
             EaseError: The engine is unknown.
@@ -45,7 +45,7 @@ class SentenceSplitter:
         self._boundaries = engines[engine](language)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Start and end of each sentence, in characters of `text`, without the white space around it.
+        """Return the start and end of each sentence in characters, without surrounding white space.
 
         A newline always ends a sentence.
         """
@@ -76,12 +76,12 @@ def _icu_boundaries(language: str) -> Boundaries:
 
 
 def _polyglot_boundaries(language: str) -> Boundaries:
-    # Never polyglot.text.Text: it runs a language detector, which fails on control characters and on "".
+    # Not polyglot.text.Text: its language detector fails on control characters and on "".
     from polyglot.base import Sequence as PolyglotSequence
     from polyglot.tokenize.base import SentenceTokenizer
 
     class LocaleSentenceTokenizer(SentenceTokenizer):
-        """polyglot's tokenizer with the locale that it is given: its own always takes `Locale("locale")`."""
+        """polyglot's tokenizer with a locale; polyglot ignores its argument and uses `Locale("locale")`."""
 
         def __init__(self, locale: str) -> None:
             super().__init__(locale)
@@ -93,10 +93,10 @@ def _polyglot_boundaries(language: str) -> Boundaries:
 
 
 def _in_characters(text: str, boundaries: Sequence[int]) -> Sequence[int]:
-    """Offsets in UTF-16 units, as ICU counts, as offsets in characters."""
+    """Convert offsets from UTF-16 units to characters."""
     if text.isascii() or len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text):
         return boundaries
-    # The offset just behind the second unit of each character that takes two.
+    # Offset after each character of two units.
     doubles = [
         offset + nth + 2 for nth, offset in enumerate(i for i, char in enumerate(text) if char > "\uffff")
     ]

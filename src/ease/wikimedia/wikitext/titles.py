@@ -1,4 +1,4 @@
-"""Titles of pages as MediaWiki reads them in links."""
+"""Resolve titles in links as MediaWiki does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ease.wikimedia.wikitext.namespaces import (
 _GEORGIAN = range(0x10D0, 0x1100)
 _MOST_BYTES = 255
 _MOST_PREFIXES = 8
-"""Prefixes of the wiki's own language (`[[en:en:Title]]`) that are followed; a link with more leads nowhere."""
+"""Maximum prefixes of the wiki's own language (`[[en:en:Title]]`); a link with more is invalid."""
 
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
@@ -32,31 +32,31 @@ _NEEDS_CARE = re.compile(
     "[\x00-\x1f#%&:<>\\[\\]_{|}\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
     "|  |^[ ./]| $|~~~|/\\."
 )
-"""What a plain title has not: prefixes, fragments, entities, marks, odd spaces, refused characters."""
+"""Matches titles that are not plain: prefixes, fragments, entities, marks, unusual spaces, illegal characters."""
 _PROTOCOL = re.compile(
     r"(?:(?:ftps?|git|gopher|https?|ircs?|mms|nntp|redis|sftp|ssh|svn|telnet|wikipedia|worldwind)://|//"
     r"|(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):)",
     re.IGNORECASE,
 )
-"""How addresses begin that MediaWiki links to; a link in double brackets to one of them is none."""
+"""Beginnings of web addresses; double brackets around an address are not a link."""
 _ILLEGAL = re.compile(r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|~~~|^\.\.?$|^\.\.?/|/\.\.?/|/\.\.?$|%[0-9A-Fa-f]{2}")
 
 
 class TargetKind(Enum):
-    """What a link leads to."""
+    """Kind of a link's target."""
 
     ARTICLE = "article"
     FILE = "file"
     CATEGORY = "category"
     LANGUAGE = "language"
-    """The same article in another language: shown beside the text, not in it."""
+    """The same article in another language, shown beside the text."""
     OTHER = "other"
-    """Another namespace or wiki, a section of the same page: shown as text, leads to no article."""
+    """Another namespace or wiki, or a section of the same page: shown as text."""
     INVALID = "invalid"
 
 
 class Target(NamedTuple):
-    """Where a link leads; the title is the normalised one of an article, else empty."""
+    """Target of a link, with the normalised title of an article, else an empty title."""
 
     kind: TargetKind
     title: str
@@ -64,9 +64,13 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteInfo:
-    """A wiki, as its dump's `<siteinfo>` and its language tell.
+    """A wiki, described by its dump's `<siteinfo>` and its language.
 
-    `namespaces` may be given as the dump names them; the English names and the known local ones are added.
+    Attributes:
+        language: Wikipedia's code of the language.
+        dbname: Name of the wiki's database, such as `enwiki`.
+        case: `first-letter` if titles begin with a capital, else `case-sensitive`.
+        namespaces: Numbers by name, as the dump has them; English names and known local names are added.
     """
 
     language: str
@@ -75,28 +79,28 @@ class SiteInfo:
     namespaces: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Complete the namespaces; what the dump says itself comes first."""
+        """Add known names of namespaces; the dump's own names take precedence."""
         own = {_squeeze(name).lower(): number for name, number in self.namespaces.items() if name.strip()}
         object.__setattr__(self, "namespaces", known_namespaces(self.language) | own)
 
 
 def normalize_title(raw: str, site: SiteInfo) -> str:
-    """The title as MediaWiki stores it, with spaces for underscores; empty where nothing is left.
+    """Return the title as MediaWiki stores it, with spaces instead of underscores; possibly empty.
 
-    Entities and percent-encoding are decoded, a leading colon and the `#fragment` cut, the first letter
-    raised where the wiki does so. A namespace stays in front.
+    Entities and percent-encoding are decoded, a leading colon and a `#fragment` are removed, and the first letter is
+    capitalised if the wiki does so. A namespace is kept.
     """
     return _raise_first(_squeeze(_decode(raw)).removeprefix(":").partition("#")[0].strip(), site)
 
 
 def resolve_target(raw: str, site: SiteInfo) -> str | None:
-    """The normalised title of the article of the same wiki that a link leads to; None if it leads to none."""
+    """Return the normalised title of the article of the same wiki that a link leads to, or None."""
     kind, title = read_target(raw, site)
     return title if kind is TargetKind.ARTICLE else None
 
 
 def read_target(raw: str, site: SiteInfo) -> Target:
-    """Tell where a link leads, from what stands before its `|`."""
+    """Resolve a link from the text before its `|`."""
     if raw and len(raw) * 4 <= _MOST_BYTES and _NEEDS_CARE.search(raw) is None:
         return Target(TargetKind.ARTICLE, _raise_first(raw, site))
     if is_address(raw):
@@ -116,7 +120,7 @@ def read_target(raw: str, site: SiteInfo) -> Target:
 
 
 def is_address(raw: str) -> bool:
-    """Whether what stands before a link's `|` is the address of a page in the web."""
+    """Return whether the text before a link's `|` is a web address."""
     return _PROTOCOL.match(raw) is not None
 
 
@@ -124,7 +128,7 @@ _NAMESPACE_KINDS = {FILE: TargetKind.FILE, CATEGORY: TargetKind.CATEGORY}
 
 
 def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
-    """Tell namespaces, languages and other wikis by the words before colons; also the rest without them."""
+    """Resolve prefixes of namespaces, languages and wikis; return the kind and the text after own-language prefixes."""
     for _ in range(_MOST_PREFIXES):
         prefix, colon, rest = text.partition(":")
         if not colon:
@@ -142,29 +146,32 @@ def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
 
 
 def _decode(raw: str) -> str:
-    """Decode percent-encoding and entities, in the order in which MediaWiki does so for links."""
+    """Decode percent-encoding, then entities, as MediaWiki does for links."""
     if _PERCENT.search(raw):
         raw = unquote(raw)
     return decode_title_entities(raw)
 
 
 def _squeeze(text: str) -> str:
-    """Runs of spaces and underscores as one space, none at the ends; direction marks dropped."""
+    """Collapse spaces and underscores, strip the ends, drop direction marks."""
     return _SPACES.sub(" ", _BIDI_MARKS.sub("", text)).strip(" \n\t")
 
 
 def _raise_first(title: str, site: SiteInfo) -> str:
-    """Raise the first letter where the wiki does so; NFC, as all text of MediaWiki."""
+    """Normalise to NFC, and capitalise the first letter if the wiki does so."""
     if not title.isascii():
         title = unicodedata.normalize("NFC", title)
-    if site.case != "first-letter" or not title:
-        return title
-    return _upper(title[0], site.language) + title[1:]
+    return capitalize_first(title, site.language) if site.case == "first-letter" else title
+
+
+def capitalize_first(text: str, language: str) -> str:
+    """Capitalise the first letter as MediaWiki does."""
+    return _upper(text[0], language) + text[1:] if text else text
 
 
 @lru_cache(maxsize=4096)
 def _upper(letter: str, language: str) -> str:
-    """A letter's capital, where that is one letter: ß stays, as do Georgian letters on Wikipedia."""
+    """Return a letter's capital if that is a single letter: ß stays, and so do Georgian letters on Wikipedia."""
     if letter == "i" and Language(language).has_dotted_capital_i:
         return "İ"
     if ord(letter) in _GEORGIAN:

@@ -1,6 +1,6 @@
-"""Variants of writing: `-{zh-hans:…;zh-hant:…}-` on the wikis that show their pages in several scripts.
+"""Resolve script variants: `-{zh-hans:…;zh-hant:…}-` on wikis that show their pages in several scripts.
 
-Of the forms of a word the first is kept, of text that is not to be converted the text, of rules nothing.
+The first form of a word is kept, and text that is protected from conversion; conversion rules are removed.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import re
 from functools import cache
 
 from ease.io.data_files import read_data_file
-from ease.wikimedia.wikitext.markup import HOLE
+from ease.wikimedia.wikitext.markup import GAP
 
 _VARIANTS: dict[str, list[str]] = read_data_file("ease.wikimedia.wikitext", "variants.yml")
 """Codes of the variants by wiki; on other wikis `-{` is text."""
 
 _MARK = re.compile(r"-\{|\}-")
 _MOST_NESTED = 10
-"""Deeper marks are dropped, as MediaWiki's own limit does; it keeps the reading linear."""
+"""MediaWiki's limit; deeper marks are dropped, which keeps the time linear."""
 _SILENT_FLAGS = frozenset("TH-")
-"""Rules for the page's title, hidden rules, and rules taken back."""
+"""Flags of rules for the page's title, of hidden rules, and of removed rules."""
 
 
 def choose_variants(text: str, language: str) -> str:
-    """Put one form in the place of each mark of variants; a mark that never ends stays as text."""
+    """Replace each mark of variants by one form; an unclosed mark stays as text."""
     if language not in _VARIANTS or "-{" not in text:
         return text
     pieces: list[str] = []
@@ -52,7 +52,7 @@ def choose_variants(text: str, language: str) -> str:
 
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What flags look like, with the bar; and where a form begins."""
+    """Return the patterns of flags with their bar, and of a form's beginning."""
     codes = "|".join(sorted(_VARIANTS[language], key=len, reverse=True))
     flags = re.compile(rf"\s*+((?:(?:[ATRDHNS-]|{codes})?\s*+;\s*+)*+(?:[ATRDHNS-]|{codes})?)\s*+\|")
     form = re.compile(rf"(?:\A|;)\s*+(?:{codes})\s*+:", re.IGNORECASE)
@@ -60,12 +60,12 @@ def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _choose(content: str, language: str) -> str:
-    """The text that the content of one mark shows."""
+    """Return the text that a mark shows."""
     flags_pattern, form_pattern = _patterns(language)
     flags = flags_pattern.match(content)
     if flags:
         if _SILENT_FLAGS.intersection(flag.strip() for flag in flags[1].split(";")):
-            return HOLE
+            return GAP
         content = content[flags.end() :]
     first = form_pattern.match(content)
     if first is None:

@@ -1,0 +1,101 @@
+"""Articles of a dump as a stream."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.wikipedia.articles import SENTENCES_FILE
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.wikipedia.reader import read_dump
+from tests.wikimedia.made_dumps import ONE, article, made, make_export, make_page, rows
+
+PAGES = [
+    make_page(5, "the_title", "It is in [[Germany|the country]]. See [[berlin]]s.\n\nNo link."),
+    make_page(2, "Old", "#REDIRECT [[new one]]", redirect="New one"),
+    make_page(3, "Older", "#redirect [[Old#part]]"),
+    make_page(6, "File:A.jpg", "A file.", namespace=6),
+    make_page(7, "Data", "{}", model="json"),
+    make_page(8, "Template only", "{{box}}"),
+    article(9),
+]
+
+
+def test_articles_have_titles_prose_and_links(tmp_path: Path) -> None:
+    first, second = read_dump(made(tmp_path, *PAGES).path)
+    assert (first.title, first.page_id, first.revision_id, first.language) == ("The title", 5, 1005, "en")
+    assert first.text == "It is in the country. See berlins.\nNo link."
+    assert [link.target for link in first.links] == ["Germany", "Berlin"]
+    assert [sentence.text for sentence in first.sentences()] == [
+        *("It is in the country.", "See berlins.", "No link.")
+    ]
+    assert second.title == "Article 9"
+
+
+@pytest.mark.parametrize("ending", [".xml", ".xml.bz2", ".xml.gz"])
+def test_the_stream_agrees_with_the_ingested_table(tmp_path: Path, ending: str) -> None:
+    content = make_export(PAGES, "de").encode()
+    packed = {".xml": content, ".xml.bz2": bz2.compress(content), ".xml.gz": gzip.compress(content)}[ending]
+    path = tmp_path / f"dewiki-pages-articles{ending}"
+    path.write_bytes(packed)
+    parts = ingest_wikipedia([made(tmp_path / "plain", *PAGES, language="de")], ONE, tmp_path / "parts")
+    assert [part.name for part in parts.sentences] == [SENTENCES_FILE]
+    found = [
+        (
+            one.language,
+            one.page_id,
+            one.title,
+            number,
+            sentence.text,
+            [tuple(link) for link in sentence.links],
+        )
+        for one in read_dump(path)
+        for number, sentence in enumerate(one.sentences("polyglot"))
+    ]
+    expected = [
+        (
+            *(row["language"], row["page_id"], row["page_title"], row["sentence_index"], row["text"]),
+            [tuple(link.values()) for link in row["links"]],
+        )
+        for row in rows(parts.sentences)
+    ]
+    assert found == expected
+
+
+def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
+    filler = random.Random(0)
+    large = [
+        make_page(number, f"Template:{number}", filler.randbytes(50_000).hex(), namespace=10)
+        for number in range(100, 300)
+    ]
+    path = tmp_path / "enwiki-pages-articles.xml.gz"
+    path.write_bytes(gzip.compress(make_export([article(1), *large, article(2)]).encode(), compresslevel=1))
+    tracemalloc.start()
+    assert [one.page_id for one in read_dump(path)] == [1, 2]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_a_truncated_dump_yields_what_it_has(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = made(tmp_path, article(1), make_page(2, "Bad\x02title", "x"), article(3)).path
+    content = path.read_bytes()
+    path.write_bytes(content[: content.index(b"<title>Article 3")])
+    assert [one.page_id for one in read_dump(path)] == [1]
+    assert "is truncated" in caplog.text
+    assert "is skipped" in caplog.text
+
+
+def test_a_file_that_is_no_dump_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "enwiki-pages-articles.xml"
+    path.write_text("<html></html>")
+    with pytest.raises(EaseError, match="is not a MediaWiki export"):
+        read_dump(path)
+    with pytest.raises(EaseError, match="missing"):
+        read_dump(tmp_path / "missing.xml")
