@@ -28,7 +28,7 @@ from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import Page, iterate_pages
-from ease.wikimedia.dumps.streams import DecompressedStream, compression_of
+from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikitext.namespaces import CATEGORY, FILE, MEDIA
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
@@ -73,7 +73,7 @@ class Agreement:
 
 def dump_of(path: Path) -> DumpFile:
     """A dump file with the language that its name begins with."""
-    return DumpFile(path, path.name.partition("wiki")[0].replace("_", "-"), None, compression_of(path))
+    return DumpFile(path, path.name.partition("wiki")[0].replace("_", "-"), None)
 
 
 def articles_of(dump: DumpFile) -> Iterator[Page]:

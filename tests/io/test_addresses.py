@@ -71,7 +71,7 @@ def test_dumps_are_found_by_folder_glob_and_file(bucket: Bucket, dumps: Path, so
     name = "20240101-pages-articles-multistream.xml.bz2"
     (dump,) = find_dumps(f"{bucket.put(dumps, 'dumps').removesuffix('dumps')}{source.format(name)}", ["en"])
     assert address_of(dump.path) == f"s3://ease/dumps/20240101/enwiki-{name}"
-    assert (dump.language, dump.dump_date, dump.kind) == ("en", "20240101", "bz2")
+    assert (dump.language, dump.dump_date, dump.compression) == ("en", "20240101", "bz2")
 
 
 @pytest.mark.parametrize("source", ["dumps", "dumps/**/*.xml*"])
@@ -276,8 +276,8 @@ def test_a_file_address_is_a_path_of_this_machine(tmp_path: Path) -> None:
     [
         ("s3://ease/none", "s3://ease/none does not exist: set the source to a folder"),
         ("s3://no-such-bucket/dumps", "s3://no-such-bucket/dumps does not exist: set the source"),
-        ("s3://no-such-bucket/*.bz2", "No file fits the glob s3://no-such-bucket/"),
-        ("s3://ease/*.bz2", "No file fits the glob s3://ease/"),
+        ("s3://no-such-bucket/*.bz2", "No file matches the glob s3://no-such-bucket/"),
+        ("s3://ease/*.bz2", "No file matches the glob s3://ease/"),
         ("foo://ease", "foo://ease cannot be reached .*foo"),
         ("oss://ease/x", "oss://ease/x needs a package that is not installed: .*ossfs"),
     ],

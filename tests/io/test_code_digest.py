@@ -22,7 +22,7 @@ from ease.io import code_digest as digests
 from ease.methods import get_method, method_names
 from ease.sample import write_sample
 from ease.training import run_job
-from ease.wikimedia.wikipedia.articles import parse_shard
+from ease.wikimedia.wikipedia.articles import write_shard
 from tests.project import ROOT
 
 
@@ -64,8 +64,8 @@ def digest_after(change: Callable[[], object], function: Callable[..., Any]) -> 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"""Write a shard\'s part.', '"""Writes the part of a shard.'),
-        ("return task.part, None", "return task.part, None  # no fault"),
+        ('"""Parse a shard, write', '"""Parses a shard, writes'),
+        ("tally = parser.tally\n", "tally = parser.tally  # complete\n"),
         (
             "import gc\n",
             "import gc\nimport logging\n\nlogger = logging.getLogger(__name__)\nlogger.info('loaded')\n",
@@ -74,7 +74,7 @@ def digest_after(change: Callable[[], object], function: Callable[..., Any]) -> 
 )
 def test_documentation_and_logs_have_no_meaning(package: Path, old: str, new: str) -> None:
     file = package / "wikimedia" / "wikipedia" / "articles.py"
-    before, after = digest_after(lambda: edit(file, old, new), parse_shard)
+    before, after = digest_after(lambda: edit(file, old, new), write_shard)
     assert before == after
 
 
@@ -92,12 +92,12 @@ def test_a_moved_module_stays_in_the_digest(package: Path) -> None:
             )
             file.write_text(moved, encoding="utf-8")
 
-    before, after = digest_after(move, parse_shard)
+    before, after = digest_after(move, write_shard)
     assert before == after
     file = package / "wikimedia" / "moved" / "prose_and_links.py"
     assert "def parse_wikitext(" in file.read_text(encoding="utf-8")
     before, after = digest_after(
-        lambda: edit(file, "def parse_wikitext(", "def parse_wikitext(extra: int, "), parse_shard
+        lambda: edit(file, "def parse_wikitext(", "def parse_wikitext(extra: int, "), write_shard
     )
     assert before != after
 
@@ -105,8 +105,8 @@ def test_a_moved_module_stays_in_the_digest(package: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "file", "old", "new"),
     [
-        (parse_shard, "wikimedia/wikipedia/articles.py", "!= 0:", "!= 1:"),
-        (parse_shard, "wikimedia/wikitext/titles.py", "return", "return 1,"),
+        (write_shard, "wikimedia/wikipedia/articles.py", "!= 0:", "!= 1:"),
+        (write_shard, "wikimedia/wikitext/titles.py", "return", "return 1,"),
         (write_sample, "sample/templates/de.yml", "a", "b"),
         (run_job, "methods/mirror_bert.py", "return", "return 1,"),
         (run_job, "training/__main__.py", "status = 1", "status = 2"),
@@ -128,7 +128,7 @@ def test_a_change_of_meaning_is_seen(
 
 def test_what_a_function_does_not_use_has_no_part_in_its_digest(package: Path) -> None:
     for unrelated in ("reporting/plots/curves.py", "methods/simcse.py"):
-        before, after = digest_after(lambda: edit(package / unrelated, "return", "return 1,"), parse_shard)  # noqa: B023
+        before, after = digest_after(lambda: edit(package / unrelated, "return", "return 1,"), write_shard)  # noqa: B023
         assert before == after
     before, after = digest_after(
         lambda: edit(package / "methods/ease.py", "return", "return 1,"), get_method("simcse")

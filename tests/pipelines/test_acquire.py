@@ -87,7 +87,7 @@ def test_fetches_once_and_hands_on_what_it_fetched(
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("language", r"has no dumps of kowiki: .* Take the language out of `languages`"),
+        ("language", r"has no dumps of kowiki: .* Remove the language from `languages`"),
         (
             "unfinished",
             "multistream dump of dewiki of 20240101 is not finished: articlesmultistreamdump is in-progress",

@@ -37,12 +37,12 @@ BAD = {
     "folder without dumps": Bad(
         "acquire",
         {"acquire__wikipedia": "conf"},
-        r"folder conf holds no dump: no file in it is named \*-pages-articles\*\.xml, \.xml\.bz2 or \.xml\.gz",
+        r"folder conf has no dump: none of its files is named \*-pages-articles\*\.xml, \.xml\.bz2 or \.xml\.gz",
     ),
     "language without a dump": Bad(
         "acquire",
         {"multilingual__setting__languages": "en sw"},
-        r"has no dump of sw; it has ar, ca,.*Add the dumps, or take the languages out of `languages`",
+        r"has no dump of sw; it has ar, ca,.*Add the dumps, or remove the languages from `languages`",
     ),
     "several languages without Wikidata": Bad(
         "acquire",

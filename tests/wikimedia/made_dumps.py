@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from ease.wikimedia.dumps.streams import compression_of
 from ease.wikimedia.wikipedia.ingestion import IngestOptions
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/"
@@ -79,7 +78,7 @@ def as_dump(path: Path, content: bytes, language: str = "en") -> DumpFile:
     """Write a file and name it as a dump."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
-    return DumpFile(path, language, None, compression_of(path))
+    return DumpFile(path, language, None)
 
 
 def whole(dump: DumpFile) -> Shard:

@@ -9,14 +9,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ease.errors import EaseError
-from ease.io.addresses import address_of, located
 from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)
@@ -98,7 +96,7 @@ def _run_worker(
     dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path
 ) -> None:
     job = {
-        "dumps": [{**asdict(dump), "path": address_of(dump.path.absolute())} for dump in dumps],
+        "dumps": [dump.as_json() for dump in dumps],
         "dimension": dimension,
         "options": options.model_dump(),
         "vectors": str(vectors.absolute()),
@@ -134,5 +132,5 @@ def _run_worker(
 def read_job(job_file: Path) -> tuple[list[DumpFile], int, Wikipedia2VecOptions, Path]:
     """Dumps, dimension, options and output of a job as `train_wikipedia2vec` hands it to the worker."""
     job = json.loads(job_file.read_text(encoding="utf-8"))
-    dumps = [DumpFile(**{**dump, "path": located(dump["path"])}) for dump in job["dumps"]]
+    dumps = [DumpFile.from_json(dump) for dump in job["dumps"]]
     return dumps, job["dimension"], Wikipedia2VecOptions(**job["options"]), Path(job["vectors"])

@@ -28,7 +28,11 @@ def names(source: Path | str, *languages: str) -> list[str]:
 
 def test_finds_each_language_of_the_real_slices(test_data: Path) -> None:
     dumps = find_dumps(test_data / "dumps", ["tr", "it", "es"])
-    assert [(dump.language, dump.kind) for dump in dumps] == [("tr", "bz2"), ("it", "gz"), ("es", "bz2")]
+    assert [(dump.language, dump.compression) for dump in dumps] == [
+        ("tr", "bz2"),
+        ("it", "gz"),
+        ("es", "bz2"),
+    ]
     assert [dump.dump_date for dump in dumps] == [None, None, None]
 
 
@@ -138,7 +142,7 @@ def test_takes_the_newest_date(tmp_path: Path) -> None:
 def test_does_not_mix_dumps_with_and_without_a_date(tmp_path: Path) -> None:
     dated, undated = "eowiki-20240101-pages-articles.xml.gz", "eowiki-latest-pages-articles.xml.gz"
     place(tmp_path, dated, undated, "enwiki-latest-pages-articles.xml", "enwiki-mini-pages-articles.xml")
-    with pytest.raises(EaseError, match=rf"Of eo .*{dated}.*{undated}.* glob"):
+    with pytest.raises(EaseError, match=rf"eo has a dump with a date, .*{dated}.*{undated}.* glob"):
         find_dumps(tmp_path, ["en", "eo"])
     assert len(names(tmp_path, "en")) == 2
     assert names(f"{tmp_path}/*latest*", "eo") == [undated]
@@ -157,8 +161,8 @@ def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
     ("source", "languages", "message"),
     [
         ("missing", ["en"], "missing does not exist: set the source"),
-        ("missing*", ["en"], r"No file fits the glob .*missing\*"),
-        ("empty", ["en"], r"empty holds no dump: no file in it is named \*-pages-articles\*.xml"),
+        ("missing*", ["en"], r"No file matches the glob .*missing\*"),
+        ("empty", ["en"], r"empty has no dump: none of its files is named \*-pages-articles\*.xml"),
         ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
         ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
         ("full", ["en", "en"], "names en more than once"),
@@ -187,7 +191,7 @@ BOMB = b"""<?xml version="1.0"?>
         (".xml", BOMB, "declares a document type or entities, .* refused"),
         (".xml", b'<?xml version="1.0" encoding="iso-8859-1"?><mediawiki/>', "encoded in iso-8859-1"),
         (".xml", b"", r"is empty \(0 bytes\)"),
-        (".xml", b"   ", "it holds no element"),
+        (".xml", b"   ", "it has no element"),
         (".xml.bz2", EXPORT, "is not a bz2 file: it begins with b'<med'"),
         (
             ".xml.gz",
@@ -195,7 +199,7 @@ BOMB = b"""<?xml version="1.0"?>
             r"gz is bz2-compressed: rename it so that it ends in .bz2",
         ),
         (".xml", bz2.compress(EXPORT), "is bz2-compressed: rename it so that it ends in .bz2"),
-        (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data that begin at byte 0 do not decode"),
+        (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data at byte 0 do not decode"),
         (".xml.gz", gzip.compress(EXPORT)[:20] + b"\xff" * 400, "is broken: its gz data"),
     ],
 )

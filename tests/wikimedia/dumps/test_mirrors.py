@@ -126,11 +126,11 @@ def test_sums_that_the_status_lacks_come_from_their_lists(server: FileServer, tm
 @pytest.mark.parametrize(
     ("languages", "given", "words"),
     [
-        (["en", "sw"], {}, r"has no dumps of swwiki: .* Take the language out of `languages`"),
+        (["en", "sw"], {}, r"has no dumps of swwiki: .* Remove the language from `languages`"),
         (
             ["en"],
             {"date": "20230101"},
-            r"tells of no dump \(dumpstatus\.json\)\. http\S+ has enwiki of 20240101",
+            r"has no dump \(dumpstatus\.json\)\. http\S+ has enwiki of 20240101",
         ),
         (["en"], {"kind": "plain", "date": "20240101"}, "The plain dump of enwiki .*: it has no such job"),
         (
@@ -138,10 +138,10 @@ def test_sums_that_the_status_lacks_come_from_their_lists(server: FileServer, tm
             {},
             r"no date .* finished: dewiki\. The newest: .*dewiki of 20240101 .*articlesmultistreamdump is waiting",
         ),
-        (["en", "de"], {}, "no date of which the dumps of all 2 wikis are finished: enwiki, dewiki"),
+        (["en", "de"], {}, "no date with finished dumps of all 2 wikis: enwiki, dewiki"),
         (["de"], {"date": "20240101"}, "multistream dump of dewiki of 20240101 is not finished"),
-        (["fr"], {}, r"20240101/dumpstatus\.json is no JSON"),
-        (["it"], {}, r"20240101/dumpstatus\.json is no status"),
+        (["fr"], {}, r"20240101/dumpstatus\.json is not JSON"),
+        (["it"], {}, r"20240101/dumpstatus\.json is not the status"),
         (["es"], {}, r"dumpstatus\.json names no file of the multistream dump"),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_huge_page_is_skipped_without_being_held(tmp_path: Path) -> None:
         file.write(compressor.flush())
     tally = PageTally()
     tracemalloc.start()
-    found = list(iterate_pages(whole(DumpFile(path, "en", None, "bz2")), tally=tally))
+    found = list(iterate_pages(whole(DumpFile(path, "en", None)), tally=tally))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [page.title for page in found] == ["Article 1", "Article 3"]

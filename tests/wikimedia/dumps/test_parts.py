@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps import parts
+from ease.wikimedia.dumps import parts, table_writer
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 from tests.wikimedia.made_dumps import (
@@ -29,10 +29,10 @@ from tests.wikimedia.made_dumps import (
 
 def test_small_tables_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = pa.schema([("number", pa.int64()), ("text", pa.string())])
-    monkeypatch.setattr(parts, "_ROWS_PER_GROUP", 100)
-    monkeypatch.setattr(parts, "_BYTES_PER_GROUP", 10_000)
+    monkeypatch.setattr(table_writer, "_ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(table_writer, "_BYTES_PER_GROUP", 10_000)
     written = [{"number": number, "text": "x"} for number in range(250)]
-    with parts.TableWriter(tmp_path / "t.parquet", schema) as writer:
+    with table_writer.TableWriter(tmp_path / "t.parquet", schema) as writer:
         for row in written:
             writer.write(pa.RecordBatch.from_pylist([row], schema))
         writer.write(pa.Table.from_pylist([{"number": 250, "text": "y" * 20_000}], schema))
@@ -52,9 +52,7 @@ def test_an_unchanged_shard_is_parsed_once(tmp_path: Path) -> None:
     dump = made(tmp_path, article(1))
     first = ingest_wikipedia([dump], ONE, tmp_path / "parts")
     written = first.sentences[0].stat().st_mtime_ns
-    moved = DumpFile(
-        dump.path.rename(tmp_path / "enwiki-moved-pages-articles.xml"), "en", "20240101", "plain"
-    )
+    moved = DumpFile(dump.path.rename(tmp_path / "enwiki-moved-pages-articles.xml"), "en", "20240101")
     again = ingest_wikipedia([moved], ONE, tmp_path / "parts")
     assert again.sentences == first.sentences
     assert again.sentences[0].stat().st_mtime_ns == written
@@ -74,9 +72,9 @@ def test_rows_are_written_in_groups_of_bounded_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], groups: list[int]
 ) -> None:
     for name, limit in limits.items():
-        monkeypatch.setattr(parts, name, limit)
+        monkeypatch.setattr(table_writer, name, limit)
     written = [(number, "x" * 10) for number in range(7)]
-    with parts.TableWriter(
+    with table_writer.TableWriter(
         tmp_path / "table.parquet", pa.schema({"id": pa.int64(), "text": pa.string()})
     ) as writer:
         for row in written:
@@ -112,8 +110,8 @@ def test_after_a_kill_in_the_middle_of_writing_the_next_run_goes_on(test_data: P
 
 def test_parts_that_another_run_is_writing_are_left_alone(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from ease.wikimedia.dumps.parts import whole_folder\n"
-        "with whole_folder(Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from ease.wikimedia.dumps.parts import part_folder\n"
+        "with part_folder(Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
     )
     arguments = [sys.executable, "-c", code, str(tmp_path / "parts/en/key")]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -127,9 +125,9 @@ def test_parts_that_another_run_is_writing_are_left_alone(tmp_path: Path) -> Non
 
 def test_of_two_that_write_the_same_part_the_first_keeps_its_name(tmp_path: Path) -> None:
     final = tmp_path / "parts" / "key"
-    with parts.whole_folder(final) as later:
+    with parts.part_folder(final) as later:
         (later / "rows").write_text("equal")
-        with parts.whole_folder(final) as first:
+        with parts.part_folder(final) as first:
             (first / "rows").write_text("equal")
         written = final.stat()
     assert final.stat() == written
@@ -139,7 +137,7 @@ def test_of_two_that_write_the_same_part_the_first_keeps_its_name(tmp_path: Path
 def test_leftovers_are_removed_while_others_write(tmp_path: Path) -> None:
     def write() -> None:
         for number in range(400):
-            with parts.whole_folder(tmp_path / f"{number}") as folder:
+            with parts.part_folder(tmp_path / f"{number}") as folder:
                 (folder / "rows").write_text("whole")
 
     with ThreadPoolExecutor(1) as thread:
@@ -196,6 +194,6 @@ def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
 
 def test_other_users_may_read_a_part_as_they_may_other_files(tmp_path: Path) -> None:
     (tmp_path / "usual").mkdir()
-    with parts.whole_folder(tmp_path / "part") as folder:
+    with parts.part_folder(tmp_path / "part") as folder:
         (folder / "rows").write_text("1")
     assert (tmp_path / "part").stat().st_mode == (tmp_path / "usual").stat().st_mode

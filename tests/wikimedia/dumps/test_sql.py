@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import expressions
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps import sql as sql_dumps
+from ease.wikimedia.dumps import lines, sql
 from ease.wikimedia.dumps.sql import Row, TableReader
 from tests.wikimedia.made_tables import COLUMNS, dump, insert, item, write
 
@@ -42,8 +42,12 @@ HOSTILE = (
 )
 
 
+LITERALS = {"pp_page": rb"(\d+)", "pp_value": rb"('Q\d+')"}
+
+
 def reader(path: Path, columns: Sequence[str] = ("pp_page", "pp_value")) -> TableReader:
-    return TableReader(path, "page_props", columns, ("pp_propname", "wikibase_item"))
+    literals = {column: LITERALS[column] for column in columns}
+    return TableReader(path, "page_props", literals, ("pp_propname", "wikibase_item"))
 
 
 def rows_of(reader: TableReader) -> list[Row]:
@@ -149,14 +153,18 @@ def test_broken_rows_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCap
         b"(3,'wikibase_item',Q3,NULL)",
         b"(4,'wikibase_item','Q4',NULL,NULL)",
     ]
+    other_form = b"(7,'wikibase_item','P7',NULL)"
     found = reader(
-        write(tmp_path, dump(insert(item(1, 1), *broken, item(5, 5)), insert(*[broken[0], item(6, 6)] * 9)))
+        write(
+            tmp_path,
+            dump(insert(item(1, 1), *broken, item(5, 5)), insert(*[broken[0], item(6, 6)] * 9, other_form)),
+        )
     )
     assert [page for page, _ in rows_of(found)] == [b"1", b"5", *[b"6"] * 9]
-    assert found.broken_rows == 1 + 9  # three in a row are one gap
+    assert found.broken_rows == 1 + 9 + 1  # three in a row are one gap
     assert caplog.text.count("is skipped") == 5
     assert (
-        "page_props.sql, line 15: what is no row of `page_props` is skipped: b\"(2,'wikibase_item','Q2')"
+        "page_props.sql, line 15: invalid row of `page_props` is skipped: b\"(2,'wikibase_item','Q2')"
         in caplog.text
     )
 
@@ -164,14 +172,15 @@ def test_broken_rows_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCap
 def test_a_row_a_line_is_read_as_a_statement_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sql_dumps, "_JOINED_BYTES", 300)
+    monkeypatch.setattr(sql, "_CHUNK_BYTES", 300)
+    monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", 97)
     rows = hostile_rows(9, 200)
     rows.insert(100, b"(9,'wikibase_item','Q9')")
-    lines = b"INSERT INTO `page_props` VALUES\n" + b",\n".join(rows) + b";\n"
-    found = reader(write(tmp_path, dump(lines, insert(item(1, 1)))))
+    statement = b"INSERT INTO `page_props` VALUES\n" + b",\n".join(rows) + b";\n"
+    found = reader(write(tmp_path, dump(statement, insert(item(1, 1)))))
     assert rows_of(found) == [*parsed_by_sqlglot(insert(*rows[:100], *rows[101:])), (b"1", b"'Q1'")]
     assert (found.broken_rows, found.truncated) == (1, False)
-    assert "line 116: what is no row" in caplog.text
+    assert "line 116: invalid row" in caplog.text
 
 
 @pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
@@ -204,7 +213,7 @@ def test_a_cut_between_statements_is_seen_by_the_missing_end(tmp_path: Path) -> 
     ("content", "message"),
     [
         (b"", r"is empty \(0 bytes\)"),
-        (b"<html>404</html>", "is no dump of a table `page_props`"),
+        (b"<html>404</html>", "is not a dump of a table `page_props`"),
         (
             dump(insert(item(1, 1)), columns=COLUMNS[:2]),
             r"has no column pp_value; it has pp_page, pp_propname\.",
@@ -218,9 +227,10 @@ def test_what_is_no_dump_of_the_table_is_refused(tmp_path: Path, content: bytes,
 
 
 def test_a_file_without_lines_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql_dumps, "_MOST_LINE_BYTES", 1000)
+    monkeypatch.setattr(sql, "_CHUNK_BYTES", 500)
+    monkeypatch.setattr(lines, "_MAX_LINE_BYTES", 1000)
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", 500)
-    with pytest.raises(EaseError, match="line 15 is too long"):
+    with pytest.raises(EaseError, match="line 15 has more than 1,000 bytes"):
         rows_of(reader(write(tmp_path, dump(insert(*[item(1, 1)] * 100)))))
 
 

@@ -92,7 +92,7 @@ def test_broken_lines_are_counted_named_and_skipped(
     counts = parts.counts
     assert (counts["items"], counts["other_entities"], counts["broken_lines"]) == (1, 2, 2)
     assert rows(parts.sitelinks) == [(1, "en", "Universe")]
-    assert "line 3 is skipped: ValueError: 'kittens' is no identifier" in caplog.text
+    assert "line 3 is skipped: ValueError: 'kittens' is not an entity identifier" in caplog.text
     assert "line 5 is skipped" in caplog.text
 
 
@@ -215,7 +215,7 @@ def test_a_cut_file_is_kept_or_dropped(
     [
         ("<html>404</html>", "is not a Wikidata JSON dump: it begins with b'<html>404"),
         ("", r"is empty \(0 bytes\)"),
-        ("[\n]\n", "has not one readable Wikidata item"),
+        ("[\n]\n", "has no readable Wikidata item"),
         (lines_of({"type": "property", "id": "P1"}, "{"), r"\(1 broken lines, 1 other entities\)"),
     ],
 )
@@ -226,10 +226,9 @@ def test_what_is_no_dump_is_refused(tmp_path: Path, content: str, message: str) 
 
 
 def test_a_file_without_lines_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wikidata, "_MOST_LINE_BYTES", 1000)
-    with pytest.raises(
-        EaseError, match=r"wikidata.json, line 1 is too long: the dump has one JSON entity a line"
-    ):
+    monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 500)
+    monkeypatch.setattr("ease.wikimedia.dumps.lines._MAX_LINE_BYTES", 1000)
+    with pytest.raises(EaseError, match=r"wikidata.json, line 1 has more than 1,000 bytes"):
         ingest(tmp_path, "[" + ",".join(json.dumps(make_item(qid, en="T")) for qid in range(1, 50)) + "]")
 
 
@@ -260,7 +259,9 @@ def test_finds_the_newest_and_fastest_dump(tmp_path: Path) -> None:
 def test_does_not_guess_whether_a_dump_without_a_date_is_newer(tmp_path: Path) -> None:
     for name in ("20191230-all.json", "20200106-all.json", "latest-all.json"):
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(EaseError, match=r"20200106-all.json, \S+latest-all.json\): name the one to take"):
+    with pytest.raises(
+        EaseError, match=r"20200106-all.json, \S+latest-all.json\): set the source to one of them"
+    ):
         find_wikidata(tmp_path)
     assert find_wikidata(f"{tmp_path}/20*-all.json").name == "20200106-all.json"
     assert find_wikidata(tmp_path / "latest-all.json").name == "latest-all.json"
@@ -269,8 +270,10 @@ def test_does_not_guess_whether_a_dump_without_a_date_is_newer(tmp_path: Path) -
 def test_says_which_dumps_it_cannot_choose_between(tmp_path: Path) -> None:
     for name in ("wikidata-a.json", "wikidata-b.json"):
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(EaseError, match=r"several Wikidata dumps .*wikidata-a.json.*: name the one to take"):
+    with pytest.raises(
+        EaseError, match=r"several Wikidata dumps .*wikidata-a.json.*: set the source to one of them"
+    ):
         find_wikidata(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(EaseError, match=r"empty holds no dump: no file in it is named \*wikidata\*.json"):
+    with pytest.raises(EaseError, match=r"empty has no dump: none of its files is named \*wikidata\*.json"):
         find_wikidata(tmp_path / "empty")

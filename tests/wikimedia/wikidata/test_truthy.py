@@ -110,7 +110,7 @@ def test_broken_lines_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCa
     assert pairs(parts) == [(1, 2), (3, 4)]
     assert parts.counts["broken_lines"] == 10
     assert caplog.text.count("is skipped") == 5
-    assert "latest-truthy.nt, line 3 is skipped: it is no statement" in caplog.text
+    assert "latest-truthy.nt, line 3 is skipped: it is not a statement" in caplog.text
 
 
 FORMS = {
@@ -153,11 +153,11 @@ def test_a_last_line_without_an_end_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('[\n{"id":"Q1"}\n]\n', r"is no N-Triples dump: it begins with b'\[\\n"),
+        ('[\n{"id":"Q1"}\n]\n', r"is not an N-Triples dump: it begins with b'\[\\n"),
         ("", r"is empty \(0 bytes\)"),
         (
             f'<{WD}Q1> <http://schema.org/name> "x"@en .\n',
-            r"has not one statement of P31 of an item \(1 lines",
+            r"has no P31 statement about an item \(1 lines",
         ),
     ],
 )
@@ -191,7 +191,7 @@ def test_finds_the_newest_and_fastest_truthy_dump(tmp_path: Path) -> None:
     assert find_wikidata(tmp_path, "truthy").name == "wikidata-20240105-truthy-BETA.nt.gz"
     assert find_wikidata(tmp_path).name == "wikidata-20240201-all.json.bz2"
     (tmp_path / "empty").mkdir()
-    with pytest.raises(EaseError, match=r"no file in it is named \*truthy\*\.nt"):
+    with pytest.raises(EaseError, match=r"none of its files is named \*truthy\*\.nt"):
         find_wikidata(tmp_path / "empty", "truthy")
 
 

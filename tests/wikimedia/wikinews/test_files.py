@@ -69,7 +69,7 @@ def test_a_truncated_dump_is_told_and_kept_or_dropped(
     assert made_set["de"]["dumps"][0] == {
         **{"file": german.path.name, "date": "20240501", "truncated": True, "used": True}
     }
-    assert "is truncated: it ends before its end; what was read before is kept" in caplog.text
+    assert "is truncated: the rows before the cut are kept" in caplog.text
     options = news_options(topics=topics, truncated="drop")
     dropped = build_mewsc16([*whole, german], options, tmp_path / "dropped", WIKINEWS)
     assert (dropped["de"]["pages"], dropped["de"]["sentences"]) == (0, 0)
@@ -153,7 +153,7 @@ def test_an_older_data_set_stays_where_the_new_one_fails(tmp_path: Path) -> None
 
 def test_faults_of_the_topics(tmp_path: Path) -> None:
     with pytest.raises(
-        EaseError, match="`topics` names no category in en: add its names, or take it out of `lang"
+        EaseError, match="`topics` names no category in en: add its names, or remove the language from `lang"
     ):
         build(tmp_path, article(1), topics={"Weather": {"de": "Wetter"}})
     topics = {"Weather": {"en": "weather"}, "Climate": {"en": "Weather"}}

@@ -215,7 +215,7 @@ def test_dumps_of_wikinews_and_wikipedia_are_told_apart(tmp_path: Path) -> None:
 def test_a_language_without_a_dump_is_named(tmp_path: Path) -> None:
     write_news(tmp_path, article(1))
     with pytest.raises(
-        EaseError, match="has no dump of de, ja; it has en of Wikinews. Add the dumps, or take"
+        EaseError, match="has no dump of de, ja; it has en of Wikinews. Add the dumps, or remove"
     ):
         dumps_in(tmp_path, "en", "de", "ja")
     made(tmp_path / "other", article(1))

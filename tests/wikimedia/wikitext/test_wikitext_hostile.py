@@ -16,7 +16,6 @@ from benchmarks.links_against_wikipedia2vec import compare_all
 from benchmarks.wikitext_growth import deep_sources, hostile_sources
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import iterate_pages
-from ease.wikimedia.dumps.streams import compression_of
 from ease.wikimedia.wikitext.article import Article
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
@@ -88,7 +87,7 @@ def test_real_pages_keep_their_offsets_and_lose_their_markup(test_data: Path) ->
     left: Counter[str] = Counter()
     characters = links = 0
     for path in sorted((test_data / "dumps" / "wikipedia").glob("*wiki-*pages-articles*")):
-        dump = DumpFile(path, path.name.partition("wiki")[0], None, compression_of(path))
+        dump = DumpFile(path, path.name.partition("wiki")[0], None)
         site = read_siteinfo(dump)
         for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):
             article = parse_wikitext(page.text, site)
@@ -105,7 +104,7 @@ def test_real_pages_keep_their_offsets_and_lose_their_markup(test_data: Path) ->
 
 def test_a_real_article_reads_as_prose(test_data: Path) -> None:
     path = test_data / "dumps" / "wikipedia" / "eswiki-mini-pages-articles.xml.bz2"
-    dump = DumpFile(path, "es", None, "bz2")
+    dump = DumpFile(path, "es", None)
     (page,) = iterate_pages(Shard(dump, 0, path.stat().st_size))
     article = parse_wikitext(page.text, read_siteinfo(dump))
     first = article.text.split("\n", 1)[0]

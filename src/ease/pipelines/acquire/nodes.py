@@ -56,19 +56,12 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     return {
         "source": options.wikipedia,
         "wikidata_source": options.wikidata,
-        "wikipedia": _listed(dumps),
-        "page_props": _listed(page_props),
+        "wikipedia": [dump.as_json() for dump in dumps],
+        "page_props": [table.as_json() for table in page_props],
         "wikidata": address_of(wikidata_file) if wikidata_file else None,
         "wikidata_form": form if wikidata_file else None,
         "wikidata_date": dump_date(wikidata_file) if wikidata_file else None,
     }
-
-
-def _listed(files: Sequence[DumpFile]) -> list[dict[str, Any]]:
-    return [
-        {"language": file.language, "path": address_of(file.path), "dump_date": file.dump_date}
-        for file in files
-    ]
 
 
 def _places(source: str, dumps: Sequence[DumpFile]) -> list[Path]:

@@ -11,9 +11,9 @@ from ease.entities.embeddings import EmbeddingOptions, name_entities
 from ease.entities.embeddings import embed_entities as embed
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
-from ease.pipelines.ingest.nodes import listed_dumps
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
+from ease.wikimedia.dumps.files import DumpFile
 
 
 def embed_entities(
@@ -40,8 +40,9 @@ def embed_entities(
     total = int(vocabulary.count().execute())
     # Of its tokens, to which the entity embeddings are fitted.
     dimension = AutoConfig.from_pretrained(encoder).hidden_size
+    files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")
-    table, coverage = embed(names, total, dimension, listed_dumps(dumps), options, folder, language)
+    table, coverage = embed(names, total, dimension, files, options, folder, language)
     file = folder / "entity_embeddings.safetensors"
     with report_write_errors(file):
         save_file({"embeddings": table}, file)

@@ -23,8 +23,7 @@ from ease.pipelines.setting import Setting
 from ease.reporting.plots import plot_ingest_summary
 from ease.reporting.score_tables import format_table
 from ease.wikimedia.dumps.files import DumpFile
-from ease.wikimedia.dumps.parts import is_whole, part_name, whole_folder, write_counts
-from ease.wikimedia.dumps.streams import compression_of
+from ease.wikimedia.dumps.parts import Counts, make_part, part_name
 from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
 from ease.wikimedia.wikidata.json_dump import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
 from ease.wikimedia.wikidata.page_props import ingest_page_props
@@ -56,17 +55,9 @@ def parse_wikipedia(
     dumps: Dumps, options: CachedIngestOptions, engine: str
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
     """Parse the dumps into parts of `sentences`, `redirects` and `pages`, and count what became of the pages."""
-    parts = ingest_wikipedia(listed_dumps(dumps), options, options.folder, shard_map(engine))
+    files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
+    parts = ingest_wikipedia(files, options, options.folder, shard_map(engine))
     return parts.sentences, parts.redirects, parts.pages, parts.counts
-
-
-def listed_dumps(dumps: Dumps, kind: str = "wikipedia") -> list[DumpFile]:
-    """Return the dump files that `acquire` listed: of the kind `wikipedia` or `page_props`.
-
-    Their paths are absolute: a Spark worker runs in a folder of its own.
-    """
-    files = [(located(file["path"]).absolute(), file) for file in dumps[kind]]
-    return [DumpFile(path, file["language"], file["dump_date"], compression_of(path)) for path, file in files]
 
 
 def read_wikidata(
@@ -88,21 +79,23 @@ def read_wikidata(
 
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
-    """The parts of both tables without a row."""
+    """Return the parts of both tables without a row."""
     part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS)
-    if not is_whole(part):
-        with whole_folder(part) as folder:
-            pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
-            pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
-            write_counts(folder, {})
+    make_part(part, _write_no_wikidata)
     return part / SITELINKS_FILE, part / TYPES_FILE
+
+
+def _write_no_wikidata(folder: Path) -> Counts:
+    pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
+    pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
+    return {}
 
 
 def _join_page_props(
     dumps: Dumps, pages: ibis.Table, options: CachedIngestOptions, engine: str
 ) -> tuple[Table, Table, dict[str, Any]]:
     """Find sitelinks by the wikis' own page_props, and the types of their items."""
-    files = listed_dumps(dumps, "page_props")
+    files = [DumpFile.from_json(file) for file in dumps["page_props"]]
     items = ingest_page_props(files, options, options.folder, shard_map(engine))
     parts, counts = _read_types(dumps, options)
     connection = pages.get_backend()

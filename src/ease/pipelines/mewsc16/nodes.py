@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ease.encoders.model_card import SAMPLE_LICENCE
-from ease.io.addresses import address_of, located
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Words
@@ -22,7 +21,6 @@ from ease.reporting.score_tables import format_table
 from ease.sample import SampleNewsOptions, write_sample_news
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import fetch_dumps, is_mirror
-from ease.wikimedia.dumps.streams import compression_of
 from ease.wikimedia.languages import check_codes
 from ease.wikimedia.wikinews.files import WIKINEWS, NewsSource
 from ease.wikimedia.wikinews.mewsc16 import NewsOptions, build_mewsc16
@@ -84,19 +82,13 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     logger.info("%d dumps of Wikinews, dated %s", len(dumps), ", ".join(dates))
     return {
         "source": options.wikinews,
-        "wikinews": [
-            {"language": dump.language, "path": address_of(dump.path), "dump_date": dump.dump_date}
-            for dump in dumps
-        ],
+        "wikinews": [dump.as_json() for dump in dumps],
     }
 
 
 def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
     """Make the data set's folder, and count what became of each language's pages."""
-    dumps = [
-        DumpFile(path, file["language"], file["dump_date"], compression_of(path))
-        for path, file in ((located(file["path"]), file) for file in found["wikinews"])
-    ]
+    dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
     folder = scratch_for_run(options.work, "mewsc16") / "mewsc16"
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
     return folder, build_mewsc16(dumps, options, folder, source)

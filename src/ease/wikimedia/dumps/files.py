@@ -1,4 +1,4 @@
-"""Finding the dump files of Wikipedias or Wikinews, and cutting them into shards that many processes read."""
+"""Find the dump files of Wikipedias or Wikinews, and split them into shards for parallel reading."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import glob
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
 from ease.errors import EaseError
-from ease.io.addresses import files_below, files_matching, is_remote, kind_of, located
+from ease.io.addresses import address_of, files_below, files_matching, is_remote, kind_of, located
 from ease.wikimedia.dumps.siteinfo import read_header
 from ease.wikimedia.dumps.streams import Compression, compression_of
 from ease.wikimedia.languages import Language, check_languages
@@ -28,23 +28,42 @@ _NAME = re.compile(
 _DUMP = re.compile(r".*-pages-articles.*\.xml[^.]*(?:\.(?:bz2|gz))?")
 Project = Literal["wiki", "wikinews"]
 _IN_WORDS: dict[Project, str] = {"wiki": "", "wikinews": " of Wikinews"}
-_MOST_GZIP_SHARDS = 16
-"""All shards together unpack a file eight times, which costs about a fifth of parsing it once."""
+_MAX_GZIP_SHARDS = 16
+"""Each shard of a .gz decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
 
 
 @dataclass(frozen=True)
 class DumpFile:
-    """A dump file of one wiki; `dump_date` is YYYYMMDD, None where neither name nor folder tells it."""
+    """A dump file of one wiki.
+
+    Attributes:
+        path: Local path or remote address.
+        language: Code of the wiki's language.
+        dump_date: YYYYMMDD, or None if neither the file's name nor a folder has a date.
+    """
 
     path: Path
     language: str
     dump_date: str | None
-    kind: Compression
+
+    @property
+    def compression(self) -> Compression:
+        """How the file is compressed."""
+        return compression_of(self.path)
+
+    def as_json(self) -> dict[str, str | None]:
+        """Return the file as a JSON object, from which `from_json` restores it."""
+        return {"language": self.language, "path": address_of(self.path), "dump_date": self.dump_date}
+
+    @classmethod
+    def from_json(cls, listed: Mapping[str, Any]) -> Self:
+        """Restore a file; its path is absolute, since a Spark worker runs in another folder."""
+        return cls(located(listed["path"]).absolute(), listed["language"], listed["dump_date"])
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The pages that begin in what bytes `start` to `end` of a file unpack to; in bz2, the blocks that begin there."""
+    """Byte range of a dump file that owns the pages starting in it; in bz2, in the blocks starting in it."""
 
     dump: DumpFile
     start: int
@@ -52,20 +71,19 @@ class Shard:
 
 
 def find_dumps(source: str | Path, languages: Sequence[str], project: Project = "wiki") -> list[DumpFile]:
-    """The dump files of some languages' Wikipedias in a folder (searched through), a glob, or one file.
+    """Find the dump files of some languages' wikis.
 
-    Of the same dump as one file and in parts, as multistream and plain, packed and unpacked, one form is
-    taken: one file before parts, multistream before plain. Of several dated dumps of a language the newest is
-    taken, and the log says so; dumps without a date (`latest`, slices) are taken together.
+    Only one form of each dump is used: a single file rather than parts, multistream rather than plain. If a language
+    has dumps of several dates, the newest is used and logged. Dumps without a date (`latest`, slices) are all used.
 
     Args:
-        source: The folder, glob or file, of this machine or at an address that fsspec reaches.
-        languages: Their codes.
-        project: Which wikis to take: as their names end after the language.
+        source: Folder (searched recursively), glob or file; local, or an address that fsspec supports.
+        languages: Language codes of the wikis.
+        project: Which wikis: Wikipedia or Wikinews.
 
     Raises:
-        EaseError: Nothing is there, a language has no dump there, or some with a date and some without, or a
-            file is no MediaWiki export.
+        EaseError: The source is missing, lacks a language, has dumps both with and without a date, or has a file
+            that is not a MediaWiki export.
     """
     found: dict[str, list[DumpFile]] = defaultdict(list)
     asked = {Language(language).database: language for language in languages}
@@ -79,7 +97,7 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
         check_languages(missing or languages)
         raise EaseError(
             f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found)) or 'none'}"
-            f"{_IN_WORDS[project]}. Add the dumps, or take the languages out of `languages`."
+            f"{_IN_WORDS[project]}. Add the dumps, or remove the languages from `languages`."
         )
     dumps = [dump for language in languages for dump in _choose_forms(choose_date(found[language]))]
     for dump in dumps:
@@ -88,15 +106,15 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
 
 
 def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str) -> list[Path]:
-    """The files that a folder, a glob or one file's path names, sorted.
+    """List the files of a folder, a glob or a single path, sorted.
 
     Args:
-        source: The folder is searched through.
+        source: A folder is searched recursively.
         wanted: Called with the name of each file of a folder; true for the files to list.
-        pattern: What `wanted` accepts, in words for the message.
+        pattern: Description of `wanted` for the error message.
 
     Raises:
-        EaseError: The path does not exist, or no file fits.
+        EaseError: The path does not exist, or no file matches.
     """
     path = located(source)
     kind = kind_of(path)
@@ -105,7 +123,7 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
     if kind == "directory":
         files = sorted(file for file in files_below(path) if wanted(file.name))
         if not files:
-            raise EaseError(f"The folder {path} holds no dump: no file in it is named {pattern}.")
+            raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.")
         return files
     if not glob.has_magic(str(source)):
         raise EaseError(f"{path} does not exist: set the source to a folder, a glob or a file of dumps.")
@@ -115,12 +133,12 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
         files = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
     files = [file for file in files if "index" not in file.name]
     if not files:
-        raise EaseError(f"No file fits the glob {source}: dumps are named {pattern}.")
+        raise EaseError(f"No file matches the glob {source}: dumps are named {pattern}.")
     return files
 
 
 def dump_date(path: Path) -> str | None:
-    """The date YYYYMMDD in a dump's name, else in the nearest folder above it that is named by a date."""
+    """Return the date YYYYMMDD in a dump's name, or the name of the nearest parent folder that is a date."""
     in_name = re.findall(r"(?<!\d)\d{8}(?!\d)", re.sub(r"-p\d+p\d+", "", path.name))
     for text in (*in_name, *(parent.name for parent in path.absolute().parents)):
         if re.fullmatch(r"(19|20)\d{6}", text):
@@ -133,10 +151,10 @@ def dump_date(path: Path) -> str | None:
 
 
 def read_siteinfo(dump: DumpFile) -> SiteInfo:
-    """What a dump says about its wiki, under the language that its name says.
+    """Read the namespaces and title rules of a dump's wiki.
 
     Raises:
-        EaseError: The file is no MediaWiki export, or declares entities.
+        EaseError: The file is not a MediaWiki export, or it declares entities.
     """
     header = read_header(dump.path)
     return SiteInfo(
@@ -148,15 +166,16 @@ def read_siteinfo(dump: DumpFile) -> SiteInfo:
 
 
 def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
-    """Cut a file into shards of so many bytes; a .gz into few, since each unpacks the file from its beginning."""
+    """Split a file into shards of a given size; a .gz into at most 16."""
     size = dump.path.stat().st_size
-    step = max(bytes_per_shard, -(-size // _MOST_GZIP_SHARDS)) if dump.kind == "gz" else bytes_per_shard
-    starts = range(0, max(1, size), step)
-    return [Shard(dump, start, min(size, start + step)) for start in starts]
+    step = bytes_per_shard
+    if dump.compression == "gz":
+        step = max(step, -(-size // _MAX_GZIP_SHARDS))
+    return [Shard(dump, start, min(size, start + step)) for start in range(0, max(1, size), step)]
 
 
 def recognise_dump(path: Path) -> tuple[str, DumpFile]:
-    """A dump file with its project and language: from its name, else from the wiki that it says it is of."""
+    """Return a dump's project and file; the language comes from the name, else from the header."""
     match = _NAME.fullmatch(path.name)
     if match:
         project, database = match["project"], match["wiki"]
@@ -167,17 +186,16 @@ def recognise_dump(path: Path) -> tuple[str, DumpFile]:
         database = dbname.removesuffix(project) or header.language or ""
         if not database:
             raise EaseError(
-                f"{path} tells its language neither by name nor inside: name it as enwiki-pages-articles.xml."
+                f"{path} has a language neither in its name nor in its header: name it as enwiki-pages-articles.xml."
             )
-    language = Language.from_database(database).code
-    return project, DumpFile(path, language, dump_date(path), compression_of(path))
+    return project, DumpFile(path, Language.from_database(database).code, dump_date(path))
 
 
 def choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
-    """The dumps of the newest date; all of them where none has a date.
+    """Return the dumps of the newest date, or all dumps if none has a date.
 
     Raises:
-        EaseError: Some have a date and some have none.
+        EaseError: Some dumps have a date and others have none.
     """
     undated = next((dump for dump in dumps if dump.dump_date is None), None)
     newest = max(dumps, key=lambda dump: dump.dump_date or "")
@@ -185,20 +203,18 @@ def choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
         return list(dumps)
     if undated:
         raise EaseError(
-            f"Of {newest.language} there is a dump with a date, {newest.path}, and one without, "
-            f"{undated.path}, which may be newer or older: take one of them away, put the undated one into a "
-            "folder named by its date (YYYYMMDD), or name the dumps to take by a glob."
+            f"{newest.language} has a dump with a date, {newest.path}, and one without, {undated.path}, which may be "
+            "newer or older: remove one, move the undated one into a folder named by its date (YYYYMMDD), or name "
+            "the dumps to use by a glob."
         )
-    others = sorted({str(dump.dump_date) for dump in dumps} - {newest.dump_date})
-    if others:
-        logger.info(
-            "%s: the dump of %s is taken, not %s", newest.language, newest.dump_date, ", ".join(others)
-        )
+    older = sorted({str(dump.dump_date) for dump in dumps} - {newest.dump_date})
+    if older:
+        logger.info("%s: using the dump of %s, not %s", newest.language, newest.dump_date, ", ".join(older))
     return [dump for dump in dumps if dump.dump_date == newest.dump_date]
 
 
 def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
-    """One form of each edition (`20240101`, `latest`, `mini`), its parts in their order."""
+    """Choose one form of each edition (`20240101`, `latest`, `mini`), with its parts in order."""
     editions: dict[str, dict[tuple[bool, bool], list[tuple[DumpFile, re.Match[str]]]]] = defaultdict(dict)
     chosen = []
     for dump in dumps:
@@ -212,9 +228,9 @@ def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
         parts: dict[tuple[int, int, str], tuple[int, DumpFile]] = {}
         for dump, match in forms[min(forms)]:
             first_page = int(re.findall(r"\d+", match["pages"])[0]) if match["pages"] else 0
-            # Of a part in several packings: the one that Wikimedia publishes, else the one that is unpacked fastest.
-            speed = {"bz2": 0 if match["multistream"] else 3, "plain": 1, "gz": 2}[dump.kind]
+            # Prefer the multistream form that Wikimedia publishes, then the compression that is fastest to read.
+            slowness = {"bz2": 0 if match["multistream"] else 3, "plain": 1, "gz": 2}[dump.compression]
             key = (int(match["part"] or 0), first_page, match["rest"] or "")
-            parts[key] = min(parts.get(key, (speed, dump)), (speed, dump), key=lambda choice: choice[0])
+            parts[key] = min(parts.get(key, (slowness, dump)), (slowness, dump), key=lambda choice: choice[0])
         chosen.extend(dump for _, (_, dump) in sorted(parts.items(), key=lambda item: item[0]))
     return chosen

@@ -1,4 +1,4 @@
-"""Ways to map a function over shards: processes of this machine, or a Spark cluster."""
+"""Map a function over shards in local processes or on a Spark cluster."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _ROUNDS = 4
-"""Tasks for each of Spark's slots in one job: results come by jobs, and the last of a job is waited for."""
+"""Tasks per Spark slot in one job. Results arrive job by job, and each job waits for its slowest task."""
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 class MapShards(Protocol):
-    """Applies a function to tasks, in any order and any number of processes."""
+    """Applies a function to tasks, in any order and in any number of processes."""
 
     def __call__(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-        """Results as they come."""
+        """Yield results as they are finished."""
 
 
 def joblib_map(workers: int | None) -> MapShards:
-    """A map over processes of this machine; None is one for each core, 1 is this process itself."""
+    """Map in local processes; None uses one per core, 1 uses the current process."""
 
     def apply(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         processes = min(workers, len(tasks)) if workers else -1
@@ -36,7 +36,7 @@ def joblib_map(workers: int | None) -> MapShards:
 
 
 def spark_map(context: SparkContext) -> MapShards:
-    """A map over a Spark cluster whose machines all see the dumps' and the parts' folders."""
+    """Map on a Spark cluster whose machines can all access the folders of the dumps and the parts."""
 
     def apply(function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         size = max(1, _ROUNDS * context.defaultParallelism)

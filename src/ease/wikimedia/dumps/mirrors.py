@@ -1,9 +1,8 @@
-"""Dumps on dumps.wikimedia.org and its mirrors: which there are, and fetching them.
+"""Find and download dumps on dumps.wikimedia.org and its mirrors.
 
-A wiki's dump lies at `{mirror}/{wiki}/{date}/`, with `dumpstatus.json` beside it, which says what is finished, and
-how long each file is, with its checksums. Wikidata's JSON and truthy dumps lie at
-`{mirror}/wikidatawiki/entities/{date}/`, each on dates of its own, with `wikidata-{date}-sha1sums.txt`, into which each
-file's sum is written when the file is finished.
+A wiki's dump is at `{mirror}/{wiki}/{date}/`. Its `dumpstatus.json` lists the finished jobs, and the files with their
+sizes and checksums. Wikidata's JSON and truthy dumps are at `{mirror}/wikidatawiki/entities/{date}/`, with dates of
+their own. `wikidata-{date}-sha1sums.txt` lists the checksum of each finished file.
 """
 
 from __future__ import annotations
@@ -33,118 +32,118 @@ _JOBS = {
     "multistream": ("articlesmultistreamdumprecombine", "articlesmultistreamdump"),
     "plain": ("articlesdumprecombine", "articlesdump"),
 }
-"""The jobs that write each kind: of large wikis one joins the parts that another writes; small ones have no parts."""
+"""Jobs that write each kind. For large wikis, the first joins the parts of the second; small wikis have no parts."""
 _MIDDLE = {"multistream": "-multistream", "plain": ""}
-"""What the names of the files say of the kind."""
+"""How the kind appears in the names of the files."""
 
 _PAGE_PROPS_JOB = "pagepropstable"
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
-"""What the names of Wikidata's files end in, before the packing."""
+"""Ends of the names of Wikidata's files, without the compression."""
 
 _DATE = re.compile(r"href=\"(?:[^\"]*/)?(\d{8})/?\"")
 _SUM = re.compile(r"([0-9a-f]{32,64}) [ *](?:.*/)?([^/\n]+)")
 
 
 class MirrorOptions(BaseModel):
-    """Which dumps to fetch, and where to."""
+    """Which dumps to download, and where to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    folder: Path = Field(description="where the dumps are put, as `{wiki}/{date}/` below it")
+    folder: Path = Field(description="Folder for the dumps; they are stored in `{wiki}/{date}/` below it.")
     date: str = Field(
         LATEST,
         pattern=rf"^(\d{{8}}|{LATEST})$",
-        description="YYYYMMDD, or `latest` for the newest finished one",
+        description="YYYYMMDD, or `latest` for the newest finished dump.",
     )
-    kind: Literal["multistream", "plain"] = Field(
-        "multistream", description="of the pages' dump; multistream is read in parallel"
+    kind: Literal["multistream", "plain"] = Field("multistream", description="Kind of the pages' dump.")
+    page_props: bool = Field(False, description="Also download the wikis' page_props tables.")
+    wikidata_form: WikidataForm = Field(
+        "json", description="Form of Wikidata's dump: json has everything, truthy only statements."
     )
-    page_props: bool = Field(False, description="fetch the wikis' page_props tables, too")
-    wikidata_form: WikidataForm = Field("json", description="of Wikidata's dump: all of it, or truthy")
     packing: Literal["bz2", "gz"] = Field(
-        "bz2", description="of Wikidata's dump; gz is larger and unpacks faster"
+        "bz2", description="Compression of Wikidata's dump; gz is larger and decompresses faster."
     )
     download: DownloadOptions = DownloadOptions()
 
 
 @dataclass(frozen=True)
 class FetchedDumps:
-    """The files of the dumps that were asked for; all have one date."""
+    """The downloaded files, all of one date."""
 
     date: str
     files: Mapping[str, tuple[Path, ...]]
-    """By language."""
+    """Paths by language."""
     source: str
-    """The glob that `find_dumps` finds them by."""
+    """Glob with which `find_dumps` finds the dumps."""
 
 
 def is_mirror(address: str) -> bool:
-    """Whether a source's address is that of a mirror."""
+    """Whether a source is the address of a mirror."""
     return address.startswith(("https://", "http://"))
 
 
 def wiki_name(language: str, project: Project = "wiki") -> str:
-    """The name of a wiki's database, which its dumps bear: zh-min-nan is zh_min_nanwiki, be-tarask be_x_oldwiki."""
+    """Return the database name of a wiki, as in its dumps' names: zh-min-nan is zh_min_nanwiki."""
     return Language(language).database + project
 
 
 def fetch_dumps(
     mirror: str, languages: Sequence[str], options: MirrorOptions, project: Project = "wiki"
 ) -> FetchedDumps:
-    """Fetch the dumps of some languages' wikis, all of one date; what is there already is not fetched again.
+    """Download the dumps of some languages' wikis, all of one date; skips files that exist.
 
     Args:
-        mirror: Such as https://dumps.wikimedia.org.
-        languages: Of the wikis.
-        options: Which dumps.
+        mirror: Address such as https://dumps.wikimedia.org.
+        languages: Languages of the wikis.
+        options: Which dumps, and where to.
         project: `wiki` for Wikipedia, `wikinews` for Wikinews.
 
     Raises:
-        EaseError: If the mirror lacks a language or a finished dump of one, a file cannot be had or is wrong, or
-            the disk is full. What has been fetched is kept.
+        EaseError: If the mirror lacks a finished dump of a language, a file is missing or has a wrong checksum, or the
+            disk is full. Downloaded files are kept.
     """
     wikis = {language: wiki_name(language, project) for language in languages}
     with Client(options.download) as client:
-        shelf = _Shelf(mirror.rstrip("/"), options, client)
-        date = shelf.newest(list(wikis.values())) if options.date == LATEST else options.date
-        files = {language: shelf.files(wiki, date) for language, wiki in wikis.items()}
+        index = MirrorIndex(mirror.rstrip("/"), options, client)
+        date = index.newest(list(wikis.values())) if options.date == LATEST else options.date
+        files = {language: index.files(wiki, date) for language, wiki in wikis.items()}
         wanted = [file for some in files.values() for file in some]
         outcome = download_all(wanted, client, f"dumps of {date}")
     outcome.require_all()
     logger.info(
-        "Dumps of %s, %s: %d files fetched from %s, %d were there",
+        "Dumps of %s, %s: %d files downloaded from %s, %d existed",
         *(", ".join(wikis), date, len(outcome.fetched), mirror, len(outcome.present)),
     )
     paths = {language: tuple(file.path for file in some) for language, some in files.items()}
-    # After the kind comes the number of a part, or a dot.
+    # The kind is followed by the number of a part or by a dot.
     names = f"*{project}/{date}/*-pages-articles{_MIDDLE[options.kind]}[0-9.]*"
     return FetchedDumps(date, paths, f"{glob.escape(str(options.folder))}/{names}")
 
 
 def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
-    """Fetch Wikidata's dump; where it is there already, it is not fetched again.
+    """Download Wikidata's dump; skips a file that exists.
 
     Raises:
-        EaseError: If the mirror lacks it, it cannot be had or is wrong, or the disk is full.
+        EaseError: If the mirror lacks the dump, its checksum is wrong, or the disk is full.
     """
     with Client(options.download) as client:
-        file = _Shelf(mirror.rstrip("/"), options, client).wikidata()
+        file = MirrorIndex(mirror.rstrip("/"), options, client).wikidata()
         outcome = download_all([file], client, "Wikidata")
     outcome.require_all()
     return file.path
 
 
-class _Shelf:
-    """What a mirror has."""
+class MirrorIndex:
+    """The dumps that a mirror has."""
 
     def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
         self._mirror, self._options, self._client = mirror, options, client
 
     def newest(self, wikis: Sequence[str]) -> str:
-        """The newest date of which all the wikis' dumps are finished.
+        """Return the newest date for which the dumps of all wikis are finished.
 
         Raises:
-            EaseError: If a wiki has no dumps here, or there is no such date.
+            EaseError: If a wiki has no dumps, or there is no such date.
         """
         dates = set.intersection(*(set(self._dates(wiki)) for wiki in wikis))
         unfinished = ""
@@ -158,16 +157,16 @@ class _Shelf:
             else:
                 return date
         raise EaseError(
-            f"{self._mirror} has no date of which the dumps of all {len(wikis)} wikis are finished: {', '.join(wikis)}."
-            f"{unfinished} Give a `dump_date`, or fewer languages."
+            f"{self._mirror} has no date with finished dumps of all {len(wikis)} wikis: {', '.join(wikis)}."
+            f"{unfinished} Set `dump_date`, or fewer languages."
         )
 
     def files(self, wiki: str, date: str) -> list[RemoteFile]:
-        """The files of a wiki's dump.
+        """Return the files of a wiki's dump.
 
         Raises:
-            _Unfinished: If it is not finished.
-            EaseError: If the wiki has no dumps here.
+            _Unfinished: If the dump is missing or not finished.
+            EaseError: If the wiki has no dumps.
         """
         folder = f"{self._mirror}/{wiki}/{date}"
         try:
@@ -175,7 +174,7 @@ class _Shelf:
         except NotFound:
             dates = self._dates(wiki)
             raise _Unfinished(
-                f"{folder} tells of no dump (dumpstatus.json). {self._mirror} has {wiki} of {', '.join(dates)}."
+                f"{folder} has no dump (dumpstatus.json). {self._mirror} has {wiki} of {', '.join(dates)}."
             ) from None
         kind, jobs = self._options.kind, status.get("jobs", {})
         pages = rf"pages-articles{_MIDDLE[kind]}\d*\.xml(-p\d+p\d+)?\.bz2"
@@ -193,10 +192,10 @@ class _Shelf:
         return [self._file(folder, wiki, date, file, facts) for file, facts in sorted(found.items())]
 
     def wikidata(self) -> RemoteFile:
-        """Wikidata's dump of the wanted date, or the newest one that is finished.
+        """Return Wikidata's dump of the requested date, or the newest finished dump.
 
         Raises:
-            EaseError: If there is none.
+            EaseError: If there is no such dump.
         """
         entities = f"{self._mirror}/wikidatawiki/entities"
         dates = self._dates("wikidatawiki/entities") if self._options.date == LATEST else [self._options.date]
@@ -208,8 +207,8 @@ class _Shelf:
                 url = f"{entities}/{date}/{name}"
                 return RemoteFile(url, path, sums, self._client.size(url))
         raise EaseError(
-            f"{entities} has no finished dump of {self._options.date} ({ending}): none is named in "
-            "wikidata-YYYYMMDD-sha1sums.txt or -md5sums.txt. Give another `wikidata_date`."
+            f"{entities} has no finished dump of {self._options.date} ({ending}): "
+            "wikidata-YYYYMMDD-sha1sums.txt and -md5sums.txt list none. Set another `wikidata_date`."
         )
 
     def _file(self, folder: str, wiki: str, date: str, name: str, facts: Mapping[str, Any]) -> RemoteFile:
@@ -222,7 +221,7 @@ class _Shelf:
         )
 
     def _sums(self, stem: str, name: str) -> dict[str, str]:
-        """A file's published checksums, from the lists beside it."""
+        """Return a file's published checksums from the lists in its folder."""
         for algorithm in ("sha1", "md5"):
             try:
                 listed = _SUM.findall(self._client.text(f"{stem}-{algorithm}sums.txt"))
@@ -237,8 +236,8 @@ class _Shelf:
             listing = self._client.text(f"{self._mirror}/{folder}/")
         except NotFound as error:
             raise EaseError(
-                f"{self._mirror} has no dumps of {folder}: {error} Take the language out of `languages`, or "
-                "choose another mirror."
+                f"{self._mirror} has no dumps of {folder}: {error} Remove the language from `languages`, or choose "
+                "another mirror."
             ) from None
         return sorted(set(_DATE.findall(listing)))
 
@@ -246,21 +245,21 @@ class _Shelf:
         try:
             status = json.loads(self._client.text(url))
         except json.JSONDecodeError as error:
-            raise EaseError(f"{url} is no JSON ({error}): choose another date or mirror.") from error
+            raise EaseError(f"{url} is not JSON ({error}): choose another date or mirror.") from error
         if not isinstance(status, dict):
-            raise EaseError(f"{url} is no status of a dump: choose another date or mirror.")
+            raise EaseError(f"{url} is not the status of a dump: choose another date or mirror.")
         return status
 
 
 def _finished_job(jobs: Mapping[str, Any], names: Sequence[str], what: str) -> Mapping[str, Any]:
-    """The first of some jobs that is done."""
-    told = {name: jobs[name].get("status") for name in names if name in jobs}
-    done = next((name for name, word in told.items() if word == "done"), None)
+    """Return the first finished job of the given names."""
+    found = {name: jobs[name].get("status") for name in names if name in jobs}
+    done = next((name for name, status in found.items() if status == "done"), None)
     if done is None:
-        words = ", ".join(f"{name} is {word}" for name, word in told.items()) or "it has no such job"
-        raise _Unfinished(f"The {what} is not finished: {words}.")
+        states = ", ".join(f"{name} is {status}" for name, status in found.items()) or "it has no such job"
+        raise _Unfinished(f"The {what} is not finished: {states}.")
     return jobs[done]
 
 
 class _Unfinished(EaseError):
-    """A dump that is not there, or not whole yet."""
+    """Raised for a dump that is missing or not finished."""

@@ -1,8 +1,7 @@
-"""The pages of a dump's shard: XML cut at `<page>` and `</page>`, each page parsed alone.
+"""Read the pages of a shard: the XML is split at `<page>` and `</page>`, and each page is parsed alone.
 
-A literal `<page>` cannot occur in a page's text, which XML escapes; so cutting first is safe. It lets a shard
-begin anywhere, a page too large go by without being held, a broken page be skipped, and no entities be
-declared.
+Splitting is safe because XML escapes a literal `<page>` in a text. A shard can therefore start at any byte, an
+oversized page is never held in memory, a broken page is skipped, and no entities can be declared.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from ease.wikimedia.dumps.files import Shard
 from ease.wikimedia.dumps.streams import DecompressedStream
 
 DEFAULT_MAX_PAGE_BYTES = 20_000_000
-NAMED_FAULTS = 5
-"""How many skipped pages of a kind are named for a shard."""
+_REPORTED_FAULTS = 5
+"""Largest number of skipped pages of a shard that are reported for each reason."""
 
 _PAGE_TAG = re.compile(rb"<(/?)page\s*>")
 _TITLE = re.compile(rb"<title>(.*?)</title>", re.DOTALL)
@@ -28,13 +27,13 @@ _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|&#(?:x0*1?[0-9a-fA-F]|
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _END_TAG = b"</mediawiki"
 _OVERLAP = 32
-"""Bytes kept of a block without a tag, since a tag may lie across two blocks."""
+"""Bytes kept of a block without a tag, since a tag may span two blocks."""
 _HEAD_BYTES = 4096
-"""Bytes kept of a page too large, to name its title."""
+"""Bytes kept of an oversized page, to report its title."""
 
 
 class Page(NamedTuple):
-    """A page with its last revision; `redirect` is the target that the dump itself names."""
+    """A page with its last revision; `redirect` is the target in the dump's `<redirect>` element."""
 
     page_id: int
     title: str
@@ -47,13 +46,13 @@ class Page(NamedTuple):
 
 @dataclass
 class PageTally:
-    """What the reading of a shard met.
+    """Counts from reading a shard.
 
     Attributes:
-        seen: Pages that began in the shard.
-        skipped: How many of them were left out, by reason.
-        faults: The first few of each reason in words.
-        truncated: The file ended inside a page, inside its compressed data, or without `</mediawiki>`.
+        seen: Pages that start in the shard.
+        skipped: Number of skipped pages by reason.
+        faults: Messages about the first few skipped pages of each reason.
+        truncated: Whether the file ends inside a page, inside its compressed data, or without `</mediawiki>`.
     """
 
     seen: int = 0
@@ -62,9 +61,9 @@ class PageTally:
     truncated: bool = False
 
     def skip(self, reason: str, title: str, explanation: str) -> None:
-        """Count a faulty page that is left out, and name the first few."""
+        """Count a skipped page, and add a message for the first few."""
         self.skipped[reason] += 1
-        if self.skipped[reason] <= NAMED_FAULTS:
+        if self.skipped[reason] <= _REPORTED_FAULTS:
             self.faults.append(f"page {title!r} is skipped: {explanation}")
 
 
@@ -76,15 +75,16 @@ class _RawPage(NamedTuple):
 def iterate_pages(
     shard: Shard, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES, tally: PageTally | None = None
 ) -> Iterator[Page]:
-    """The readable pages that begin in a shard, in the order of the dump.
+    """Yield the readable pages that start in a shard, in the order of the dump.
 
     Args:
-        shard: Where in which file.
-        max_page_bytes: A page with more bytes of XML is skipped, without being held in memory.
-        tally: Filled with the counts on the way.
+        shard: Byte range of a dump file.
+        max_page_bytes: Larger pages are skipped without being held in memory.
+        tally: Gets the counts.
 
     Raises:
-        EaseError: The file is missing or its data do not decode (a cut end is no error: `tally.truncated`).
+        EaseError: The file is missing or its data do not decode. A truncated file is not an error but sets
+            `tally.truncated`.
     """
     tally = PageTally() if tally is None else tally
     for content, fault in _PageScanner(shard, max_page_bytes, tally):
@@ -93,7 +93,7 @@ def iterate_pages(
             tally.skip(fault, _raw_title(content), f"it has more than {max_page_bytes:,} bytes")
             continue
         if fault:
-            tally.skip(fault, _raw_title(content), "it has no end")
+            tally.skip(fault, _raw_title(content), "it has no closing tag")
             continue
         try:
             page = _parse_page(content)
@@ -109,7 +109,7 @@ def iterate_pages(
 
 
 class _PageScanner:
-    """Cuts the decompressed bytes of a shard into pages."""
+    """Splits the decompressed bytes of a shard into pages."""
 
     def __init__(self, shard: Shard, max_page_bytes: int, tally: PageTally) -> None:
         self._shard = shard
@@ -117,16 +117,16 @@ class _PageScanner:
         self._tally = tally
         self._buffer = bytearray()
         self._base = 0
-        """Decompressed offset, from the shard's start, of the buffer's first byte."""
+        """Decompressed offset of the buffer from the start of the shard."""
         self._limit: int | None = None
-        """Decompressed offset where the shard ends, once known: pages from there on are the next shard's."""
+        """Decompressed offset of the shard's end, once known; later pages belong to the next shard."""
         self._inside = False
         self._huge = False
-        """The page is too large: only its head is in the buffer, and what may be the beginning of a tag."""
+        """The page is oversized: the buffer has only its head and the possible start of a tag."""
         self._scanned = 0
         self._closed = False
         self._done = False
-        """A page of the next shard has begun."""
+        """A page of the next shard has started."""
 
     def __iter__(self) -> Iterator[_RawPage]:
         start, end = self._shard.start, self._shard.end
@@ -141,16 +141,16 @@ class _PageScanner:
                 yield page
             if self._done:
                 return
-        # How the file ends is for the shard to say in which its last page begins: it has read all that follows.
+        # Only the shard in which the last page starts reads the end of the file, so only it reports truncation.
         if owned or self._inside:
             self._tally.truncated = stream.truncated or self._inside or not self._closed
 
     def _complete_pages(self) -> Iterator[_RawPage]:
-        """The pages that end in the buffer, which afterwards holds what is still open."""
+        """Yield the pages that end in the buffer, and remove them from it."""
         while tag := _PAGE_TAG.search(self._buffer, self._scanned):
             opens = not tag[1]
             if self._inside:
-                # An opening tag inside a page means that the page before was never closed.
+                # An opening tag inside a page means that the page was never closed.
                 fault = "malformed" if opens else "too_large" if self._is_too_large(tag.end()) else None
                 yield _RawPage(bytes(self._buffer[: tag.start() if opens else tag.end()]), fault)
             self._inside, self._huge = opens, False
@@ -194,10 +194,10 @@ def _parse_page(content: bytes) -> Page:
     """Read one `<page>` element.
 
     Raises:
-        XMLSyntaxError: It is not well-formed.
-        ValueError: An element that every page has is missing, or a number is none.
+        XMLSyntaxError: The element is not well-formed.
+        ValueError: A required element is missing, or an id is not a number.
     """
-    # huge_tree lifts libxml2's limit of 10 MB on a text; the scanner has bounded the page already.
+    # huge_tree lifts libxml2's limit of 10 MB per text; the scanner has already bounded the page.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
     page = etree.fromstring(content, parser)
     parts = {_local_name(child): child for child in page}
@@ -226,6 +226,6 @@ def _text_of(parts: dict[str, etree._Element], name: str) -> str:
 
 
 def _raw_title(content: bytes) -> str:
-    """The title of a page that could not be parsed."""
+    """Return the title of a page that could not be parsed."""
     title = _TITLE.search(content[:_HEAD_BYTES])
     return title[1].decode("utf-8", errors="replace") if title else "(without title)"

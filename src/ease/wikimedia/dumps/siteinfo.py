@@ -1,4 +1,4 @@
-"""The head of a MediaWiki export: which wiki it is of, and its namespaces."""
+"""Read the header of a MediaWiki export: its wiki and the wiki's namespaces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _XML_LANG = "xml:lang"
 
 @dataclass
 class Header:
-    """The `<siteinfo>` of an export; `namespaces` are the lower-cased localised names with their numbers."""
+    """The `<siteinfo>` of an export; `namespaces` maps lower-cased localised names to numbers."""
 
     language: str | None = None
     dbname: str | None = None
@@ -25,11 +25,11 @@ class Header:
 
 
 class _HeaderReadError(Exception):
-    """Leaves the parser at the first page; never seen outside this module."""
+    """Raised at the first page to leave the parser; never leaves this module."""
 
 
 class _HeaderParser:
-    """Fills a `Header` from the events of expat, and refuses what an export never has."""
+    """Fills a `Header` from expat's events, and refuses what no export contains."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class _HeaderParser:
         self._expat.EntityDeclHandler = self._refuse_doctype
 
     def feed(self, block: bytes) -> None:
-        """Read on; raises `_HeaderReadError` where the first page begins."""
+        """Parse a block; raise `_HeaderReadError` at the first page."""
         try:
             self._expat.Parse(block, False)
         except expat.ExpatError as error:
@@ -58,21 +58,23 @@ class _HeaderParser:
             ) from None
 
     def finish(self) -> None:
-        """Refuse a file that ended before its root element."""
+        """Refuse a file that ends before its root element."""
         if self._root is None:
-            raise self._not_an_export("it holds no element")
+            raise self._not_an_export("it has no element")
 
     def _not_an_export(self, found: str) -> EaseError:
         return EaseError(f"{self.path} is not a MediaWiki export (XML with the root <mediawiki>): {found}.")
 
     def _check_encoding(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding and encoding.lower() not in {"utf-8", "utf8", "us-ascii"}:
-            raise EaseError(f"{self.path} is encoded in {encoding}; MediaWiki exports are UTF-8: convert it.")
+            raise EaseError(
+                f"{self.path} is encoded in {encoding}, but MediaWiki exports are UTF-8: convert it."
+            )
 
     def _refuse_doctype(self, *_: object) -> Never:
         raise EaseError(
-            f"{self.path} declares a document type or entities, which no MediaWiki export does and which can "
-            "blow up without bound: refused. Take the dump from its publisher."
+            f"{self.path} declares a document type or entities, which can expand without bound and which no MediaWiki "
+            "export does: refused. Download the dump from its publisher."
         )
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -106,7 +108,7 @@ def read_header(path: Path) -> Header:
     """Read an export up to its first page.
 
     Raises:
-        EaseError: The file is missing, broken, no MediaWiki export, or declares a document type.
+        EaseError: The file is missing, broken, not a MediaWiki export, or declares a document type.
     """
     parser, size = _HeaderParser(path), 0
     try:
@@ -115,7 +117,7 @@ def read_header(path: Path) -> Header:
             size += len(block)
             if size > _MOST_HEADER_BYTES:
                 raise EaseError(
-                    f"{path} has no <page> in its first {size:,} bytes: it is no dump of articles."
+                    f"{path} has no <page> in its first {size:,} bytes: it is not a dump of articles."
                 )
     except _HeaderReadError:
         return parser.header

@@ -1,57 +1,57 @@
-"""Rows of a table in a MySQL or MariaDB dump, as Wikimedia publishes them: streamed, in bounded memory.
+"""Rows of a table in a MySQL or MariaDB dump, streamed in bounded memory.
 
-A statement `INSERT INTO ... VALUES (...),(...);` is one line, or begins one and has a row on each line that follows:
-line breaks inside values are escaped, so a line never ends inside a row. Values are bytes, not always UTF-8.
+A statement `INSERT INTO ... VALUES (...),(...);` is one line, or it starts a line and each row has its own line. Line
+breaks inside values are escaped, so no line ends inside a row. Values are bytes and not always UTF-8.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.streams import DecompressedStream
+from ease.wikimedia.dumps.lines import LineChunks
 
 logger = logging.getLogger(__name__)
 
 Row = tuple[bytes, ...]
-"""Literals as the dump writes them: quoted and escaped."""
 
-_MOST_LINE_BYTES = 256 << 20
-_JOINED_BYTES = 1 << 20
-_NAMED_ROWS = 5
-_VALUE = rb"(?:(?:_binary )?'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|-?[0-9.][0-9.eE+-]*+|NULL|0x[0-9A-Fa-f]++)"
+_CHUNK_BYTES = 1 << 20
+_LOGGED_ROWS = 5
+_BINARY = rb"(?:_binary )?"
+_VALUE = rb"(?:" + _BINARY + rb"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|-?[0-9.][0-9.eE+-]*+|NULL|0x[0-9A-Fa-f]++)"
 _COLUMN = re.compile(rb"\s*`([^`]+)`\s")
 _OPENS_DUMP = re.compile(rb"-- (?:MySQL|MariaDB) dump")
 _ENDS_DUMP = b"-- Dump completed"
 
 
 class TableReader:
-    """Rows of one table that hold a given text in one of its columns.
+    """Rows of one table whose values have a given form.
 
     Attributes:
-        broken_rows: After the iteration: what stands between rows, and is none, on lines with a row that was
-            wanted and could not be read.
-        truncated: After the iteration: the file ends inside its compressed data or inside a statement, or lacks
-            the line that says that the dump is complete.
+        broken_rows: After the iteration, the number of rows that have the text of `where` and cannot be read. Broken
+            rows that follow each other count as one.
+        truncated: After the iteration, whether the file ends inside its compressed data or inside a statement, or
+            lacks the line that ends a dump.
     """
 
-    def __init__(self, path: Path, table: str, columns: Sequence[str], where: tuple[str, str]) -> None:
+    def __init__(self, path: Path, table: str, columns: Mapping[str, bytes], where: tuple[str, str]) -> None:
         """Prepare to read.
 
         Args:
-            path: The dump: .sql, .sql.gz, .sql.bz2.
-            table: Its name.
-            columns: Those wanted, in the order in which rows are to have them.
-            where: A column and the text that it must hold, which needs no escapes.
+            path: The dump: .sql, .sql.gz or .sql.bz2.
+            table: Name of the table.
+            columns: For each wanted column a regular expression of its literals; its only group is the value. Rows
+                have the columns in this order.
+            where: A column and the text that it must have, without characters that SQL escapes.
         """
         self.path = path
         self.broken_rows = 0
         self.truncated = False
         self._table = table
-        self._columns = [column.encode() for column in columns]
+        self._columns = {name.encode(): literal for name, literal in columns.items()}
         self._where = where[0].encode(), b"'" + where[1].encode() + b"'"
         name = rb"`?" + re.escape(table.encode()) + rb"`?"
         self._create = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?" + name + rb"\s*\(")
@@ -62,57 +62,40 @@ class TableReader:
         self._declaring = self._inserting = self._opened = self._completed = False
 
     def __iter__(self) -> Iterator[list[Row]]:
-        """The wanted rows of a line, or of several short ones, in their order.
+        """Yield the rows of a line, or of several short lines, in their order.
 
         Raises:
-            EaseError: The file is missing, broken or no dump of the table, the table lacks a wanted column, or a
-                line is too long.
+            EaseError: The file is missing, broken or not a dump of the table, the table lacks a column, or a line is
+                too long.
         """
-        for number, line, cut in self._joined_lines():
-            if (start := self._values_of(line)) is not None:
-                yield self._read_rows(number, line, start, cut)
-        self.truncated = self.truncated or self._inserting or (self._opened and not self._completed)
+        chunks = LineChunks(self.path, _CHUNK_BYTES)
+        for number, chunk in chunks:
+            yield from self._rows_of_lines(number, chunk[:-1].split(b"\n"), cut=False)
+        yield from self._rows_of_lines(chunks.next_line, [chunks.rest], cut=True)
+        self.truncated = chunks.truncated or self._inserting or (self._opened and not self._completed)
         if not self._declared:
             raise EaseError(
-                f"{self.path} is no dump of a table `{self._table}`, or it is cut before it begins: download "
+                f"{self.path} is not a dump of a table `{self._table}`, or it is truncated before the table: download "
                 f"{{wiki}}-{{date}}-{self._table}.sql.gz again."
             )
 
-    def _joined_lines(self) -> Iterator[tuple[int, bytes, bool]]:
-        """The lines, those with a row each joined: with the number of the first."""
-        waiting: list[bytes] = []
-        size = first = 0
-        for number, line, cut in self._lines():
-            first = first if waiting else number
-            waiting.append(line)
-            size += len(line)
-            if self._inserting and not cut and size < _JOINED_BYTES and not line.endswith((b";", b";\r")):
+    def _rows_of_lines(self, number: int, lines: Sequence[bytes], cut: bool) -> Iterator[list[Row]]:
+        """Yield the rows of some lines; rows on lines of their own are read together."""
+        joined: list[bytes] = []
+        for position, line in enumerate(lines, 1):
+            joined.append(line)
+            if self._inserting and position < len(lines) and not line.endswith((b";", b";\r")):
                 continue
-            yield first, b"\n".join(waiting), cut
-            waiting, size = [], 0
+            content = b"\n".join(joined)
+            if (start := self._start_of_rows(content)) is not None:
+                yield self._read_rows(number, content, start, cut)
+            number += len(joined)
+            joined = []
 
-    def _lines(self) -> Iterator[tuple[int, bytes, bool]]:
-        """Each line with its number, and whether the file ends inside it."""
-        stream, number = DecompressedStream(self.path), 1
-        parts: list[bytes] = []
-        held = 0
-        for _, block in stream:
-            *ended, rest = block.split(b"\n")
-            for line in ended:
-                yield number, b"".join((*parts, line)), False
-                parts.clear()
-                number, held = number + 1, 0
-            parts.append(rest)
-            held += len(rest)
-            if held > _MOST_LINE_BYTES:
-                raise EaseError(f"{self.path}, line {number} is too long: lines of SQL dumps have a few MB.")
-        self.truncated = stream.truncated
-        yield number, b"".join(parts), True
-
-    def _values_of(self, line: bytes) -> int | None:
-        """Where rows begin in a line; None for a line without rows."""
+    def _start_of_rows(self, line: bytes) -> int | None:
+        """Return where the rows of a line start; None for a line without rows."""
         if insert := self._insert.match(line):
-            self._prepare(re.findall(rb"[^`,\s]+", insert[1]) if insert[1] else self._declared)
+            self._compile(re.findall(rb"[^`,\s]+", insert[1]) if insert[1] else self._declared)
             self._inserting = True
             return insert.end()
         if self._inserting:
@@ -127,52 +110,58 @@ class TableReader:
         self._completed = self._completed or line.startswith(_ENDS_DUMP)
         return None
 
-    def _prepare(self, columns: Sequence[bytes]) -> None:
-        """Make the patterns of rows of these columns."""
+    def _compile(self, columns: Sequence[bytes]) -> None:
+        """Compile the patterns of rows with these columns."""
         column, text = self._where
         missing = [wanted for wanted in (*self._columns, column) if wanted not in columns]
         if missing:
             has, lacks = (b", ".join(some).decode(errors="replace") or "none" for some in (columns, missing))
             raise EaseError(
-                f"{self.path}: the table `{self._table}` has no column {lacks}; it has {has}. It is cut before, or "
+                f"{self.path}: the table `{self._table}` has no column {lacks}; it has {has}. The file is damaged or "
                 "another dump: download it again."
             )
         self._declared = list(columns)
-        groups = {wanted: b"(" + _VALUE + b")" for wanted in self._columns}
-        groups[column] = b"(?:_binary )?" + re.escape(text)
-        wanted = [groups.get(name, _VALUE) for name in columns]
-        # The empty group makes `findall` give tuples, if there be only one column.
+        marked = _BINARY + re.escape(text)
+        literals = {**self._columns, column: marked}
+        wanted = [literals.get(name, _VALUE) for name in columns]
+        valid = [b"(?:(" + marked + b")|" + _VALUE + b")" if name == column else _VALUE for name in columns]
+        # With the empty group, `findall` returns tuples also for a single column.
         self._wanted = re.compile(rb"\(" + rb",".join(wanted) + rb"\)()", re.DOTALL)
-        self._any = re.compile(rb"\s*\(" + rb",".join([_VALUE] * len(columns)) + rb"\)\s*[,;]?", re.DOTALL)
+        self._valid = re.compile(rb"\s*\(" + rb",".join(valid) + rb"\)\s*[,;]?", re.DOTALL)
         found = [name for name in columns if name in self._columns]
         self._order = [found.index(name) for name in self._columns]
 
     def _read_rows(self, number: int, line: bytes, start: int, cut: bool) -> list[Row]:
-        """The wanted rows of a line.
+        """Return the wanted rows of a line.
 
-        A search for wanted rows alone is several times as fast as reading all, and cannot find one inside a text,
-        where quotes are escaped. Only where it finds fewer than the line should have, all rows are read.
+        Searching for wanted rows alone is several times as fast as parsing all rows. It cannot match inside a text,
+        where quotes are escaped. All rows are parsed only if the search finds fewer rows than the line should have.
         """
         found = self._wanted.findall(line, start)
         if len(found) != line.count(self._where[1], start):
             self._count_broken(number, line, start, cut)
         self._inserting = not line.rstrip().endswith(b";") or (cut and not line.rstrip().endswith(b");"))
-        order = self._order
-        return [tuple(row[place] for place in order) for row in found]
+        return [tuple(row[place] for place in self._order) for row in found]
 
     def _count_broken(self, number: int, line: bytes, start: int, cut: bool) -> None:
-        """Count and name what is no row."""
+        """Count broken rows, and log the first few."""
         broken = []
-        for match in self._any.finditer(line, start):
-            if match.start() != start:
-                broken.append((start, match.start()))
-            start = match.end()
+        for row in self._valid.finditer(line, start):
+            if row.start() != start:
+                broken.append((start, row.start()))
+            if row[1] and not self._wanted.search(line, *row.span()):
+                broken.append(row.span())
+            start = row.end()
         if not cut and line[start:].strip():
             broken.append((start, len(line)))
-        for start, end in broken[: max(0, _NAMED_ROWS - self.broken_rows)]:
+        for start, end in broken[: max(0, _LOGGED_ROWS - self.broken_rows)]:
             content = line[start:end].lstrip()[:80]
+            line_number = number + line.count(b"\n", 0, line.index(content, start))
             logger.warning(
-                "%s, line %d: what is no row of `%s` is skipped: %r",
-                *(self.path, number + line.count(b"\n", 0, line.index(content, start)), self._table, content),
+                "%s, line %d: invalid row of `%s` is skipped: %r",
+                self.path,
+                line_number,
+                self._table,
+                content,
             )
         self.broken_rows += len(broken)

@@ -1,4 +1,4 @@
-"""Dump files as blocks of decompressed bytes, in bounded memory."""
+"""Read dump files as blocks of decompressed bytes, in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
 Compression = Literal["plain", "bz2", "gz"]
 MAGIC: dict[Compression, bytes] = {"bz2": b"BZh", "gz": b"\x1f\x8b"}
+FASTEST_FIRST: tuple[Compression, ...] = ("plain", "gz", "bz2")
 BLOCK_BYTES = 1 << 20
-"""Most bytes read at a time."""
+"""Largest number of bytes per read."""
 _GZIP = 16 + zlib.MAX_WBITS
 _GZIP_BYTES = 1 << 16
-"""Read at a time: they unpack to a thousand times as much at most."""
+"""Bytes per read: they decompress to at most a thousand times as much."""
 
 
 def compression_of(path: Path) -> Compression:
-    """How a file is compressed, by the end of its name."""
+    """Return how a file is compressed, by its suffix."""
     endings: dict[str, Compression] = {".bz2": "bz2", ".gz": "gz"}
     return endings.get(path.suffix, "plain")
 
 
 def open_binary(path: Path) -> BufferedReader:
-    """Open a dump file to read and to seek in, at any address.
+    """Open a local or remote dump file, seekable.
 
     Raises:
         EaseError: The file is missing or may not be read.
@@ -49,7 +50,7 @@ def open_binary(path: Path) -> BufferedReader:
 
 
 def content_digest(path: Path) -> str:
-    """A checksum of a file's bytes, whatever its path; of a remote one, of what its store says that they are."""
+    """Return a hash of a file's content; for a remote file, of the size and checksum or time that its store reports."""
     if is_remote(path) and (known := _stored_identity(path)):
         return hashlib.blake2b(repr(known).encode(), digest_size=16).hexdigest()
     with open_binary(path) as file:
@@ -57,7 +58,7 @@ def content_digest(path: Path) -> str:
 
 
 def _stored_identity(path: Path) -> tuple[int, str, str] | None:
-    """Size of a remote file with its store's checksum, else with its address and the time of writing; None without."""
+    """Return a remote file's size with its checksum, or with its modification time and address; None without either."""
     with report_store_errors(path):
         info = as_remote(path).fs.info(as_remote(path).path)
     checksums, times = ("ETag", "etag", "md5Hash", "content_md5"), ("mtime", "last_modified")
@@ -68,24 +69,24 @@ def _stored_identity(path: Path) -> tuple[int, str, str] | None:
 
 
 class DecompressedStream:
-    """What the bytes of a file from `start` on decode to, in blocks, each with the place in the file where it begins.
+    """Blocks of decompressed bytes from a byte of a file to its end.
 
-    Plain files and bz2 are entered at `start`, bz2 at the first block of its format that begins there or later; gzip is
-    unpacked from its beginning, and what comes before is left out.
+    A plain file is entered at `start`, a bz2 file at the first bz2 block that starts there or later. A gzip file is
+    decompressed from its beginning; blocks before `start` are skipped.
 
     Attributes:
-        truncated: After the iteration: the file ended inside a compressed stream, as a broken download does.
-        position: Compressed bytes read so far, counted from the start of the file.
+        truncated: After the iteration, whether the file ends inside a compressed stream, as a broken download does.
+        position: Offset up to which the file has been read.
     """
 
     def __init__(self, path: Path, start: int = 0, end: int | None = None, threads: int = 1) -> None:
         """Prepare to read.
 
         Args:
-            path: Its ending says how it is compressed.
-            start: The first byte.
-            end: A byte that no block goes across; reading goes on after it.
-            threads: How many decode a bz2 file.
+            path: The file; its suffix names the compression.
+            start: First byte to read.
+            end: Byte that no block may span; reading continues after it.
+            threads: Threads that decode a bz2 file.
         """
         self.path = path
         self.start = start
@@ -95,10 +96,10 @@ class DecompressedStream:
         self._threads = threads
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Blocks, each with the byte of the file where what it is made of begins; large where bytes pack well.
+        """Yield (file offset, decompressed block); highly compressible data give large blocks.
 
         Raises:
-            EaseError: The file is missing, empty, of another format than its name says, or broken inside.
+            EaseError: The file is missing, empty, broken, or of another format than its suffix.
         """
         compression = compression_of(self.path)
         with open_binary(self.path) as file:
@@ -120,12 +121,12 @@ class DecompressedStream:
                 if other == compression:
                     raise EaseError(
                         f"{self.path} is not a {compression} file: it begins with {head!r}. Download it "
-                        "again, or give it the ending that its content has."
+                        "again, or rename it with the suffix of its content."
                     )
                 raise EaseError(f"{self.path} is {other}-compressed: rename it so that it ends in .{other}.")
 
     def _chunks(self, file: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
-        """The file's own bytes from where it stands."""
+        """Yield the file's own bytes from its current position."""
         begins = file.tell()
         while chunk := file.read(min(most, _distance(begins, self.start), _distance(begins, self._end))):
             self.position = begins + len(chunk)
@@ -145,7 +146,7 @@ class DecompressedStream:
         self.truncated = blocks.truncated
 
     def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        # gzip.open would do, but that it hides from which bytes its content comes.
+        # gzip.open hides the offsets of the compressed bytes.
         file.seek(0)
         decoder, begun = zlib.decompressobj(_GZIP), True
         for begins, chunk in self._chunks(file, _GZIP_BYTES):
@@ -171,11 +172,11 @@ class DecompressedStream:
 
     def _broken(self, compression: Compression, byte: int) -> EaseError:
         return EaseError(
-            f"{self.path} is broken: its {compression} data that begin at byte {byte:,} do not decode. Compare its "
+            f"{self.path} is broken: its {compression} data at byte {byte:,} do not decode. Compare its "
             "checksum with the published one and download it again."
         )
 
 
 def _distance(begins: int, boundary: int | None) -> int:
-    """Bytes up to a boundary that lies ahead."""
+    """Return the bytes up to a boundary ahead."""
     return sys.maxsize if boundary is None or boundary <= begins else boundary - begins

@@ -1,4 +1,4 @@
-"""Finding the dump file of Wikidata."""
+"""Find the dump file of Wikidata."""
 
 from __future__ import annotations
 
@@ -8,33 +8,37 @@ from typing import Literal
 
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import dump_date, list_files
-from ease.wikimedia.dumps.streams import compression_of
+from ease.wikimedia.dumps.streams import FASTEST_FIRST, compression_of
 
 WikidataForm = Literal["json", "truthy"]
 
-_NAMES: dict[WikidataForm, re.Pattern[str]] = {
-    "json": re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz)?"),
-    "truthy": re.compile(r".*truthy.*\.nt(\.bz2|\.gz)?"),
+_NAMES: dict[WikidataForm, tuple[re.Pattern[str], str]] = {
+    "json": (
+        re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz)?"),
+        "*wikidata*.json or *-all.json (.bz2, .gz)",
+    ),
+    "truthy": (re.compile(r".*truthy.*\.nt(\.bz2|\.gz)?"), "*truthy*.nt (.bz2, .gz)"),
 }
-_IN_WORDS: dict[WikidataForm, str] = {
-    "json": "*wikidata*.json or *-all.json (.bz2, .gz)",
-    "truthy": "*truthy*.nt (.bz2, .gz)",
-}
+"""Names of the files, and the same in words."""
 
 
 def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
-    """The Wikidata dump in a folder (searched through), a glob, one file: the newest and fastest to unpack.
+    """Find the newest Wikidata dump, in the compression that is fastest to read.
+
+    Args:
+        source: Folder (searched recursively), glob or file.
+        form: All of Wikidata as JSON, or its truthy statements.
 
     Raises:
-        EaseError: There is none, or several that neither date nor form tells apart, as one without a date.
+        EaseError: There is no dump, or several of which the newest is unclear, as with one without a date.
     """
-    files = list_files(source, _NAMES[form].fullmatch, _IN_WORDS[form])
+    name, in_words = _NAMES[form]
+    files = list_files(source, name.fullmatch, in_words)
     dates = {file: dump_date(file) for file in files}
     newest = max((date for date in dates.values() if date), default=None)
-    # What has no date may be newer than any that has one.
+    # A file without a date may be newer than the newest date.
     files = [file for file, date in dates.items() if date in (None, newest)]
-    stems = {re.sub(r"\.(bz2|gz)$", "", str(file)) for file in files}
-    if len(stems) > 1:
+    if len({re.sub(r"\.(bz2|gz)$", "", str(file)) for file in files}) > 1:
         names = ", ".join(str(file) for file in files)
-        raise EaseError(f"{source} has several Wikidata dumps ({names}): name the one to take.")
-    return min(files, key=lambda file: ("plain", "gz", "bz2").index(compression_of(file)))
+        raise EaseError(f"{source} has several Wikidata dumps ({names}): set the source to one of them.")
+    return min(files, key=lambda file: FASTEST_FIRST.index(compression_of(file)))

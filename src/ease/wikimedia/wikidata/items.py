@@ -1,4 +1,4 @@
-"""Wikidata's items: their sitelinks and their types, from lines of the JSON dump."""
+"""Read sitelinks and types of Wikidata's items from lines of the JSON dump."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ ENTITY_TYPES = pa.schema([("qid", pa.int64()), ("type_qid", pa.int64())])
 _INSTANCE_OF = "P31"
 _ENTITY_ID = re.compile(r"[A-Z][1-9]\d{0,17}")
 _ITEM_ID = re.compile(r"Q[1-9]\d{0,17}")
-
-
 _UNLINKED_OPENING = re.compile(rb'\{"type":"item","id":"Q[1-9]\d{0,17}","')
 _SITELINKS_KEY = b'"sitelinks":'
-"""No text of the entity holds it, since quotes in texts are escaped."""
+"""Never part of a text, in which quotes are escaped."""
 
 
 class Item(NamedTuple):
-    """An item with the titles of its articles by language, and the items that it is an instance of."""
+    """An item with the titles of its articles by language, and its types: the items that it is an instance of."""
 
     qid: int
     titles: dict[str, str]
@@ -34,7 +32,7 @@ class Item(NamedTuple):
 
 
 class ParsedLines(NamedTuple):
-    """The rows of some lines, counts, and the numbers of the broken lines with the reason."""
+    """Rows and counts of some lines, and (line number, reason) of the broken lines."""
 
     sitelinks: pa.RecordBatch
     entity_types: pa.RecordBatch
@@ -43,20 +41,20 @@ class ParsedLines(NamedTuple):
 
 
 def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) -> ParsedLines:
-    """Read the items of whole lines; one whose list of sitelinks is empty is counted without reading the rest of it.
+    """Read the items of complete lines. An item without sitelinks is counted without being parsed.
 
     Args:
-        chunk: One entity a line.
-        first_line: The number of the chunk's first line in its file.
-        languages: The Wikipedias whose articles are wanted; items without one are left out. None: no articles, the
-            types of all items.
+        chunk: One entity per line.
+        first_line: Number of the chunk's first line in the file.
+        languages: Wikipedias whose articles are wanted; items without an article in one of them are skipped. None
+            reads the types of all items, and no articles.
     """
     sites = {Language(language).database + "wiki": language for language in languages or ()}
     counts: Counter[str] = Counter()
     broken: list[tuple[int, str]] = []
     items: list[Item] = []
     for number, line in enumerate(chunk.split(b"\n"), first_line):
-        # An entity's own line begins with { and ends with }: what else is there belongs to the array.
+        # An entity starts with { and ends with }; other characters at the ends belong to the array.
         content = line.strip(b"[], \t\r\xef\xbb\xbf")
         if not content:
             continue
@@ -79,7 +77,7 @@ def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) 
 
 
 def _has_no_sitelinks(content: bytes) -> bool:
-    """Whether a line as the dump writes it is an item without an article in any wiki."""
+    """Whether a line, in the dump's own form, is an item without an article in any wiki."""
     start = content.rfind(_SITELINKS_KEY) + len(_SITELINKS_KEY)
     return (
         content[start : start + 2] in (b"{}", b"[]")
@@ -89,34 +87,34 @@ def _has_no_sitelinks(content: bytes) -> bool:
 
 
 def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | None:
-    """An item of the dump; None for a property or another entity.
+    """Return an item of the dump; None for a property or another entity.
 
     Args:
-        entity: As the dump writes it.
-        sites: From the site (`be_x_oldwiki`) to the language (`be-x-old`) of the wanted Wikipedias.
+        entity: The parsed JSON.
+        sites: Languages (`be-x-old`) of the wanted Wikipedias by their sites (`be_x_oldwiki`).
 
     Raises:
-        ValueError: Its identifier is none.
-        TypeError, KeyError, AttributeError: A part of it has not the form that the dump gives it.
+        ValueError: The identifier is invalid.
+        TypeError, KeyError, AttributeError: A part of the entity has another form than in the dump.
     """
     identifier = entity["id"]
     if not _ENTITY_ID.fullmatch(identifier):
-        raise ValueError(f"{identifier!r} is no identifier of an entity")
+        raise ValueError(f"{identifier!r} is not an entity identifier")
     if entity.get("type", "item") != "item" or identifier[0] != "Q":
         return None
-    # Old dumps write an empty map as [], and a part that is empty may be left out.
+    # Old dumps write an empty map as [], and empty parts may be missing.
     sitelinks, claims = entity.get("sitelinks") or {}, entity.get("claims") or {}
     titles = {language: sitelinks[site]["title"] for site, language in sites.items() if site in sitelinks}
     if not all(isinstance(title, str) and title for title in titles.values()):
-        raise TypeError("a sitelink's title is no text")
+        raise TypeError("a sitelink's title is not a text")
     statements = claims.get(_INSTANCE_OF)
     return Item(int(identifier[1:]), titles, _types(statements if isinstance(statements, list) else []))
 
 
 def _types(statements: Sequence[Any]) -> list[int]:
-    """The values of the preferred statements, or of the normal ones where none is preferred; each once.
+    """Return the distinct values of the preferred statements, or of the normal ones if none is preferred.
 
-    A statement that has not the form of one is left out, and so is a value that is no item.
+    Malformed statements and values that are not items are skipped.
     """
     ranked = [(statement.get("rank"), statement) for statement in statements if isinstance(statement, dict)]
     preferred = [statement for rank, statement in ranked if rank == "preferred"]
@@ -126,7 +124,7 @@ def _types(statements: Sequence[Any]) -> list[int]:
 
 
 def _item_value(snak: Any) -> int | None:
-    """The number of the item that a snak names; another kind of snak says unknown, or none."""
+    """Return the number of the item in a snak; None for the snaks `somevalue` (unknown) and `novalue`."""
     if not isinstance(snak, dict) or snak.get("snaktype") != "value":
         return None
     data = snak.get("datavalue")

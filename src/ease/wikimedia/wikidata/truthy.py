@@ -1,36 +1,27 @@
-"""From Wikidata's truthy statements (N-Triples) to the types of its items.
+"""Types of Wikidata's items, from its truthy statements in N-Triples.
 
-The dump has a line for each statement of the best rank: `<item> <property> <value> .`. Those of P31 are about one line
-in seventy, so lines are not read one by one: the property is searched for.
+The dump has a line for each statement of the best rank: `<item> <property> <value> .`. About one line in seventy is a
+statement of P31 (instance of), so the reader searches for the property instead of parsing every line.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from joblib import cpu_count
-from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.result_versions import TRUTHY_PARTS
 from ease.wikimedia.dumps.files import dump_date
-from ease.wikimedia.dumps.parts import (
-    TableWriter,
-    check_truncated,
-    is_whole,
-    part_name,
-    read_counts,
-    remove_leftovers,
-    whole_folder,
-    write_counts,
-)
-from ease.wikimedia.dumps.streams import DecompressedStream, content_digest
+from ease.wikimedia.dumps.lines import LineChunks
+from ease.wikimedia.dumps.parts import Counts, make_part, part_name, require_used
+from ease.wikimedia.dumps.streams import content_digest
+from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.wikidata.items import ENTITY_TYPES
 from ease.wikimedia.wikipedia.ingestion import IngestOptions
 
@@ -38,22 +29,21 @@ logger = logging.getLogger(__name__)
 
 STATEMENTS_FILE = "statements.parquet"
 
-_MARK = b"<http://www.wikidata.org/prop/direct/P31>"
+_PROPERTY = b"<http://www.wikidata.org/prop/direct/P31>"
 _ENTITY = rb"<http://www\.wikidata\.org/entity/"
-_MIDDLE = rb"[ \t]+" + re.escape(_MARK) + rb"[ \t]+"
+_MIDDLE = rb"[ \t]+" + re.escape(_PROPERTY) + rb"[ \t]+"
 _TYPE = re.compile(_ENTITY + rb"Q([1-9]\d{0,17})>" + _MIDDLE + _ENTITY + rb"Q([1-9]\d{0,17})>[ \t]*\.\s*")
 _NODE = rb"(?:<[^<>\s]+>|_:\S+)"
 _OTHER = re.compile(_NODE + _MIDDLE + _NODE + rb"[ \t]*\.\s*")
-"""A statement about what is no item (a property), or whose value is none: the nameless node of an unknown value."""
+"""A statement about another entity (a property), or with another value (the blank node of an unknown value)."""
 _PREDICATE = re.compile(rb"\S+" + _MIDDLE)
-_OPENING = re.compile(rb"\s*(?:[<#]|_:|$)")
+_OPENING = re.compile(rb"\s*(?:[<#]|_:|$)"), "an N-Triples dump"
 _CHUNK_BYTES = 4 << 20
-_MOST_LINE_BYTES = 256 << 20
-_NAMED_LINES = 5
+_LOGGED_LINES = 5
 
 
 class TruthyParts(NamedTuple):
-    """The part files of a table (qid, type_qid), where a row may come twice, and what was counted.
+    """The part files of a table (qid, type_qid), which may repeat rows, and the counts.
 
     The counts are `statements`, `other_statements`, `broken_lines`, `lines`, `truncated`, `file` and `date`.
     """
@@ -63,18 +53,15 @@ class TruthyParts(NamedTuple):
 
 
 def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyParts:
-    """Read what all items are instances of; unpacking takes the time, and threads share it where the file is a .bz2.
+    """Read the types of all items. Decompression dominates the time; threads share it for a .bz2 file.
 
     Raises:
-        EaseError: The file is no truthy dump, is broken, is truncated and `options.truncated` is "drop", or the
+        EaseError: The file is not a truthy dump, is broken, is truncated while `options.truncated` is "drop", or the
             folder is full or not writable.
     """
     part = folder / "truthy" / part_name(TRUTHY_PARTS, content_digest(path))
-    remove_leftovers(part.parent)
-    if not is_whole(part):
-        _write_part(path, options, part)
-    counts = read_counts(part)
-    check_truncated(path, counts["truncated"], options.truncated)
+    counts = make_part(part, lambda place: _write_part(path, options, place))
+    require_used(path, counts["truncated"], options.truncated)
     logger.info(
         "%s: %d lines, %d types of items, %d broken lines",
         *(path, counts["lines"], counts["statements"], counts["broken_lines"]),
@@ -82,86 +69,53 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
     return TruthyParts([part / STATEMENTS_FILE], {**counts, "file": path.name, "date": dump_date(path)})
 
 
-def _write_part(path: Path, options: IngestOptions, part: Path) -> None:
-    chunks = _LineChunks(path, options.workers or cpu_count())
-    counts = dict.fromkeys(("lines", "statements", "other_statements", "broken_lines"), 0)
-    with whole_folder(part) as folder:
-        with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
-            for chunk in chunks:
-                found, other, broken = _read_chunk(chunk)
-                for position in broken[: max(0, _NAMED_LINES - counts["broken_lines"])]:
-                    number = counts["lines"] + chunk.count(b"\n", 0, position) + 1
-                    logger.warning("%s, line %d is skipped: it is no statement", path, number)
-                lines = chunk.count(b"\n") + (chunk[-1:] not in (b"", b"\n"))
-                numbers = (lines, len(found), other, len(broken))
-                counts = {name: counts[name] + more for name, more in zip(counts, numbers, strict=True)}
-                pairs = np.array(found, dtype=np.int64).reshape(-1, 2)
-                arrays = [pa.array(column) for column in pairs.T]
-                writer.write(pa.RecordBatch.from_arrays(arrays, schema=ENTITY_TYPES))
-        if not counts["statements"]:
-            raise EaseError(
-                f"{path} has not one statement of P31 of an item ({counts['lines']} lines, "
-                f"{counts['broken_lines']} broken): the truthy dump has lines such as "
-                f"<http://www.wikidata.org/entity/Q42> {_MARK.decode()} <http://www.wikidata.org/entity/Q5> ."
-            )
-        write_counts(folder, {**counts, "truncated": chunks.truncated})
+def _write_part(path: Path, options: IngestOptions, folder: Path) -> Counts:
+    reader = _TypeReader(path)
+    chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading types", _OPENING)
+    with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
+        for first_line, chunk in chunks:
+            writer.write(reader.read(chunk, first_line))
+        rest = chunks.rest
+        if chunks.truncated or not rest.rstrip().endswith(b"."):
+            truncated = chunks.truncated or bool(rest.strip())
+        else:
+            truncated = False
+            writer.write(reader.read(rest, chunks.next_line))
+    if not reader.counts["statements"]:
+        raise EaseError(
+            f"{path} has no P31 statement about an item ({reader.counts['lines']} lines, "
+            f"{reader.counts['broken_lines']} broken): the truthy dump has lines such as "
+            f"<http://www.wikidata.org/entity/Q42> {_PROPERTY.decode()} <http://www.wikidata.org/entity/Q5> ."
+        )
+    return {**reader.counts, "truncated": truncated}
 
 
-def _read_chunk(chunk: bytes) -> tuple[list[tuple[int, int]], int, list[int]]:
-    """Item and type of each statement, the number of other statements, and where broken lines begin."""
-    found, other, broken = [], 0, []
-    position = chunk.find(_MARK)
-    while position >= 0:
-        start = chunk.rfind(b"\n", 0, position) + 1
-        end = chunk.find(b"\n", position)
-        end = len(chunk) if end < 0 else end
-        if statement := _TYPE.fullmatch(chunk, start, end):
-            found.append((int(statement[1]), int(statement[2])))
-        elif _OTHER.fullmatch(chunk, start, end):
-            other += 1
-        elif _PREDICATE.match(chunk, start, end):  # otherwise the address stands in a text
-            broken.append(start)
-        position = chunk.find(_MARK, end)
-    return found, other, broken
+class _TypeReader:
+    """Reads types from chunks of lines, and counts."""
 
+    def __init__(self, path: Path) -> None:
+        self.counts = dict.fromkeys(("lines", "statements", "other_statements", "broken_lines"), 0)
+        self._path = path
 
-class _LineChunks:
-    """The whole lines of the dump in chunks.
-
-    Attributes:
-        truncated: After the iteration: the file ends inside its compressed data or inside a line; that line is
-            left out.
-    """
-
-    def __init__(self, path: Path, threads: int) -> None:
-        self.path = path
-        self.truncated = False
-        self._threads = threads
-        """Those that unpack a bz2 file."""
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Chunks of `_CHUNK_BYTES` or more.
-
-        Raises:
-            EaseError: It begins with no statement, or a line is too long.
-        """
-        stream = DecompressedStream(self.path, threads=self._threads)
-        buffer, opened = bytearray(), False
-        size = self.path.stat().st_size if self.path.is_file() else 0
-        with tqdm(total=size, unit="B", unit_scale=True, desc="reading types", disable=None) as bar:
-            for _, block in stream:
-                bar.update(stream.position - bar.n)
-                if not opened and not _OPENING.match(block):
-                    raise EaseError(f"{self.path} is no N-Triples dump: it begins with {block[:40]!r}.")
-                opened = True
-                buffer += block
-                if len(buffer) >= _CHUNK_BYTES and (end := buffer.rfind(b"\n") + 1):
-                    yield bytes(buffer[:end])
-                    del buffer[:end]
-                elif len(buffer) > _MOST_LINE_BYTES:
-                    raise EaseError(f"{self.path} has a line that is too long: it is no N-Triples dump.")
-        end = buffer.rfind(b"\n") + 1
-        if not stream.truncated and buffer[end:].rstrip().endswith(b"."):
-            end = len(buffer)
-        self.truncated = stream.truncated or bool(buffer[end:].strip())
-        yield bytes(buffer[:end])
+    def read(self, chunk: bytes, first_line: int) -> pa.RecordBatch:
+        """Return the item and the type of each statement."""
+        found = []
+        position = chunk.find(_PROPERTY)
+        while position >= 0:
+            start = chunk.rfind(b"\n", 0, position) + 1
+            end = chunk.find(b"\n", position)
+            end = len(chunk) if end < 0 else end
+            if statement := _TYPE.fullmatch(chunk, start, end):
+                found.append((int(statement[1]), int(statement[2])))
+            elif _OTHER.fullmatch(chunk, start, end):
+                self.counts["other_statements"] += 1
+            elif _PREDICATE.match(chunk, start, end):  # otherwise the property is part of a text
+                self.counts["broken_lines"] += 1
+                if self.counts["broken_lines"] <= _LOGGED_LINES:
+                    line = first_line + chunk.count(b"\n", 0, start)
+                    logger.warning("%s, line %d is skipped: it is not a statement", self._path, line)
+            position = chunk.find(_PROPERTY, end)
+        self.counts["lines"] = first_line - 1 + chunk.count(b"\n") + (chunk[-1:] not in (b"", b"\n"))
+        self.counts["statements"] += len(found)
+        columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=ENTITY_TYPES)

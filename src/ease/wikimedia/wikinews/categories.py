@@ -1,9 +1,9 @@
-"""Categories of a page by its wikitext, and categories that stand for others."""
+"""Categories of a page from its wikitext, and redirects between categories."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from ease.wikimedia.dumps.pages import Page
 from ease.wikimedia.wikitext.markup import hide_extensions
@@ -16,10 +16,10 @@ _TEMPLATE = re.compile(r"\{\{([^{}|]++)\|(?:\s*+1\s*+=)?([^{}|]++)")
 
 
 def read_categories(source: str, site: SiteInfo) -> list[str]:
-    """The categories that a page puts itself into, each once, in their order.
+    """Return the distinct categories of a page in order.
 
-    Links in the page's own text count, also within a template's arguments, under any name of the namespace; those
-    in comments and `<nowiki>` do not, nor those with a colon in front, which only lead to a category.
+    Links in the page's text and in arguments of templates count, with any name of the namespace. Links in comments and
+    `<nowiki>` do not count, nor links with a leading colon, which only refer to a category.
     """
     text, _ = hide_extensions(source)
     names = (category_title(link[1], site) for link in _LINK.finditer(text))
@@ -27,7 +27,7 @@ def read_categories(source: str, site: SiteInfo) -> list[str]:
 
 
 def category_title(link: str, site: SiteInfo) -> str:
-    """The normalised title, without its namespace, of the category that a link puts a page into; empty for others."""
+    """Return the normalised title of a category link without its namespace; empty for other links."""
     if read_target(link, site).kind is not TargetKind.CATEGORY:
         return ""
     prefixes = normalize_title(link, site).split(":")
@@ -38,12 +38,12 @@ def category_title(link: str, site: SiteInfo) -> str:
 
 
 def category_redirect(page: Page, site: SiteInfo, templates: frozenset[str]) -> tuple[str, str] | None:
-    """A category's title and that of the category that stands for it, by a redirect or by a template.
+    """Return (title, target) of a category that is a redirect; None for other pages.
 
     Args:
-        page: Of any namespace; None comes for those that are no such category.
+        page: A page of any namespace.
         site: The wiki.
-        templates: Normalised titles of the templates that say so, as `{{Category redirect|Sports}}`.
+        templates: Normalised titles of templates that redirect a category, such as `{{Category redirect|Sports}}`.
     """
     if page.namespace != CATEGORY:
         return None
@@ -65,18 +65,18 @@ def _template_targets(source: str, site: SiteInfo, templates: frozenset[str]) ->
 
 
 def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) -> dict[str, str]:
-    """Give the categories that lead to a topic's category, or to which it leads, that topic, past loops.
+    """Extend topics to the categories that redirect to a topic's category or to which it redirects.
 
     Args:
-        redirects: Categories and those that stand for them.
-        topics: Topics by their categories.
+        redirects: Targets by category; loops are allowed.
+        topics: Topics by category.
 
     Returns:
-        Topics by categories, those given among them.
+        Topics by category, including the given ones.
     """
     found = dict(topics)
     for category, topic in topics.items():
-        # A topic's category may itself have moved.
+        # A topic's category may have been renamed.
         name = category
         while name in redirects and redirects[name] not in found:
             name = redirects[name]
@@ -90,8 +90,3 @@ def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) ->
         if name in found:
             found.update(dict.fromkeys(path, found[name]))
     return found
-
-
-def topics_of(categories: Sequence[str], topics: Mapping[str, str]) -> set[str]:
-    """The topics of a page's categories."""
-    return {topics[category] for category in categories if category in topics}

@@ -1,4 +1,4 @@
-"""Lines that say when, or where and when, a text was written: dates by CLDR's names, in any language."""
+"""Recognise lines with only a date, or a place and a date, in any language by CLDR's names."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _QUOTED = re.compile(r"'([^']+)'")
 _DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
 _SENTENCE_ENDS = frozenset(".!?…。؟۔")
 _LONGEST_PLACE = 40
-"""Characters before a date that may name a place: "Washington, D.C. (United States), "."""
+"""Largest number of characters before a date that may be a place: "Washington, D.C. (United States), "."""
 
 _SKELETONS = ("yMMMMEEEEd", "yMMMMd", "MMMMd")
 _YEARS = (0, 1, 2, 5, 1.5)
-"""Numbers of years for which languages have differing words."""
+"""Numbers of years for which languages have different words."""
 
 
 class DateLines:
-    """Recognises dates of one language, whatever the order of their parts and their punctuation.
+    """Recognises dates of one language with their parts in any order and any punctuation.
 
-    The names are CLDR's, of all countries that speak the language and of their calendars (May is مايو or أيار in
-    Arabic, and Iran counts Persian months), with the words that CLDR's patterns put between them ("3 de mayo").
+    The names come from CLDR for all countries and calendars of the language (May is مايو or أيار in Arabic, and Iran
+    has Persian months), with the words between them in CLDR's patterns ("3 de mayo").
     """
 
     def __init__(self, language: str) -> None:
-        """Collect the names of a language; one that ICU does not know has numbers alone."""
+        """Collect the names of a language; for a language unknown to ICU, only numbers are recognised."""
         self._months: set[str] = set()
         self._names: set[str] = set()
         for symbols in _symbols(language):
@@ -45,17 +45,17 @@ class DateLines:
         self._words = self._names.union(_pattern_words(language))
         joined = sorted((word for word in self._words if word == word.upper()), key=len, reverse=True)
         self._joined = re.compile(f"(?:{'|'.join(map(re.escape, joined))})+") if joined else None
-        """Names in scripts without capitals, which may follow each other without a space: 3日火曜日."""
+        """Names in scripts without capitals, which may be written without spaces: 3日火曜日."""
 
     def is_date(self, text: str) -> bool:
-        """Whether a text holds nothing but numbers, the words of a date, and punctuation."""
+        """Whether a text has only numbers, the words of a date, and punctuation."""
         folded = _fold(text)
         words = _WORD.findall(folded)
         dated = not words or _NUMBER.search(folded) is not None or not self._names.isdisjoint(words)
         return dated and all(map(self._is_date_word, words))
 
     def is_place_and_date(self, line: str) -> bool:
-        """Whether a line is a short text and a date with its year, and does not end as a sentence does."""
+        """Whether a line is a short text and a date with a year, and does not end like a sentence."""
         folded = _fold(line)
         words, numbers = list(_WORD.finditer(folded)), list(_NUMBER.finditer(folded))
         place = max((word.end() for word in words if not self._is_date_word(word[0])), default=0)
@@ -67,7 +67,7 @@ class DateLines:
         return has_year and (has_month or len(dates) > 2) and place <= _LONGEST_PLACE and not ended
 
     def is_inside_date(self, before: str, after: str) -> bool:
-        """Whether the boundary between two sentences cuts a date: "Am 3." and "Mai 2022 …"."""
+        """Whether the boundary between two sentences splits a date: "Am 3." and "Mai 2022 …"."""
         word = _WORD.match(_fold(after).lstrip())
         return bool(_DAY.search(before)) and word is not None and word[0] in self._months
 
@@ -76,7 +76,7 @@ class DateLines:
 
 
 def _symbols(language: str) -> Iterator[icu.DateFormatSymbols]:
-    """The names of months and weekdays in each country's own calendar and in the Gregorian one."""
+    """Yield the names of months and weekdays in each country's own calendar and in the Gregorian calendar."""
     countries = [name for name in icu.Locale.getAvailableLocales() if name.startswith(f"{language}_")]
     for name in (language, *sorted(countries)):
         calendars = {"gregorian", icu.Calendar.createInstance(icu.Locale(name)).getType()}
@@ -86,7 +86,7 @@ def _symbols(language: str) -> Iterator[icu.DateFormatSymbols]:
 
 
 def _pattern_words(language: str) -> Iterator[str]:
-    """The words of a language between the numbers and names of a date: "de", "年", "года", "rd"."""
+    """Yield the words between the numbers and names of a date: "de", "年", "года", "rd"."""
     locale = Language(language).locale
     for pattern in _patterns(language):
         parts = _QUOTED.split(pattern)
@@ -99,10 +99,10 @@ def _pattern_words(language: str) -> Iterator[str]:
 
 
 def _patterns(language: str) -> Iterator[str]:
-    """CLDR's patterns in ICU's and in Babel's version: Catalan went from "de 2022" to "del 2022"."""
+    """Yield CLDR's patterns in the versions of ICU and Babel: Catalan changed "de 2022" to "del 2022"."""
     patterns = icu.DateTimePatternGenerator.createInstance(Language(language).locale)
     yield from map(patterns.getBestPattern, _SKELETONS)
-    with suppress(UnknownLocaleError, ValueError):  # of a code that no locale has
+    with suppress(UnknownLocaleError, ValueError):  # a code without a locale
         yield from (form.pattern for form in Locale.parse(language).date_formats.values())
 
 

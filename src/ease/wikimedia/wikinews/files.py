@@ -1,8 +1,9 @@
-"""MewsC-16 as files: a table and the papers' two text files for each language, and the card."""
+"""Write MewsC-16: a table and the paper's two text files for each language, and the data set card."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,11 +23,11 @@ NEWS = pa.schema(
         ("dump_date", pa.string()),
     ]
 )
-"""`category` is the topic in English; `dump_date` is YYYYMMDD, null where the dump does not tell it."""
+"""`category` is the topic in English; `dump_date` is YYYYMMDD, or null if unknown."""
 
 
 class NewsSource(NamedTuple):
-    """What the dumps are of, their licence as the hub calls it, and in words whose the text is."""
+    """Name of the dumps' source, its licence as the hub spells it, and the attribution."""
 
     name: str
     hub_licence: str
@@ -45,7 +46,7 @@ WIKINEWS = NewsSource(
 
 
 class Written(NamedTuple):
-    """The topics of a language's files with their numbers of pages, those dropped as too small, repeated pages."""
+    """Pages by topic in a language's files, dropped small topics, and the number of repeated pages."""
 
     classes: dict[str, int]
     dropped: dict[str, int]
@@ -53,10 +54,9 @@ class Written(NamedTuple):
 
 
 def write_language(folder: Path, language: str, parts: Sequence[Path], min_class_size: int) -> Written:
-    """Write the files of a language in the order of page ids; none where nothing is left.
+    """Write the files of a language sorted by page id; no files if nothing is left.
 
-    Of a page that two dump files hold the first file's is kept. One language's rows are held in memory, as Arrow
-    columns.
+    If two dump files have a page, the first file's is kept. One language's rows are held in memory as Arrow columns.
     """
     found = pa.concat_tables([NEWS.empty_table(), *(pq.read_table(part, schema=NEWS) for part in parts)])
     _, first = np.unique(found["page_id"].to_numpy(), return_index=True)
@@ -81,7 +81,7 @@ def _write_lines(path: Path, column: pa.ChunkedArray) -> None:
 def write_card(
     folder: Path, counts: Mapping[str, Mapping[str, Any]], min_class_size: int, source: NewsSource
 ) -> None:
-    """Write README.md: metadata that the hub reads, then what the data are, how they were made, and whose they are."""
+    """Write README.md: the hub's metadata, then content, method, statistics, sources and attribution."""
     languages = sorted(language for language, found in counts.items() if found["sentences"])
     metadata = {
         "pretty_name": "MewsC-16",
@@ -92,13 +92,18 @@ def write_card(
         "configs": [{"config_name": code, "data_files": f"{code}.parquet"} for code in languages],
     }
     front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
-    statistics = _statistics({code: counts[code] for code in languages})
-    text = _CARD.format(
-        source=source.name,
-        attribution=source.attribution,
-        min_class_size=min_class_size,
-        statistics=statistics,
-        dumps=_dumps({code: counts[code] for code in languages}),
+    written = {code: counts[code] for code in languages}
+    text = (
+        files(__package__)
+        .joinpath("card.md")
+        .read_text(encoding="utf-8")
+        .format(
+            source=source.name,
+            attribution=source.attribution,
+            min_class_size=min_class_size,
+            statistics=_statistics(written),
+            dumps=_dumps(written),
+        )
     )
     (folder / "README.md").write_text(f"---\n{front}---\n\n{text}", encoding="utf-8")
 
@@ -126,36 +131,3 @@ def _dumps(counts: Mapping[str, Mapping[str, Any]]) -> str:
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-_CARD = """# MewsC-16
-
-Sentences of news in several languages with their topics, to measure how well sentence embeddings cluster them. They
-were made from the dumps of {source} listed below, in the way of appendix E of
-[EASE: Entity-Aware Contrastive Learning of Sentence Embedding](https://arxiv.org/abs/2205.04260).
-
-## How they were made
-
-Articles were taken that are in the category of exactly one of the topics, category redirects followed. Of each, the
-first sentence of its clean text is kept: without templates, tables, headings and lists, split by ICU's rules for the
-language; a line that holds only a date, or a place and a date, is passed over. Topics with fewer than
-{min_class_size} articles in a language were dropped there.
-
-## Files
-
-For each language `{{language}}.parquet` with the columns `sentence`, `category` (the topic in English), `page_id`,
-`title`, `revision_id` and `dump_date`; and the same sentences and topics line by line in `{{language}}_sentences.txt`
-and `{{language}}_categories.txt`.
-
-## Statistics
-
-{statistics}
-
-## Sources
-
-{dumps}
-
-## Attribution and licence
-
-{attribution}
-"""

@@ -1,4 +1,4 @@
-"""The first sentence of a news article (appendix E of the paper), in clean text."""
+"""Find the first sentence of a news article in clean text (appendix E of the paper)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 _ASIDE = "\ue000"
-"""Of Unicode's private use: stands in a line that is no paragraph while the page is parsed."""
+"""Private-use character that marks the lines that are not paragraphs while a page is parsed."""
 _ITEM_OR_HEADING = re.compile(r"^([*#:;]++(?![ \t]*+\{\|)|=++)", re.MULTILINE)
 _TEMPLATE = re.compile(r"\{\{([^{}|]++)\|([^{}]*+)\}\}")
 _TAG = re.compile(r"<[^<>]*+>")
 _LONGEST_DATE_LINE = 200
-"""Characters of wikitext."""
+"""In characters of wikitext."""
 _AFTER_MARKUP = ("", ">", "}", "]", "=")
-"""Last characters of a line after which a paragraph begins: of an empty one, or of a template, an image, a heading."""
+"""Last characters of a line after which a paragraph starts: an empty line, a template, an image or a heading."""
 
 
 class FirstSentences:
-    """Finds first sentences of the articles of one wiki."""
+    """Finds the first sentences of the articles of one wiki."""
 
     def __init__(self, site: SiteInfo, engine: SplitterEngine, shown: Sequence[str] = ()) -> None:
         """Prepare the rules of the wiki's language.
 
         Args:
             site: The wiki.
-            engine: What splits sentences.
-            shown: Templates that stand for their second argument or else their first, as `{{w|Lima|the city}}` links to
-                Wikipedia; what others write is not seen.
+            engine: Sentence splitter.
+            shown: Templates whose text is their second argument or else their first, such as `{{w|Lima|the city}}`,
+                which links to Wikipedia. Other templates are removed.
         """
         self._site = site
         self._shown = frozenset(normalize_title(name, site) for name in shown)
@@ -41,10 +41,10 @@ class FirstSentences:
         self._dates = DateLines(site.language)
 
     def find(self, source: str) -> str | None:
-        """The first sentence of running prose, on one line; None where there is none.
+        """Return the first sentence of running prose, on one line; None if there is no prose.
 
-        Headings and lists are passed over, as the papers' tool does, and so is a line that holds a date, or a place
-        and a date, alone; a date at the head of a paragraph stays in its sentence.
+        Skips headings and lists, as the paper's tool does, and lines with only a date, or a place and a date. A date at
+        the start of a paragraph stays in its sentence.
         """
         for paragraph in self._paragraphs(source):
             for sentence in self._sentences(paragraph):
@@ -53,7 +53,7 @@ class FirstSentences:
         return None
 
     def _paragraphs(self, source: str) -> Iterator[Article]:
-        """The paragraphs of a page one by one, with the links in them."""
+        """Yield the paragraphs of a page with their links."""
         source = _TEMPLATE.sub(self._show, source.replace(_ASIDE, ""))
         marked = _ITEM_OR_HEADING.sub(rf"\1{_ASIDE}", self._set_dates_apart(source))
         article = parse_wikitext(marked, self._site)
@@ -70,14 +70,14 @@ class FirstSentences:
             start = end + 1
 
     def _show(self, template: re.Match[str]) -> str:
-        """What a template stands for, or the template as it is."""
+        """Return a template's text, or the template unchanged."""
         if normalize_title(template[1], self._site) not in self._shown:
             return template[0]
         words = [words.strip() for words in template[2].split("|") if "=" not in words]
         return next((shown for shown in (*words[1:2], *words[:1]) if shown), "")
 
     def _set_dates_apart(self, source: str) -> str:
-        """End the paragraph behind a line of wikitext that begins one and is a date: the next line would join it."""
+        """Add an empty line after a date line that starts a paragraph, so that the next line does not join it."""
         lines: list[str] = []
         before = ""
         for line in source.split("\n"):
@@ -99,7 +99,7 @@ class FirstSentences:
         return numbered and (self._dates.is_date(text) or self._dates.is_place_and_date(text))
 
     def _sentences(self, paragraph: Article) -> list[str]:
-        """The sentences of a paragraph; a boundary inside a date ("3. Mai") is none."""
+        """Return the sentences of a paragraph; boundaries inside dates ("3. Mai") are ignored."""
         sentences: list[str] = []
         end = 0
         for sentence in split_article(paragraph, self._splitter)[0]:

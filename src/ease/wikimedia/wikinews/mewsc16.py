@@ -1,4 +1,4 @@
-"""MewsC-16 from Wikinews dumps: the first sentences of articles with exactly one topic (appendix E of the paper)."""
+"""Make MewsC-16 from Wikinews dumps: first sentences of articles with exactly one topic (appendix E of the paper)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.mapping import joblib_map
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from ease.wikimedia.dumps.parts import TableWriter
-from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories, topics_of
+from ease.wikimedia.dumps.parts import is_used
+from ease.wikimedia.dumps.table_writer import TableWriter
+from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
 from ease.wikimedia.wikinews.files import NEWS, NewsSource, write_card, write_language
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
 from ease.wikimedia.wikipedia.ingestion import IngestOptions
@@ -30,28 +31,28 @@ logger = logging.getLogger(__name__)
 
 Counts = dict[str, Any]
 Result = TypeVar("Result")
-_NAMED_FAULTS = 20
-"""Skipped pages of a language that the log names."""
+_LOGGED_FAULTS = 20
+"""Largest number of skipped pages of a language in the log."""
 
 
 class NewsOptions(IngestOptions):
-    """How Wikinews dumps are read, and which pages are taken."""
+    """How Wikinews dumps are read, and which pages are used."""
 
     min_class_size: int = Field(10, ge=1, description="A language's topics with fewer pages are dropped.")
     topics: dict[str, dict[str, str]] = Field(
         min_length=1, description="Name of each topic's category in each language."
     )
     category_redirects: tuple[str, ...] = Field(
-        (), description="Templates on a category's page that name the category which stands for it."
+        (), description="Templates on a category's page that redirect it to another category."
     )
     shown_templates: tuple[str, ...] = Field(
-        (), description="Templates that stand for their second argument or else their first."
+        (), description="Templates whose text is their second argument or else their first."
     )
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A shard whose pages go into the file `part`; `topics` are the wiki's categories with their topics."""
+    """A shard whose rows are written to the file `part`; `topics` maps the wiki's categories to topics."""
 
     shard: Shard
     site: SiteInfo
@@ -62,7 +63,7 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Report:
-    """What became of the pages of a shard."""
+    """Counts of the pages of a shard."""
 
     counts: Counter[str]
     tally: PageTally
@@ -71,21 +72,21 @@ class _Report:
 def build_mewsc16(
     dumps: Sequence[DumpFile], options: NewsOptions, folder: Path, source: NewsSource
 ) -> dict[str, Counts]:
-    """Write the data set into a folder, which appears whole.
+    """Write the data set into a folder, atomically.
 
     Args:
-        dumps: As `find_dumps` gives them.
+        dumps: From `find_dumps`.
         options: Topics, and how dumps are read.
         folder: Gets `{language}.parquet`, `{language}_sentences.txt`, `{language}_categories.txt` and README.md.
-        source: What the dumps are of, for the card.
+        source: Source and licence of the dumps, for the card.
 
     Returns:
-        For each language `sentences`, `classes` and `dropped_classes` (topics with their pages), `pages`, `skipped`
-        (pages by reason), `faults` (skipped pages in words) and `dumps` (file, date, truncated, used). The kept
-        sentences and the skipped pages add up to the pages.
+        For each language `sentences`, `classes` and `dropped_classes` (pages by topic), `pages`, `skipped` (pages by
+        reason), `faults` (messages about skipped pages) and `dumps` (file, date, truncated, used). The numbers of
+        sentences and of skipped pages add up to the number of pages.
 
     Raises:
-        EaseError: A file is broken, a language has no topic, nothing is left, or the folder cannot be written.
+        EaseError: A file is broken, a language has no topic, no page is left, or the folder cannot be written.
     """
     with atomic_folder(folder) as aside:
         parts = aside / "parts"
@@ -102,7 +103,7 @@ def build_mewsc16(
         shutil.rmtree(parts)
         if not any(found["sentences"] for found in counts.values()):
             raise EaseError(
-                "No Wikinews page is left in any language: check `topics` against the dumps, and lower "
+                "No Wikinews page is left in any language: check `topics` against the dumps, or lower "
                 f"`min_class_size` ({options.min_class_size})."
             )
         write_card(aside, counts, options.min_class_size, source)
@@ -120,10 +121,10 @@ def _plan(dumps: Sequence[DumpFile], options: NewsOptions, parts: Path) -> list[
 
 
 def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
-    """Topics by the normalised titles of a wiki's categories.
+    """Return topics by the normalised titles of a wiki's categories.
 
     Raises:
-        EaseError: The language has no topic, or two with the same category.
+        EaseError: The language has no topic, or two topics have the same category.
     """
     found: dict[str, str] = {}
     for topic, names in options.topics.items():
@@ -135,7 +136,7 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
                 )
     if not found:
         raise EaseError(
-            f"`topics` names no category in {site.language}: add its names, or take it out of `languages`."
+            f"`topics` names no category in {site.language}: add its names, or remove the language from `languages`."
         )
     return found
 
@@ -143,7 +144,7 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
 def _run(
     function: Callable[[_Task], tuple[Path, Result]], tasks: Sequence[_Task], bar: tqdm
 ) -> dict[Path, Result]:
-    """The results for all shards, by their parts, whatever the order in which they come."""
+    """Return the results of all shards by their parts."""
     results = {}
     sizes = {task.part: task.shard.end - task.shard.start for task in tasks}
     for part, result in joblib_map(tasks[0].options.workers)(function, tasks):
@@ -153,7 +154,7 @@ def _run(
 
 
 def _find_redirects(task: _Task) -> tuple[Path, dict[str, str]]:
-    """Categories and those that stand for them."""
+    """Return the category redirects of a shard."""
     templates = frozenset(normalize_title(name, task.site) for name in task.options.category_redirects)
     pages = iterate_pages(task.shard, task.options.max_page_bytes)
     return task.part, dict(
@@ -162,9 +163,9 @@ def _find_redirects(task: _Task) -> tuple[Path, dict[str, str]]:
 
 
 def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str, str]]) -> list[_Task]:
-    """The tasks with the categories that lead to topics. A wiki's category redirects are few, unlike its pages."""
+    """Add the categories that redirect to topics. They fit into memory: a wiki has few category redirects."""
     by_language: dict[str, dict[str, str]] = {}
-    for task in reversed(tasks):  # so that the first file's word counts
+    for task in reversed(tasks):  # the first file takes precedence
         by_language.setdefault(task.site.language, {}).update(redirects[task.part])
     return [
         replace(task, topics=follow_redirects(by_language[task.site.language], task.topics)) for task in tasks
@@ -172,7 +173,7 @@ def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str
 
 
 def _read_shard(task: _Task) -> tuple[Path, _Report]:
-    """Write a shard's rows, and count what became of its pages."""
+    """Write a shard's rows, and count its pages."""
     tally, counts = PageTally(), Counter[str]()
     sentences = FirstSentences(task.site, task.options.splitter, task.options.shown_templates)
     with TableWriter(task.part, NEWS) as table:
@@ -186,7 +187,7 @@ def _read_shard(task: _Task) -> tuple[Path, _Report]:
 
 
 def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str, tuple[Any, ...]]:
-    """A page's row, or why it has none."""
+    """Return the reason why a page is skipped, or its row."""
     if page.namespace != 0:
         return "other_namespace", ()
     if page.redirect or redirect_target(page.text, task.site):
@@ -195,7 +196,8 @@ def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str,
         return "not_wikitext", ()
     if not page.text.strip():
         return "empty", ()
-    topics = topics_of(read_categories(page.text, task.site), task.topics)
+    categories = read_categories(page.text, task.site)
+    topics = {task.topics[category] for category in categories if category in task.topics}
     if len(topics) != 1:
         return "several_topics" if topics else "no_topic", ()
     sentence = sentences.find(page.text)
@@ -208,7 +210,7 @@ def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str,
 def _gather(
     language: str, tasks: Sequence[_Task], reports: Mapping[Path, _Report], options: NewsOptions, folder: Path
 ) -> Counts:
-    """Write a language's files from its parts, and count."""
+    """Write a language's files from its parts, and return its counts."""
     own = [task for task in tasks if task.shard.dump.language == language]
     files = list(_used_files(own, reports, options))
     used = [task for dump, tasks_of in files if dump["used"] for task in tasks_of]
@@ -219,7 +221,7 @@ def _gather(
         pages += report.tally.seen
         skipped += report.counts + report.tally.skipped
         faults += [f"{task.shard.dump.path.name}: {fault}" for fault in report.tally.faults]
-    for fault in faults[:_NAMED_FAULTS]:
+    for fault in faults[:_LOGGED_FAULTS]:
         logger.warning("%s", fault)
     written = write_language(folder, language, [task.part for task in used], options.min_class_size)
     skipped += Counter({"repeated": written.repeated, "small_class": sum(written.dropped.values())})
@@ -239,12 +241,9 @@ def _gather(
 def _used_files(
     tasks: Sequence[_Task], reports: Mapping[Path, _Report], options: NewsOptions
 ) -> Iterator[tuple[dict[str, Any], list[_Task]]]:
-    """Each dump file of a language with its shards; a truncated one is used where the options keep it."""
+    """Yield each dump file of a language with its shards, and whether it is used."""
     for dump in dict.fromkeys(task.shard.dump for task in tasks):
         own = [task for task in tasks if task.shard.dump == dump]
         truncated = any(reports[task.part].tally.truncated for task in own)
-        used = options.truncated == "keep" or not truncated
-        if truncated:
-            action = "what was read before is kept" if used else "its pages are dropped"
-            logger.warning("%s is truncated: it ends before its end; %s (`truncated`)", dump.path, action)
+        used = is_used(dump.path, truncated, options.truncated)
         yield {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": used}, own

@@ -1,4 +1,4 @@
-"""One shard of a dump, from its pages to a part of the tables `sentences` and `redirects`."""
+"""Parse one shard of a dump into the tables `sentences`, `redirects` and `pages`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ease.errors import EaseError
 from ease.wikimedia.dumps.files import Shard
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from ease.wikimedia.dumps.parts import TableWriter, whole_folder, write_counts
+from ease.wikimedia.dumps.parts import Counts
+from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.wikitext.article import Sentence, split_article
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Python's 700 would take a tenth of the time."""
+_GC_THRESHOLD = 50_000
+"""With Python's default of 700, garbage collection takes a tenth of the time."""
 
 SENTENCES_FILE = "sentences.parquet"
 REDIRECTS_FILE = "redirects.parquet"
@@ -40,62 +40,59 @@ SENTENCES = pa.schema(
         ("links", LINKS),
     ]
 )
-"""`links` count characters from the beginning of `text`."""
+"""Offsets of `links` are characters from the start of `text`."""
 REDIRECTS = pa.schema(
     [("language", pa.string()), ("source_title", pa.string()), ("target_title", pa.string())]
 )
 PAGES = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("title", pa.string())])
-"""All pages, also redirects, those without sentences and those of other namespaces: what Wikidata may link to."""
+"""All pages, including redirects, empty pages and other namespaces, since Wikidata may link to them."""
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """A shard to parse into the folder `part`."""
+    """A shard to parse."""
 
     shard: Shard
     site: SiteInfo
     splitter: SplitterEngine
     max_page_bytes: int
-    part: Path
+
+    def size(self) -> int:
+        """Return the bytes of the shard."""
+        return self.shard.end - self.shard.start
 
 
-def parse_shard(task: ShardTask) -> tuple[Path, str | None]:
-    """Write a shard's part.
+def write_shard(task: ShardTask, folder: Path) -> Counts:
+    """Parse a shard, write its tables into a folder and return the counts.
 
-    Returns:
-        The part, and in words a fault that the user can mend: Spark would wrap an exception in pages of
-        trace.
+    Raises:
+        EaseError: The dump file is broken, or the folder cannot be written.
     """
-    try:
-        with whole_folder(task.part) as folder, _collecting_seldom():
-            with (
-                TableWriter(folder / SENTENCES_FILE, SENTENCES) as sentences,
-                TableWriter(folder / REDIRECTS_FILE, REDIRECTS) as redirects,
-                TableWriter(folder / PAGES_FILE, PAGES) as pages,
-            ):
-                parser = _ShardParser(task, sentences, redirects, pages)
-                for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally):
-                    try:
-                        parser.add(page)
-                    except Exception as error:
-                        error.add_note(
-                            f"while parsing page {page.title!r} ({page.page_id}) of {task.shard.dump.path}"
-                        )
-                        raise
-            tally = parser.tally
-            skipped = dict(tally.skipped + parser.skipped)
-            counts = {"pages": tally.seen, "skipped": skipped, **parser.counts}
-            write_counts(folder, {"counts": counts, "faults": tally.faults, "truncated": tally.truncated})
-    except EaseError as fault:
-        return task.part, str(fault)
-    return task.part, None
+    with (
+        _rare_garbage_collection(),
+        TableWriter(folder / SENTENCES_FILE, SENTENCES) as sentences,
+        TableWriter(folder / REDIRECTS_FILE, REDIRECTS) as redirects,
+        TableWriter(folder / PAGES_FILE, PAGES) as pages,
+    ):
+        parser = _ShardParser(task, sentences, redirects, pages)
+        for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally):
+            try:
+                parser.add(page)
+            except Exception as error:
+                error.add_note(
+                    f"while parsing page {page.title!r} ({page.page_id}) of {task.shard.dump.path}"
+                )
+                raise
+    tally = parser.tally
+    counts = {"pages": tally.seen, "skipped": dict(tally.skipped + parser.skipped), **parser.counts}
+    return {"counts": counts, "faults": tally.faults, "truncated": tally.truncated}
 
 
 @contextmanager
-def _collecting_seldom() -> Iterator[None]:
-    """Let the garbage collector look for cycles less often: waiting rows are many and have none."""
+def _rare_garbage_collection() -> Iterator[None]:
+    """Raise the garbage collector's threshold: buffered rows contain no reference cycles."""
     threshold = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *threshold[1:])
+    gc.set_threshold(_GC_THRESHOLD, *threshold[1:])
     try:
         yield
     finally:
@@ -103,7 +100,7 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 class _ShardParser:
-    """Turns pages into rows, and counts them."""
+    """Converts pages to rows, and counts them."""
 
     def __init__(
         self, task: ShardTask, sentences: TableWriter, redirects: TableWriter, pages: TableWriter

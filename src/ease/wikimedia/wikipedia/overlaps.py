@@ -1,4 +1,4 @@
-"""Articles that several dump files of one language hold: the first file's are kept."""
+"""Drop articles that several dump files of one language have; the first file's are kept."""
 
 from __future__ import annotations
 
@@ -11,28 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ease.wikimedia.dumps.parts import (
-    TableWriter,
-    is_whole,
-    open_table,
-    read_counts,
-    whole_folder,
-    write_counts,
-)
+from ease.wikimedia.dumps.parts import Counts, make_part, open_table, read_counts
+from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.wikipedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
 
 
 def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:
-    """The parts of a language's dump files, without the articles that an earlier file has already.
+    """Drop the articles that an earlier dump file of the language has already.
 
     Args:
         files: The part folders of each dump file.
 
     Returns:
-        The same; a part that repeats articles is replaced by one without them, which is made beside it.
+        The part folders; a part that repeats articles is replaced by a filtered copy beside it.
     """
     seen = np.empty(0, dtype=np.int64)
-    """Page ids of the files so far, sorted: 8 bytes an article, 56 MB for the largest Wikipedia."""
+    """Sorted page ids of the files so far: 8 bytes an article, 56 MB for the largest Wikipedia."""
     kept = []
     for parts in files:
         ids = [_page_ids(part) for part in parts]
@@ -47,7 +41,7 @@ def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:
 
 
 def _page_ids(part: Path) -> np.ndarray:
-    """The distinct page ids of a part, sorted."""
+    """Return the distinct page ids of a part, sorted."""
     with open_table(part / SENTENCES_FILE) as table:
         batches = [
             np.unique(batch["page_id"].to_numpy()) for batch in table.iter_batches(columns=["page_id"])
@@ -56,28 +50,31 @@ def _page_ids(part: Path) -> np.ndarray:
 
 
 def _filtered(part: Path, repeated: np.ndarray) -> Path:
-    """The part without some pages."""
+    """Return a part without some pages, written beside the part."""
     if not len(repeated):
         return part
     digest = hashlib.blake2b(repeated.tobytes(), digest_size=8).hexdigest()
-    final = part.with_name(f"{part.name}-{digest}")
-    if is_whole(final):
-        return final
-    with whole_folder(final) as folder, open_table(part / SENTENCES_FILE) as table:
-        dropped: Counter[str] = Counter()
-        with TableWriter(folder / SENTENCES_FILE, SENTENCES) as writer:
-            for batch in table.iter_batches():
-                again = pc.is_in(batch["page_id"], pa.array(repeated))
-                gone = batch.filter(again)
-                dropped["sentences"] += gone.num_rows
-                dropped["links"] += pc.sum(pc.list_value_length(gone["links"])).as_py() or 0
-                writer.write(batch.filter(pc.invert(again)))
-        for name in (REDIRECTS_FILE, PAGES_FILE):
-            (folder / name).write_bytes((part / name).read_bytes())
-        report = read_counts(part)
-        counts = report["counts"]
-        for name, number in (*dropped.items(), ("articles", len(repeated))):
-            counts[name] -= number
-        counts["skipped"]["repeated"] = len(repeated)
-        write_counts(folder, report)
-    return final
+    filtered = part.with_name(f"{part.name}-{digest}")
+    make_part(filtered, lambda folder: _write_filtered(part, repeated, folder))
+    return filtered
+
+
+def _write_filtered(part: Path, repeated: np.ndarray, folder: Path) -> Counts:
+    dropped: Counter[str] = Counter(articles=len(repeated))
+    with (
+        open_table(part / SENTENCES_FILE) as table,
+        TableWriter(folder / SENTENCES_FILE, SENTENCES) as writer,
+    ):
+        for batch in table.iter_batches():
+            again = pc.is_in(batch["page_id"], pa.array(repeated))
+            gone = batch.filter(again)
+            dropped["sentences"] += gone.num_rows
+            dropped["links"] += pc.sum(pc.list_value_length(gone["links"])).as_py() or 0
+            writer.write(batch.filter(pc.invert(again)))
+    for name in (REDIRECTS_FILE, PAGES_FILE):
+        (folder / name).write_bytes((part / name).read_bytes())
+    report = read_counts(part)
+    for name, number in dropped.items():
+        report["counts"][name] -= number
+    report["counts"]["skipped"]["repeated"] = len(repeated)
+    return report
