@@ -50,7 +50,7 @@ def test_options_of_a_task_replace_its_defaults(encoder: SentenceTransformer, da
     assert scores["subset"].tolist() == ["dev"]
     with pytest.raises(EaseError, match=r"stsb/sts-train\.csv: no such file"):
         evaluate(encoder, "stsb", data)
-    with pytest.raises(EaseError, match="Unknown evaluation task 'stbs': did you mean stsb"):
+    with pytest.raises(EaseError, match="Unknown evaluation task 'stbs': did you mean sts or stsb"):
         evaluate(encoder, "stbs", data)
 
 

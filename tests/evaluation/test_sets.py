@@ -38,7 +38,7 @@ def test_what_is_there_is_located_and_what_is_missing_is_listed_with_its_source(
     assert located["sickr"].subsets == {}
     assert located["sickr"].missing == {"test": ("SICK_test_annotated.txt",)}
     stsb, sickr = (record.getMessage() for record in caplog.records)
-    assert "stsb: 1 of 3 subsets cannot be scored, for want of sts-test.csv" in stsb
+    assert "stsb: 1 of 3 subsets cannot be scored: sts-test.csv missing" in stsb
     assert "https://ixa2.si.ehu.eus/stswiki" in stsb
     assert "sickr: 1 of 1 subsets" in sickr
     assert "https://zenodo.org" in sickr

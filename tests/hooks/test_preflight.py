@@ -106,7 +106,7 @@ def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
         "'ease'.*`?tau`?",
         "Encoder 'conf' does not load: .*no config.json",
         "development task 'sickr' lacks .*SICK_trial.txt in .*acquire_evaluation.fetch=true",
-        "No data are there of stsb:test, .*acquire_evaluation.fetch=true",
+        "There are no data of stsb:test, .*acquire_evaluation.fetch=true",
     )
 
 

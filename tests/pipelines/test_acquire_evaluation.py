@@ -66,7 +66,7 @@ def test_nothing_is_fetched_unless_asked(
         located = locate(tmp_path)
     assert located["stsb"]["subsets"] == {}
     assert located["sample_graded"]["subsets"] == {"en": [""]}
-    assert "stsb: 1 of 1 subsets cannot be scored, for want of sts-dev.csv" in caplog.text
+    assert "stsb: 1 of 1 subsets cannot be scored: sts-dev.csv missing" in caplog.text
     assert not (tmp_path / "sets").exists()
 
 

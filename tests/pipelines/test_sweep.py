@@ -167,5 +167,5 @@ def test_a_sweep_without_data_to_score_on_does_not_start() -> None:
     there = LocatedSet(path=Path("a"), subsets={"test": ("a.csv",)}, sha256={"a.csv": "0"})
     missing = LocatedSet(path=Path("b"), subsets={}, sha256={}, missing={"deu-eng": ("b",)})
     check_scorable(["tatoeba", "stsb:test"], {"stsb": there, "tatoeba": missing})
-    with pytest.raises(ValueError, match="No data are there of tatoeba, stsb:dev, which score the variants"):
+    with pytest.raises(ValueError, match="There are no data of tatoeba, stsb:dev, which score the variants"):
         check_scorable(["tatoeba", "stsb:dev"], {"stsb": there, "tatoeba": missing})

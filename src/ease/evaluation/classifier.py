@@ -1,8 +1,9 @@
 """A linear classifier on frozen embeddings, trained by mini-batches (section 5.4 and appendix D of EASE).
 
-Its settings come from a grid by accuracy on development data. What is fixed here follows the code published with
-EASE: cross-entropy; AdamW, whose learning rate falls linearly to 0; weights drawn from a normal distribution of
-deviation 0.02, biases 0; the step that is best on the development data is kept.
+Accuracy on development data selects its settings from a grid. The rest follows the code published with EASE:
+cross-entropy; AdamW with linear decay of the learning rate to 0; weights drawn from a normal distribution of standard
+deviation 0.02, biases 0; the step of the best development accuracy is kept. scikit-learn's solvers would find the same
+optimum for every learning rate, so they cannot reproduce this protocol.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ INITIAL_DEVIATION = 0.02
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """How a classifier is trained; `evaluation_steps` are those between two looks at the development data."""
+    """Hyperparameters; `evaluation_steps` is the number of steps between two evaluations on the development data."""
 
     batch_size: int = 32
     learning_rate: float = 0.001
@@ -38,13 +39,13 @@ class ClassifierSettings:
 
 
 class LabelledEmbeddings:
-    """Embeddings (n, dimension) with their labels (n,), checked."""
+    """Embeddings (n, dimension) in single precision with their labels (n,)."""
 
     def __init__(self, embeddings: np.ndarray, labels: Sequence[str], name: str = "embeddings") -> None:
-        """Check both.
+        """Check both; `name` names the embeddings in error messages.
 
         Raises:
-            EaseError: If they are not as many, or none, or an embedding is not finite; it is called `name`.
+            EaseError: If the lengths differ or are 0, or an embedding is not finite.
         """
         self.embeddings = np.asarray(finite_rows(embeddings, name), dtype=np.float32)
         self.labels: NDArray[np.str_] = np.asarray(labels, dtype=np.str_)
@@ -60,7 +61,7 @@ class LabelledEmbeddings:
 
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:
-    """The class of the largest entry of `weight @ embedding + bias`: weight (classes, dimension), bias (classes,)."""
+    """Predicts the largest entry of `weight @ embedding + bias`: weight (classes, dimension), bias (classes,)."""
 
     classes: NDArray[np.str_]
     weight: Tensor
@@ -69,19 +70,16 @@ class LinearClassifier:
     def predict(self, embeddings: np.ndarray) -> NDArray[np.str_]:
         """Return the class of each embedding: (n, dimension) -> (n,)."""
         rows = torch.from_numpy(np.asarray(embeddings, dtype=np.float32)).to(self.weight.device)
-        return self.classes[self._best(rows).cpu().numpy()]
+        return self.classes[functional.linear(rows, self.weight, self.bias).argmax(dim=1).cpu().numpy()]
 
     def accuracy(self, data: LabelledEmbeddings) -> float:
         """Share (0 to 1) of embeddings whose class is predicted."""
         return float(np.mean(self.predict(data.embeddings) == data.labels))
 
-    def _best(self, rows: Tensor) -> Tensor:
-        return functional.linear(rows, self.weight, self.bias).argmax(dim=1)
-
 
 @dataclass(frozen=True)
 class Selection:
-    """The settings that were best on the development data, with a classifier and its accuracy there for each seed."""
+    """The best settings on the development data, with each seed's classifier and its accuracy there."""
 
     settings: ClassifierSettings
     classifiers: tuple[LinearClassifier, ...]
@@ -95,9 +93,9 @@ def select_classifiers(
     seeds: Sequence[int],
     device: str = "cpu",
 ) -> Selection:
-    """Train with all settings and seeds; keep the settings of the best mean accuracy on the development data.
+    """Train with all settings and seeds; select the settings of the best mean accuracy on the development data.
 
-    Of settings that are equally good the first of the grid are kept (appendix D).
+    The first of equally good settings is selected (appendix D).
 
     Raises:
         EaseError: As `train_classifier`.
@@ -124,20 +122,20 @@ def train_classifier(
     development: LabelledEmbeddings | None = None,
     device: str = "cpu",
 ) -> LinearClassifier:
-    """Train a classifier; with development data, return it as it was at the step that was best there.
+    """Train a classifier; with development data, return the classifier of the best step there.
 
-    The seed decides on the first weights and on the order of the rows, on any device; on the CPU one thread
-    computes, so that the weights do not depend on the number of threads.
+    The seed decides the initial weights and the order of rows on any device. On the CPU one thread computes, so that
+    the weights do not depend on the number of threads.
 
     Args:
         training: At least two classes.
-        settings: See there.
-        seed: See above.
-        development: Labelled with the classes of the training data.
-        device: Of torch.
+        settings: Hyperparameters.
+        seed: Random seed.
+        development: Labelled with classes of the training data.
+        device: Device of torch.
 
     Raises:
-        EaseError: If there is only one class, or the development data have another one or another dimension.
+        EaseError: If there is only one class, or the development data have an unknown class or another dimension.
     """
     classes = np.unique(training.labels)
     if classes.size < 2:
@@ -145,22 +143,18 @@ def train_classifier(
             f"All {len(training.labels)} training rows are of class {classes[0]}: give two at least."
         )
     if development is not None:
-        _require_alike(training, development, classes)
+        unknown = np.setdiff1d(development.labels, classes)
+        if unknown.size:
+            raise EaseError(
+                f"No training row is of class {', '.join(unknown)}, which the development data hold."
+            )
+        if training.embeddings.shape[1] != development.embeddings.shape[1]:
+            raise EaseError(
+                f"Embeddings for training have shape {training.embeddings.shape}, those for development "
+                f"{development.embeddings.shape}: encode both with one encoder."
+            )
     with one_thread():
         return _train(training, classes, settings, seed, development, device)
-
-
-def _require_alike(
-    training: LabelledEmbeddings, development: LabelledEmbeddings, classes: NDArray[np.str_]
-) -> None:
-    unknown = np.setdiff1d(development.labels, classes)
-    if unknown.size:
-        raise EaseError(f"No training row is of class {', '.join(unknown)}, which the development data hold.")
-    if training.embeddings.shape[1] != development.embeddings.shape[1]:
-        raise EaseError(
-            f"Embeddings for training have shape {training.embeddings.shape}, those for development "
-            f"{development.embeddings.shape}: encode both with one encoder."
-        )
 
 
 def _train(
@@ -181,7 +175,11 @@ def _train(
     steps = settings.epochs * -(-len(rows) // settings.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     best, best_accuracy = None, -1.0
-    batches = _batches(len(rows), settings, generator)
+    batches = (
+        batch
+        for _ in range(settings.epochs)
+        for batch in torch.randperm(len(rows), generator=generator).split(settings.batch_size)
+    )
     for step, batch in enumerate(batches, start=1):
         chosen = batch.to(device)
         optimizer.zero_grad()
@@ -197,15 +195,9 @@ def _train(
     return best or LinearClassifier(classes, weight.detach(), bias.detach())
 
 
-def _batches(count: int, settings: ClassifierSettings, generator: torch.Generator) -> Iterator[Tensor]:
-    """Numbers of rows, shuffled anew in each epoch; an epoch's last batch may be smaller."""
-    for _ in range(settings.epochs):
-        yield from torch.randperm(count, generator=generator).split(settings.batch_size)
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread of the CPU."""
+    """Limit torch to one CPU thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

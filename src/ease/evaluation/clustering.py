@@ -1,4 +1,4 @@
-"""Clustering of embeddings by k-means, and how clusters agree with classes (section 4.1 of EASE, 4.5 of mSimCSE)."""
+"""K-means clustering of embeddings, and agreement of clusters with classes (section 4.1 of EASE, 4.5 of mSimCSE)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ logger = logging.getLogger(__name__)
 
 
 def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -> NDArray[np.int64]:
-    """Divide embeddings by k-means: (n, dimension) -> (n,), numbers of clusters.
+    """Cluster embeddings by k-means: (n, dimension) -> (n,), cluster numbers.
 
-    Settings are those of the published scores, scikit-learn's defaults of the time: embeddings as they come, not
-    normalised; k-means++; the best of `n_init` starts by inertia; at most 300 iterations; tolerance 1e-4. One thread
-    computes, since sums in another order would let the clusters depend on the number of threads.
+    Settings are those of the published scores, scikit-learn's defaults of the time: embeddings are not normalised;
+    k-means++; the start of the lowest inertia; at most 300 iterations; tolerance 1e-4. One thread computes, because
+    the order of summation would otherwise make the clusters depend on the number of threads.
 
     Args:
-        embeddings: Zero vectors are points as any other.
-        clusters: How many, k.
-        seed: Decides on all starts.
-        n_init: Starts.
+        embeddings: Zero vectors are allowed.
+        clusters: Number of clusters, k.
+        seed: Seed of all starts.
+        n_init: Number of starts.
 
     Raises:
         EaseError: If an embedding is not finite, or there are more clusters than embeddings.
@@ -44,20 +44,22 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
         )
     means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=300, tol=1e-4, random_state=seed)
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # said below
+        warnings.simplefilter("ignore", ConvergenceWarning)  # logged below
         found = means.fit(rows).labels_.astype(np.int64)
     if (distinct := np.unique(found).size) < clusters:
-        logger.warning("Only %d of %d clusters found: the other embeddings are the same", distinct, clusters)
+        logger.warning(
+            "Only %d of %d clusters found: all other embeddings are duplicates", distinct, clusters
+        )
     return found
 
 
 def hungarian_accuracy(classes: ArrayLike, clusters: ArrayLike) -> float:
     """Share (0 to 1) of rows in their class under the best one-to-one match of clusters with classes (section 4.1).
 
-    With more clusters than classes, or fewer, what is left over matches nothing.
+    Surplus clusters or classes match nothing.
 
     Raises:
-        EaseError: If the rows are not as many, or there are none.
+        EaseError: If the lengths differ or are 0.
     """
     counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
     matched = linear_sum_assignment(counts, maximize=True)
@@ -68,34 +70,34 @@ def v_measure(classes: ArrayLike, clusters: ArrayLike) -> float:
     """Harmonic mean (0 to 1) of homogeneity and completeness (Rosenberg and Hirschberg, 2007).
 
     Raises:
-        EaseError: If the rows are not as many, or there are none.
+        EaseError: If the lengths differ or are 0.
     """
     return float(v_measure_score(*_aligned(classes, clusters)))
 
 
 def purity(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Share (0 to 1) of rows that are of the most frequent class of their cluster (Manning et al., 2008, eq. 16.1).
+    """Share (0 to 1) of rows in the most frequent class of their cluster (Manning et al., 2008, eq. 16.1).
 
     Raises:
-        EaseError: If the rows are not as many, or there are none.
+        EaseError: If the lengths differ or are 0.
     """
     counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
     return float(counts.max(axis=0).sum() / counts.sum())
 
 
 def mean_cluster_purity(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Mean over clusters, of whatever size, of the share (0 to 1) of their most frequent class (mSimCSE, section 4.5).
+    """Unweighted mean over clusters of the share (0 to 1) of their most frequent class (mSimCSE, section 4.5).
 
     Raises:
-        EaseError: If the rows are not as many, or there are none.
+        EaseError: If the lengths differ or are 0.
     """
     counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
     return float((counts.max(axis=0) / counts.sum(axis=0)).mean())
 
 
 def _aligned(classes: ArrayLike, clusters: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Refuse what does not belong together row by row."""
+    """Return both as arrays of one length."""
     true, found = np.asarray(classes), np.asarray(clusters)
     if true.ndim != 1 or true.shape != found.shape or not true.size:
-        raise EaseError(f"{true.shape} classes against {found.shape} clusters: give one of each for a row.")
+        raise EaseError(f"{true.shape} classes against {found.shape} clusters: give one of each a row.")
     return true, found

@@ -1,4 +1,4 @@
-"""Scores of sentence embeddings: NumPy arrays in, numbers out, no model."""
+"""Scores of sentence embeddings as functions of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's ρ (-1 to 1), with the rows that it rests on and those left out for want of a gold score."""
+    """Spearman's ρ (-1 to 1), the number of scored rows, and of rows without a gold score."""
 
     value: float
     scored: int
@@ -29,14 +29,14 @@ class RankCorrelation:
 
 
 def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]:
-    """Check that embeddings are a matrix of finite numbers, and return it in its own precision.
+    """Return embeddings as a matrix of finite numbers, in their own precision.
 
     Args:
         embeddings: One row a sentence: (n, dimension).
-        name: How an error calls the matrix.
+        name: Name of the matrix in error messages.
 
     Raises:
-        EaseError: If it is not.
+        EaseError: If they are not a matrix, or a number is not finite.
     """
     matrix = np.asarray(embeddings)
     if matrix.ndim != 2:
@@ -53,21 +53,21 @@ def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]
 
 
 def row_lengths(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
-    """Length of each row, (n, dimension) -> (n,), in double precision and a block of rows at a time.
+    """Length of each row, (n, dimension) -> (n,), in double precision, computed a block of rows at a time.
 
     Args:
         embeddings: One row a sentence.
-        name: How an error calls the matrix.
+        name: Name of the matrix in error messages.
 
     Raises:
-        EaseError: If it is no matrix of finite numbers, or a row is zero and so has no direction.
+        EaseError: If it is not a matrix of finite numbers, or a row is zero and so has no direction.
     """
     matrix = finite_rows(embeddings, name)
     lengths = np.empty(len(matrix))
     rows = max(1, BLOCK_ELEMENTS // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), rows):
         block = matrix[start : start + rows].astype(np.float64)
-        # Dividing by the largest entry first keeps the squares of very small or large rows within range.
+        # Dividing by the largest entry first prevents overflow and underflow of the squares.
         largest = np.abs(block).max(axis=1, initial=0.0)
         scaled = block / np.where(largest > 0, largest, 1.0)[:, None]
         lengths[start : start + rows] = largest * np.linalg.norm(scaled, axis=1)
@@ -75,7 +75,7 @@ def row_lengths(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
     if zero.size:
         raise EaseError(
             f"{zero.size} of {len(matrix)} rows of the {name} are zero vectors, first row {zero[0]}: "
-            "they have no cosine; look at the sentences there (are they blank?) or at the encoder's pooling."
+            "they have no cosine. Check whether these sentences are blank, and the encoder's pooling."
         )
     return lengths
 
@@ -106,8 +106,8 @@ def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
 def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
     """Spearman's rank correlation of similarities with gold scores; ties share their mean rank.
 
-    Rows whose gold score is NaN are unscored: left out and counted. Similarities that are all the same order
-    nothing: that scores 0 with a warning rather than NaN, which no model selection could compare.
+    Rows whose gold score is NaN are excluded and counted. If all similarities are equal, the score is 0 with a warning
+    instead of NaN, so that model selection can compare it.
 
     Raises:
         EaseError: If lengths differ, a similarity is NaN, fewer than 2 rows are scored, or gold is constant.
@@ -134,7 +134,7 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
     if np.ptp(predicted) == 0:
         logger.warning("All %d similarities are equal (a collapsed model?): scored as 0", predicted.size)
         return RankCorrelation(0.0, int(wanted.size), unscored)
-    from scipy.stats import spearmanr  # takes a second to import
+    from scipy.stats import spearmanr  # import takes a second
 
     return RankCorrelation(float(spearmanr(predicted, wanted).statistic), int(wanted.size), unscored)
 

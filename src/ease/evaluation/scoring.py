@@ -1,4 +1,4 @@
-"""Scoring an encoder on evaluation tasks."""
+"""Scoring of an encoder on evaluation tasks by their names and options."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Score, get_task
 
 TaskOptions = Mapping[str, Mapping[str, Any]]
-"""Each task's options by its name."""
+"""Options of tasks by the tasks' names."""
 
 
 def task_options(name: str, options: TaskOptions) -> BaseModel:
-    """Build the options of the task `name` from the configured ones.
+    """Return the validated options of the task `name`.
 
     Raises:
-        EaseError: If the task is unknown, is not configured, or an option is wrong.
+        EaseError: If the task is unknown or not configured, or an option is wrong.
     """
     task = get_task(name)
     if not options.get(name):
@@ -27,55 +27,50 @@ def task_options(name: str, options: TaskOptions) -> BaseModel:
     try:
         validated = task.Options.model_validate(options[name])
         task.files(validated)  # refuses unknown subsets
-        return validated
     except (ValidationError, EaseError) as error:
         raise EaseError(f"Options of the task {name!r}: {error}") from error
+    return validated
 
 
 def task_name(reference: str) -> str:
-    """Return the task that a setting names, `stsb`, or names with one of its subsets, `stsb:test`."""
+    """Return the task of a reference such as `stsb` or `stsb:test`."""
     return reference.partition(":")[0]
 
 
 def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, dict[str, Any]]:
-    """Return the options of the tasks that a setting names; the subsets named replace the configured ones.
+    """Return the options of the tasks that a setting names; named subsets replace the configured ones.
 
     Args:
         references: Such as `stsb` or `stsb:test`.
-        options: By task.
+        options: Options of all tasks.
     """
     chosen: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(map(task_name, references)):
         own = dict(options.get(name, {}))
         named = [reference.partition(":")[2] for reference in references if task_name(reference) == name]
         if any(named):
-            _check_subsets(name)
-            # A task named whole keeps its configured subsets; null stands for all of them.
-            whole = own.get("subsets") if "" in named else ()
-            own["subsets"] = None if whole is None else tuple(dict.fromkeys([*whole, *filter(None, named)]))
+            if "subsets" not in get_task(name).Options.model_fields:
+                raise EaseError(f"The task {name!r} has no subsets: name the task alone.")
+            # A task named without a subset keeps its configured subsets; null means all of them.
+            configured = own.get("subsets") if "" in named else ()
+            own["subsets"] = (
+                None if configured is None else tuple(dict.fromkeys([*configured, *filter(None, named)]))
+            )
         chosen[name] = own
     return chosen
-
-
-def _check_subsets(name: str) -> None:
-    if "subsets" not in get_task(name).Options.model_fields:
-        raise EaseError(f"The task {name!r} has no subsets to choose: name it whole.")
 
 
 class _DataRead(Exception):
     """Ends a task at its first sentence."""
 
 
-def reading_fault(name: str, options: BaseModel, subset: str) -> str | None:
-    """Read one subset of a task as its evaluation does, without encoding anything.
+def reading_error(name: str, options: BaseModel, subset: str) -> str | None:
+    """Read one subset of a task as its evaluation does, without encoding; return the error message, if any.
 
     Args:
-        name: Of the task.
-        options: Of the task.
-        subset: One whose files are there.
-
-    Returns:
-        What is wrong with the data; None if they can be read.
+        name: Name of the task.
+        options: Options of the task.
+        subset: A subset whose files exist.
     """
     if "subsets" in type(options).model_fields:
         options = options.model_copy(update={"subsets": (subset,)})
@@ -93,10 +88,10 @@ def reading_fault(name: str, options: BaseModel, subset: str) -> str | None:
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:
-    """Score an encoder on the tasks named, a score a subset and metric.
+    """Score an encoder on the named tasks, one score a subset and metric.
 
     Raises:
-        EaseError: Naming the task, if its data or the embeddings are not what it needs.
+        EaseError: Naming the task, if its data or the embeddings are unusable.
     """
     chosen = chosen_tasks(references, options)
     return [score for name in chosen for score in get_task(name).evaluate(encode, task_options(name, chosen))]

@@ -1,4 +1,4 @@
-"""The evaluation sets that tasks read: found, missing, and unchanged since they were found."""
+"""Evaluation sets on disk: which files exist, which are missing or unreadable, and checksums that detect changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from ease.errors import EaseError
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, reading_fault, task_options
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, reading_error, task_options
 from ease.evaluation.tasks import get_task, missing_files
 from ease.io.files import hash_contents
 
@@ -20,121 +20,113 @@ logger = logging.getLogger(__name__)
 
 
 class LocatedSet(BaseModel):
-    """Where a task's data lie, what they were when they were located, and what is missing."""
+    """The files of a task's data with their checksums, the missing files and the unreadable subsets."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path
     subsets: Mapping[str, tuple[str, ...]]
-    """The files of each subset that is there, below `path`; `""` is `path` itself."""
+    """Files of each complete subset, relative to `path`; `""` is `path` itself."""
     sha256: Mapping[str, str]
-    """Of each file."""
+    """Checksum of each file."""
     missing: Mapping[str, tuple[str, ...]] = {}
-    """The files that the other subsets lack."""
+    """Missing files of each incomplete subset."""
     faults: Mapping[str, str] = {}
-    """What is wrong with those subsets whose files are there but cannot be read."""
+    """Error message of each complete subset that cannot be read."""
 
     def version(self, subset: str) -> str:
-        """SHA-256 of a subset's data; of all subsets' for an average."""
+        """SHA-256 of a subset's data; of all subsets' data for an average."""
         files = self.subsets.get(subset, tuple(sorted(self.sha256)))
         return hashlib.sha256(" ".join(self.sha256[file] for file in files).encode()).hexdigest()
 
 
 Located = Mapping[str, LocatedSet]
-"""Each task's set by the task's name."""
+"""Located sets by the names of their tasks."""
 
 
 def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
-    """Find the files of the tasks that are named, take their checksums, and list what is missing.
+    """Find and hash the files of the named tasks, and log what is missing and where to download it.
 
     Args:
-        references: Tasks, or single subsets of them, such as `stsb` or `stsb:test`.
-        options: By task; their paths are those of files and folders.
+        references: Tasks or single subsets, such as `stsb` or `stsb:test`.
+        options: Options of tasks; their paths are files and folders.
 
     Raises:
         EaseError: If a task is unknown or wrongly configured.
     """
     chosen = chosen_tasks(references, options)
     located = {name: _locate(name, chosen) for name in chosen}
-    _tell_missing(located)
-    return located
-
-
-def _locate(name: str, options: TaskOptions) -> LocatedSet:
-    task, validated = get_task(name), task_options(name, options)
-    files, path = task.files(validated), Path(options[name]["path"])
-
-    def below(paths: Sequence[Path]) -> tuple[str, ...]:
-        return tuple("" if file == path else os.path.relpath(file, path) for file in paths)
-
-    missing = missing_files(files)
-    there = {subset: below(paths) for subset, paths in files.items() if subset not in missing}
-    sums = {file: hash_contents(path / file) for file in sorted({f for fs in there.values() for f in fs})}
-    lacking = {subset: below(paths) for subset, paths in missing.items()}
-    return LocatedSet(path=path, subsets=there, sha256=sums, missing=lacking)
-
-
-def _tell_missing(located: Located) -> None:
-    """Say what to fetch, and from where."""
     for name, found in located.items():
         files = sorted({file for files in found.missing.values() for file in files})
         if files:
             share = f"{len(found.missing)} of {len(found.missing) + len(found.subsets)} subsets"
             logger.warning(
-                "Evaluation set %s: %s cannot be scored, for want of %s in %s. Fetch them from %s",
+                "Evaluation set %s: %s cannot be scored: %s missing in %s. Download from %s",
                 *(name, share, shortened(files), found.path, get_task(name).SOURCE),
             )
+    return located
+
+
+def _locate(name: str, options: TaskOptions) -> LocatedSet:
+    files, path = get_task(name).files(task_options(name, options)), Path(options[name]["path"])
+
+    def relative(paths: Sequence[Path]) -> tuple[str, ...]:
+        return tuple("" if file == path else os.path.relpath(file, path) for file in paths)
+
+    missing = missing_files(files)
+    complete = {subset: relative(paths) for subset, paths in files.items() if subset not in missing}
+    sums = {file: hash_contents(path / file) for file in sorted(set().union(*complete.values()))}
+    lacking = {subset: relative(paths) for subset, paths in missing.items()}
+    return LocatedSet(path=path, subsets=complete, sha256=sums, missing=lacking)
 
 
 def read_sets(located: Located, references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
-    """Read every located subset as its task does, and set those apart that cannot be read.
+    """Read every located subset as its task does, and move those that cannot be read to `faults`.
 
     Args:
-        located: As `locate_sets` found them.
-        references: The tasks, as `locate_sets` was given them.
-        options: By task.
+        located: Result of `locate_sets`.
+        references: The tasks given to `locate_sets`.
+        options: Options of tasks.
     """
     chosen = chosen_tasks(references, options)
     return {name: _readable(name, found, task_options(name, chosen)) for name, found in located.items()}
 
 
 def _readable(name: str, found: LocatedSet, options: BaseModel) -> LocatedSet:
-    read = {subset: reading_fault(name, options, subset) for subset in found.subsets}
-    faults = {subset: fault for subset, fault in read.items() if fault}
+    errors = {subset: reading_error(name, options, subset) for subset in found.subsets}
+    faults = {subset: error for subset, error in errors.items() if error}
     for fault in dict.fromkeys(faults.values()):
         bad = [subset for subset, own in faults.items() if own == fault]
         logger.warning("Evaluation set %s: %s cannot be scored. %s", name, shortened(bad), fault)
     subsets = {subset: files for subset, files in found.subsets.items() if subset not in faults}
-    kept = {file for files in subsets.values() for file in files}
-    sums = {file: sha256 for file, sha256 in found.sha256.items() if file in kept}
+    sums = {file: found.sha256[file] for file in sorted(set().union(*subsets.values()))}
     return found.model_copy(update={"subsets": subsets, "sha256": sums, "faults": faults})
 
 
 def shortened(names: Sequence[str], most: int = 4) -> str:
-    """List names, or the first of them and how many more."""
+    """List names, or the first of them and how many more there are."""
     listed = ", ".join(name or "the file" for name in names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
 
 
 def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, Any]]:
-    """Return the options of the tasks whose data were located, with their addresses replaced by the paths.
+    """Return the options of the located tasks with the paths of their data, restricted to readable subsets.
 
     Raises:
-        EaseError: If something else lies there now.
+        EaseError: If a file has changed or is gone.
     """
     for name, found in located.items():
         for file, sha256 in found.sha256.items():
             path = found.path / file
             if not path.exists() or hash_contents(path) != sha256:
                 raise EaseError(
-                    f"{path} of the evaluation set {name!r} is not what was located: its contents have changed. Put "
-                    "the old ones back, or run the pipeline `acquire_evaluation` again."
+                    f"{path} of the evaluation set {name!r} is not what was located: its contents have changed. "
+                    "Restore the file, or run the pipeline `acquire_evaluation` again."
                 )
     return {name: _at_path(options[name], found) for name, found in located.items()}
 
 
 def _at_path(options: Mapping[str, Any], found: LocatedSet) -> dict[str, Any]:
-    """Put the path into a task's options, and leave only the subsets that can be read."""
     configured = options.get("subsets")
     readable = tuple(subset for subset in found.subsets if configured is None or subset in configured)
     restricted = {"subsets": readable} if found.faults and readable else {}
@@ -142,61 +134,57 @@ def _at_path(options: Mapping[str, Any], found: LocatedSet) -> dict[str, Any]:
 
 
 def require_sets(references: Sequence[str], located: Located, options: TaskOptions) -> None:
-    """Refuse to begin without the data that choose the model.
+    """Require complete, readable data of the development tasks, which select the model.
 
     Raises:
-        EaseError: Naming the task, the files and where to fetch them, or what is wrong with them.
+        EaseError: With the task and either the missing files and their download location, or the reading error.
     """
     for name, chosen in chosen_tasks(references, options).items():
-        wanted = chosen.get("subsets")
-        lacking, faults = _found(name, located).missing, located[name].faults
-        if fault := next((fault for s, fault in faults.items() if not wanted or s in wanted), None):
+        wanted, found = chosen.get("subsets"), _found(name, located)
+        if fault := next((fault for s, fault in found.faults.items() if not wanted or s in wanted), None):
             raise EaseError(f"The development task {name!r} cannot be scored: {fault}")
-        files = sorted({f for subset, fs in lacking.items() if not wanted or subset in wanted for f in fs})
-        if files:
-            raise EaseError(development_fault(name, files, located[name].path))
+        lacking = {f for subset, fs in found.missing.items() if not wanted or subset in wanted for f in fs}
+        if lacking:
+            raise EaseError(development_fault(name, sorted(lacking), found.path))
 
 
 def development_fault(name: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
-    """Return the message about a development task that lacks files.
+    """Return the error message for a development task that lacks files.
 
     Args:
-        name: The task.
-        files: What it lacks, below the folder.
-        folder: Where the files belong.
+        name: Name of the task.
+        files: Missing files, relative to the folder.
+        folder: Folder where the files belong.
         offer: Another way to get them.
     """
-    ways = [
-        f"get them from {get_task(name).SOURCE}",
-        *([offer] if offer else []),
-        "or name other `dev_tasks`",
-    ]
-    return f"The development task {name!r} lacks {shortened(files)} in {folder}: {', '.join(ways)}."
+    download = f"get them from {get_task(name).SOURCE}"
+    ways = ", ".join(filter(None, [download, offer, "or name other `dev_tasks`"]))
+    return f"The development task {name!r} lacks {shortened(files)} in {folder}: {ways}."
 
 
 def check_scorable(references: Sequence[str], located: Located) -> None:
-    """Refuse to train what nothing would tell apart.
+    """Require data of at least one of the tasks that score a sweep's variants.
 
     Raises:
-        EaseError: If no data are there of any of the tasks.
+        EaseError: If there are none.
     """
     if not scorable(references, located):
         raise EaseError(unscorable_fault(references))
 
 
 def unscorable_fault(references: Sequence[str], offer: str = "") -> str:
-    """Return the message about tasks of which no data are there."""
-    ways = ", or ".join(["get them", *([offer] if offer else []), "name others in `tasks`"])
-    return f"No data are there of {', '.join(references)}, which score the variants: {ways}."
+    """Return the error message for tasks of which no data exist; `offer` is another way to get them."""
+    ways = ", or ".join(filter(None, ["get them", offer, "name others in `tasks`"]))
+    return f"There are no data of {', '.join(references)}, which score the variants: {ways}."
 
 
 def read_located(data: Mapping[str, Any]) -> dict[str, LocatedSet]:
-    """Read located sets as JSON keeps them."""
+    """Validate located sets that were saved as JSON."""
     return {name: LocatedSet.model_validate(found) for name, found in data.items()}
 
 
 def scorable(references: Sequence[str], located: Located) -> list[str]:
-    """Return the references of whose task, or subset, there is something to score."""
+    """Return the references of which at least one subset can be scored."""
     kept = []
     for reference in references:
         name, _, subset = reference.partition(":")

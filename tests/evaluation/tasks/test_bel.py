@@ -68,7 +68,7 @@ def test_documents_are_linked_to_the_nearest_name(
         ("average", "accuracy_at_1", 50, ""),
         ("average", "accuracy_at_5", 75, ""),
     ]
-    assert "of 4 mentions among 4 names; the concepts of 1 have no name" in caplog.text
+    assert "of 4 mentions among 4 names; 1 mentions have concepts without a name" in caplog.text
     assert scores[0].deviation is None
     assert main_score(scores) == 50
 

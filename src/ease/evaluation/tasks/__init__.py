@@ -1,13 +1,13 @@
-"""Evaluation tasks, one file each: the file's name is the task's name, found, not listed.
+"""Evaluation tasks, one file each; the file's name is the task's name.
 
-A task's module holds `METRIC`, `SOURCE`, `Options`, `files` and `evaluate`, as `Task` describes them.
-Modules whose names begin with an underscore hold what several tasks share.
-`conf/base/parameters/tasks/<task>.yml` holds a task's options under `tasks.<task>`.
+A task's module holds `METRIC`, `SOURCE`, `Options`, `files` and `evaluate`, as `Task` describes them. `components` has
+what several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under `tasks.<task>`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -23,18 +23,18 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 """Sentences to embeddings: n strings -> (n, dimension)."""
 
 Files = Mapping[str, tuple[Path, ...]]
-"""The files that each subset of a task is read from."""
+"""The files of each subset of a task."""
 
 AVERAGE = "average"
-"""Subsets whose names begin so are means of a task's other subsets."""
+"""Prefix of the names of subsets that are means of other subsets."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """One number: `value` in points, 0 to 100 (correlations may fall below 0).
+    """One score: `value` in points, 0 to 100 (correlations may be negative).
 
-    `deviation` is the standard deviation over a task's own repetitions (the seeds of k-means); `note` says what a
-    reader must know, such as that an average lacks subsets.
+    `deviation` is the standard deviation over the task's own repetitions, such as seeds of k-means. `note` is shown
+    beside the score, such as that an average lacks subsets.
     """
 
     task: str
@@ -54,18 +54,18 @@ class Task(Protocol):
     """What the module of a task holds."""
 
     METRIC: str
-    """The metric of the main score; others are second figures."""
+    """Metric of the main score; scores by other metrics are additional."""
 
     SOURCE: str
-    """For who lacks the data: what to fetch, from where, under which licence."""
+    """Download location and licence of the files."""
 
     Options: type[BaseModel]
 
     def files(self, options: BaseModel) -> Files:
-        """Name the files of each subset, present or not."""
+        """Return the files of each chosen subset, whether they exist or not."""
 
     def evaluate(self, encode: Encode, options: BaseModel) -> list[Score]:
-        """Score an encoder on the subsets whose files are there, a score for each and metric."""
+        """Score an encoder on the chosen subsets whose files exist, one score a subset and metric."""
 
 
 def task_names() -> list[str]:
@@ -74,19 +74,19 @@ def task_names() -> list[str]:
 
 
 def get_task(name: str) -> Task:
-    """Find a task by its name.
+    """Import a task by its name.
 
     Raises:
-        EaseError: Naming the nearest tasks and all that there are.
+        EaseError: With the nearest names and all that there are.
     """
     return cast(Task, named_module(__name__, name, task_names(), "evaluation task"))
 
 
 def available_subsets(files: Files) -> Files:
-    """Return the subsets all of whose files are there.
+    """Return the subsets whose files all exist.
 
     Raises:
-        EaseError: Naming the first missing file, if there is no such subset.
+        EaseError: With the first missing file, if there is no such subset.
     """
     found = {subset: paths for subset, paths in files.items() if all(path.exists() for path in paths)}
     if not found:
@@ -96,17 +96,26 @@ def available_subsets(files: Files) -> Files:
 
 
 def missing_files(files: Files) -> dict[str, list[Path]]:
-    """Return the subsets that lack files, with those that they lack."""
+    """Return the missing files of each subset that lacks any."""
     lacking = {subset: [path for path in paths if not path.exists()] for subset, paths in files.items()}
     return {subset: paths for subset, paths in lacking.items() if paths}
 
 
+@contextmanager
+def error_prefix(prefix: str) -> Iterator[None]:
+    """Put a prefix, such as the task and subset, before the message of an `EaseError` raised inside."""
+    try:
+        yield
+    except EaseError as error:
+        raise EaseError(f"{prefix}: {error}") from error
+
+
 def average(scores: Sequence[Score], wanted: int, subset: str = AVERAGE) -> Score:
-    """Mean of one metric over subsets, with a note where some of those wanted were not scored.
+    """Mean of scores by one metric, with a note if some subsets are missing.
 
     Args:
         scores: Of one task and metric, at least one.
-        wanted: How many subsets the whole average has.
+        wanted: Number of subsets of the complete average.
         subset: Its name; begins with `average`.
     """
     note = "" if len(scores) == wanted else f"{len(scores)} of {wanted} subsets"
@@ -114,8 +123,29 @@ def average(scores: Sequence[Score], wanted: int, subset: str = AVERAGE) -> Scor
     return Score(scores[0].task, subset, scores[0].metric, value, note=note)
 
 
+def averages(
+    scores: Sequence[Score], wanted: int, groups: Mapping[str, Collection[str]] | None = None
+) -> list[Score]:
+    """Means of each metric over all subsets, and over the groups that have a score as `average_<group>`.
+
+    Args:
+        scores: Of one task.
+        wanted: Number of subsets of the complete average; 0 leaves it out.
+        groups: Names of subsets by the name of the group.
+    """
+    means = []
+    for metric in dict.fromkeys(score.metric for score in scores):
+        own = [score for score in scores if score.metric == metric]
+        if wanted:
+            means.append(average(own, wanted))
+        for name, subsets in (groups or {}).items():
+            if members := [score for score in own if score.subset in subsets]:
+                means.append(average(members, len(subsets), f"{AVERAGE}_{name}"))
+    return means
+
+
 def main_score(scores: Sequence[Score]) -> float:
-    """Average of one task's scores over its subsets, in points; its second figures are left out."""
+    """Mean of one task's scores over its subsets by its main metric, in points."""
     tasks = sorted({score.task for score in scores})
     if len(tasks) != 1:
         raise EaseError(

@@ -1,17 +1,15 @@
-"""Biomedical entity linking: the concept of a mention is that of the nearest name (SapBERT; Mirror-BERT, Table 2)."""
+"""Biomedical entity linking: a mention has the concept of the nearest name (SapBERT; Mirror-BERT, Table 2)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from statistics import fmean, stdev
 
 import numpy as np
 
-from ease.errors import EaseError
 from ease.evaluation.search import Flags, hits_within, nearest_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
 from ease.evaluation.tasks.components.mentions import (
     Names,
     Query,
@@ -21,18 +19,19 @@ from ease.evaluation.tasks.components.mentions import (
     read_names,
 )
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.tasks.components.repetitions import repeated_score
 
 logger = logging.getLogger(__name__)
 
 TASK, METRIC, FIVE_METRIC = "bel", "accuracy_at_1", "accuracy_at_5"
 SOURCE = (
-    "https://github.com/cambridgeltl/sapbert/tree/main/evaluation: mel-test-data.tar.gz, which unpacks to "
-    "ncbi-disease, bc5cdr-disease, bc5cdr-chemical and askapatient (AskAPatient: CC BY 4.0); cometa is given by "
+    "https://github.com/cambridgeltl/sapbert/tree/main/evaluation: mel-test-data.tar.gz, which contains "
+    "ncbi-disease, bc5cdr-disease, bc5cdr-chemical and askapatient (AskAPatient: CC BY 4.0); cometa comes from "
     "its authors, https://github.com/cambridgeltl/cometa, and needs a licence for SNOMED CT"
 )
 WITHIN = {METRIC: 1, FIVE_METRIC: 5}
 CANDIDATES = max(WITHIN.values()) + 1
-"""Nearest names looked at: one more than count, to see what is tied with the last."""
+"""Nearest names searched: one more than needed, to see ties with the last."""
 
 FOLDS = 10
 DOCUMENTS = ("ncbi-disease", "bc5cdr-disease", "bc5cdr-chemical")
@@ -40,7 +39,7 @@ COMETA = {"cometa-stratified": "stratified_general", "cometa-zeroshot": "zerosho
 
 
 class Options(SubsetOptions):
-    """The folder that holds ncbi-disease, bc5cdr-disease, bc5cdr-chemical, askapatient, cometa; the sets to score."""
+    """The folder of ncbi-disease, bc5cdr-disease, bc5cdr-chemical, askapatient and cometa, and the sets to score."""
 
 
 def files(options: Options) -> Files:
@@ -58,17 +57,16 @@ def files(options: Options) -> Files:
 
 
 def reader(subset: str) -> Callable[[Path], list[Query]]:
-    """Return what reads the mentions of a set."""
+    """Return the function that reads the mentions of a set."""
     if subset in DOCUMENTS:
         return read_documents
     return read_cometa if subset in COMETA else read_mentions
 
 
 def link(encode: Encode, names: Names, queries: list[Query], progress: str = "") -> dict[str, Flags]:
-    """Look up each query's parts among the names, by cosine: whether all were found, (queries,), by metric.
+    """Search each query's parts among the names by cosine: whether all parts were found, (queries,), by metric.
 
-    A part is found where the concepts of one of its nearest names, all of which count, have one in common with the
-    query's.
+    A part is found if one of its nearest names shares a concept with the query.
     """
     parts = list(dict.fromkeys(part for query in queries for part in query.parts))
     near = nearest_neighbours(encode(parts), encode(list(names)), CANDIDATES, progress=progress)
@@ -91,24 +89,21 @@ def link(encode: Encode, names: Names, queries: list[Query], progress: str = "")
 
 
 def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Score]:
-    """Accuracy @1 and @5, in points; the mean over folds, with their standard deviation, where there are several."""
+    """Accuracy @1 and @5, in points: mean over the folds, with the standard deviation if there are several."""
     names = read_names(paths[0])
     folds = [reader(subset)(path) for path in paths[1:]]
     queries = [query for fold in folds for query in fold]
     known = set().union(*names.values())
     absent = sum(query.concepts.isdisjoint(known) for query in queries)
-    try:
+    with error_prefix(f"{TASK} {subset}"):
         found = link(encode, names, queries, f"{TASK} {subset}")
-    except EaseError as error:
-        raise EaseError(f"{TASK} {subset}: {error}") from error
     ends = np.cumsum([len(fold) for fold in folds])[:-1]
-    scores = []
-    for metric, hits in found.items():
-        accuracies = [100 * float(np.mean(fold)) for fold in np.split(hits, ends)]
-        deviation = stdev(accuracies) if len(folds) > 1 else None
-        scores.append(Score(TASK, subset, metric, fmean(accuracies), deviation))
+    scores = [
+        repeated_score(TASK, subset, metric, [float(np.mean(fold)) for fold in np.split(hits, ends)])
+        for metric, hits in found.items()
+    ]
     logger.info(
-        "%s %s: accuracy @1 %.1f, @5 %.1f, of %d mentions among %d names; the concepts of %d have no name",
+        "%s %s: accuracy @1 %.1f, @5 %.1f of %d mentions among %d names; %d mentions have concepts without a name",
         *(TASK, subset, *(score.value for score in scores), len(queries), len(names), absent),
     )
     return scores
@@ -118,7 +113,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy @1 and @5 of each set, and their means.
 
     Raises:
-        EaseError: Naming the file and line, or the set, that cannot be scored.
+        EaseError: With the file and line, or the set, that cannot be scored.
     """
     chosen = files(options)
     scores = [
@@ -126,5 +121,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         for subset, paths in available_subsets(chosen).items()
         for score in score_set(encode, subset, paths)
     ]
-    means = [average([score for score in scores if score.metric == metric], len(chosen)) for metric in WITHIN]
-    return [*scores, *means]
+    return [*scores, *averages(scores, len(chosen))]

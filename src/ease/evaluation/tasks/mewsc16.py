@@ -1,4 +1,4 @@
-"""MewsC-16: first sentences of Wikinews articles in 16 languages, to cluster by topic (section 5.2, Table 3)."""
+"""MewsC-16: clustering of first sentences of Wikinews articles by topic in 16 languages (section 5.2, Table 3)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ COLUMNS = pa.schema([("sentence", pa.string()), ("category", pa.string())])
 
 
 class Options(ClusteringOptions):
-    """The folder that holds the languages' files, the languages to score, and how k-means runs."""
+    """The folder of the languages' files, the languages to score, and options of k-means."""
 
 
 def files(options: Options) -> Files:
-    """A table of each language, `{language}.parquet`, where there is one; its two files of lines otherwise."""
+    """Each language's `{language}.parquet` if it exists, else its two text files."""
     return {language: _language_files(options.path, language) for language in options.chosen(LANGUAGES)}
 
 
@@ -39,10 +39,10 @@ def _language_files(folder: Path, language: str) -> tuple[Path, ...]:
 
 
 def read_language(paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read the sentences of a language with their topics; blank sentences are left out and counted.
+    """Read the sentences of a language with their topics; blank sentences are skipped and counted.
 
     Raises:
-        EaseError: Naming the file, and the line or row that is wrong.
+        EaseError: With the file and the line or row that is wrong.
     """
     if len(paths) == 2:
         return read_paired(*paths)

@@ -1,9 +1,9 @@
-"""MLDoc: four topics of Reuters news; a classifier learns in English and is tested in seven other languages.
+"""MLDoc: classification of Reuters news by four topics, trained in English and tested in seven other languages.
 
-Section 5.4, Table 6 and appendix D of EASE; Schwenk and Li (2018). Frozen embeddings, a linear classifier trained on
-`english.train.1000`; batch size and learning rate are those of the best mean accuracy on `english.dev` over the seeds.
-Optimiser, epochs and cleaning of the text follow the code published with EASE. There a classifier was trained on
-embeddings with the encoder's dropout switched on; here they are those that the encoder gives in use.
+Section 5.4, Table 6 and appendix D of EASE; Schwenk and Li (2018). A linear classifier is trained on embeddings of
+`english.train.1000` by a frozen encoder; batch size and learning rate are those of the best mean accuracy on `english.dev` over the seeds.
+Optimiser, epochs and text cleaning follow the code published with EASE. That code left the encoder's dropout on while
+the classifier was trained; here it is off.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ COPYRIGHT = re.compile(r"\(c\) Reuters Limited \d{4}")
 
 
 class Options(TransferOptions):
-    """The folder that holds english.train.1000, english.dev and german.test to chinese.test, and the grid."""
+    """The folder of english.train.1000, english.dev and german.test to chinese.test, and the grid."""
 
 
 def files(options: Options) -> Files:
-    """The English files to learn from, and the test file of each language."""
+    """The English training and development files, and each language's test file."""
     english = (options.path / "english.train.1000", options.path / "english.dev")
     return {
         language: (*english, options.path / f"{LANGUAGES[language]}.test")
@@ -45,19 +45,19 @@ def files(options: Options) -> Files:
 
 
 def clean_document(text: str) -> str:
-    r"""Undo what the scripts of MLDoc leave in a document, as EASE's do: the copyright line, runs of white space.
+    r"""Remove the copyright line and repeated white space, as EASE's code does.
 
-    Under Python 3 those scripts write the notation of bytes, such as b'caf\xc3\xa9', instead of UTF-8: it is decoded.
+    Under Python 3, MLDoc's scripts write bytes literals such as b'caf\xc3\xa9' instead of UTF-8; these are decoded.
 
     Raises:
-        ValueError: If such a notation is broken.
+        ValueError: If a bytes literal is broken.
     """
     if re.fullmatch(r"b'.*'|b\".*\"", text):
         try:
             text = ast.literal_eval(text).decode("utf-8")
         except (SyntaxError, ValueError) as error:
             raise ValueError(
-                f"the text looks like bytes as Python writes them, but is broken ({error})."
+                f"the text looks like a Python bytes literal, but is broken ({error})."
             ) from error
     return " ".join(COPYRIGHT.sub("", text).split())
 
@@ -66,7 +66,7 @@ def read_documents(path: Path) -> LabelledTexts:
     """Read documents with their categories.
 
     Raises:
-        EaseError: Naming the file and line that is wrong.
+        EaseError: With the file and line that is wrong.
     """
     return read_tab_separated(path, CATEGORIES, clean_document)
 
@@ -75,7 +75,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy in each language and their average, and the accuracy on the English development data.
 
     Raises:
-        EaseError: Naming the task, if a file is wrong or the embeddings are not finite.
+        EaseError: With the task, if a file is wrong or the embeddings are not finite.
     """
 
     def read(path: Path) -> LabelledFile:

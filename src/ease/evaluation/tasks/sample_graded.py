@@ -1,4 +1,4 @@
-"""The sample wiki's graded English pairs, kept out of its dumps: they select models in the sample's runs."""
+"""Graded English pairs of the sample wiki, held out of its dumps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ease.evaluation.tasks.components.options import TaskOptions
 from ease.evaluation.tasks.components.parquet import read_columns
 
 METRIC = "spearman"
-SOURCE = "made here: the pipeline `acquire_evaluation` writes it where `path` is `sample:graded`"
+SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:graded`"
 SUBSET = "en"
 COLUMNS = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
 LOWEST, HIGHEST = 0.0, 5.0
@@ -32,7 +32,7 @@ def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
     """Read the pairs.
 
     Raises:
-        EaseError: Naming the file and the row, if a sentence is missing or a grade is out of range.
+        EaseError: With the file and the row, if a sentence is missing or a grade is out of range.
     """
     pairs = []
     for number, row in enumerate(read_columns(options.path, COLUMNS).to_pylist(), start=1):
@@ -48,5 +48,5 @@ def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with the grades."""
+    """Spearman's correlation of cosines with grades."""
     return [score_graded_pairs(encode, read_pairs(options)[SUBSET], "sample_graded", SUBSET)]

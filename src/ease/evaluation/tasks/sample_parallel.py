@@ -1,4 +1,4 @@
-"""The sample wiki's parallel sentences: facts kept out of its dumps, each stated in every language."""
+"""Retrieval of the sample wiki's parallel sentences: facts held out of its dumps, stated in every language."""
 
 from __future__ import annotations
 
@@ -11,49 +11,47 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.retrieval import parallel_accuracy
-from ease.evaluation.tasks import Encode, Files, Score, average
+from ease.evaluation.tasks import Encode, Files, Score, average, error_prefix
 from ease.evaluation.tasks.components.options import TaskOptions
 from ease.evaluation.tasks.components.parquet import read_columns
 
 logger = logging.getLogger(__name__)
 
 TASK, METRIC = "sample_parallel", "retrieval_accuracy"
-SOURCE = "made here: the pipeline `acquire_evaluation` writes it where `path` is `sample:parallel`"
+SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:parallel`"
 COLUMNS = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
 
 
 class Options(TaskOptions):
-    """The Parquet file with the columns fact_id, language and text, and how it is searched."""
+    """The Parquet file with the columns fact_id, language and text, and the options of the search."""
 
     candidates: int = Field(
-        default=300, ge=2, description="Sentences a side to search among: the first so many facts by fact_id."
+        default=300, ge=2, description="sentences a side: the first facts in order of fact_id"
     )
-    pivot: str = Field(default="en", description="The language that all others are matched with.")
+    pivot: str = Field(default="en", description="language that all others are matched with")
     languages: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Languages to match with the pivot; null stands for all in the file.",
+        description="languages to match with the pivot; null: all in the file",
     )
 
     @model_validator(mode="after")
     def _match_others(self) -> Options:
         if self.pivot in (self.languages or ()):
-            raise EaseError(
-                f"`languages` of {TASK} holds the pivot {self.pivot}: matching it with itself says nothing."
-            )
+            raise EaseError(f"`languages` of {TASK} contains the pivot {self.pivot}: remove it.")
         return self
 
 
 def files(options: Options) -> Files:
-    """The one file, of all languages."""
+    """One file of all languages."""
     return {"all": (options.path,)}
 
 
 def read_facts(path: Path) -> dict[str, dict[str, str]]:
-    """Read the sentences as language -> fact -> text.
+    """Read the sentences by language and fact.
 
     Raises:
-        EaseError: Naming the file and the row, if a value is missing or a fact is stated twice in a language.
+        EaseError: With the file and the row, if a value is missing or a fact occurs twice in a language.
     """
     facts: dict[str, dict[str, str]] = {}
     for number, row in enumerate(read_columns(path, COLUMNS).to_pylist(), start=1):
@@ -71,10 +69,10 @@ def read_facts(path: Path) -> dict[str, dict[str, str]]:
 
 
 def shared_facts(facts: dict[str, dict[str, str]], language: str, options: Options) -> list[str]:
-    """The facts to match between a language and the pivot, by fact_id.
+    """Return the facts to match between a language and the pivot, in order of fact_id.
 
     Raises:
-        EaseError: If both state fewer facts than there must be candidates.
+        EaseError: If both share fewer facts than `candidates`.
     """
     shared = sorted(facts[language].keys() & facts[options.pivot].keys())
     if len(shared) < options.candidates:
@@ -87,10 +85,10 @@ def shared_facts(facts: dict[str, dict[str, str]], language: str, options: Optio
 
 
 def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
-    """Read the facts that are stated in both languages of a pair such as `ja-en`, by fact_id.
+    """Read the facts stated in both languages of a pair such as `ja-en`, in order of fact_id.
 
     Raises:
-        EaseError: If there is no sentence in one of them.
+        EaseError: If a language has no sentence.
     """
     facts = read_facts(options.path)
     first, _, second = subset.rpartition("-")
@@ -120,10 +118,8 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     scores = []
     for language, chosen in shared.items():
         own = encode([facts[language][fact] for fact in chosen])
-        try:
+        with error_prefix(f"{TASK} {language}-{options.pivot}"):
             accuracy = parallel_accuracy(own, pivot[[pivot_row[fact] for fact in chosen]])
-        except EaseError as error:
-            raise EaseError(f"{TASK} {language}-{options.pivot}: {error}") from error
         scores.append(Score(TASK, f"{language}-{options.pivot}", METRIC, 100 * accuracy.average))
     mean = average(scores, len(languages))
     logger.info(

@@ -18,18 +18,18 @@ FILES = {"train": "SICK_train.txt", "trial": "SICK_trial.txt", "test": "SICK_tes
 
 
 class Options(SubsetOptions):
-    """The folder that holds SICK_{train,trial,test_annotated}.txt, and the subsets to score; trial selects models."""
+    """The folder of SICK_{train,trial,test_annotated}.txt, and the subsets to score; trial selects models."""
 
 
 def files(options: Options) -> Files:
-    """One file a split; `all` takes the three together, as MTEB does, where the papers take `test`."""
+    """One file a split; `all` joins the three, as MTEB does, while the papers use `test`."""
     splits = {split: (options.path / file,) for split, file in FILES.items()}
     known = {**splits, "all": tuple(options.path / file for file in FILES.values())}
     return {subset: known[subset] for subset in options.chosen(known)}
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
-    """Read the pairs of each subset whose files are there."""
+    """Read the pairs of each subset whose files exist."""
     return {
         subset: [pair for path in paths for pair in read_graded_pairs(path, COLUMNS)]
         for subset, paths in available_subsets(files(options)).items()
@@ -37,7 +37,7 @@ def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with the grades, for each split."""
+    """Spearman's correlation of cosines with grades for each split."""
     return [
         score_graded_pairs(encode, pairs, "sickr", subset) for subset, pairs in read_pairs(options).items()
     ]

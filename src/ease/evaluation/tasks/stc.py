@@ -1,4 +1,4 @@
-"""Eight English sets of short texts to cluster (section 4.1 and Table 15 of EASE; Zhang et al., 2021)."""
+"""Clustering of eight English sets of short texts (section 4.1 and Table 15 of EASE; Zhang et al., 2021)."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ FILES = {
 
 
 class Options(ClusteringOptions):
-    """The folder that holds agnews.txt and the others, the subsets to score, and how k-means runs."""
+    """The folder of agnews.txt and the others, the subsets to score, and options of k-means."""
 
 
 def files(options: Options) -> Files:
-    """One file a set, or two where the labels lie apart."""
+    """One file a set, or two if the labels are in a separate file."""
     return {subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)}
 
 
 def read_set(subset: str, paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read a set in the form in which it is published: lines of JSON, paired lines, or a label, a tab and a text.
+    """Read a set in its published format: JSON lines, paired lines, or a label, a tab and a text.
 
     Raises:
-        EaseError: Naming the file and line that is wrong.
+        EaseError: With the file and line that is wrong.
     """
     if subset == "tweet":
         return read_json_lines(paths[0], text="text", label="cluster")

@@ -1,4 +1,4 @@
-"""Semantic textual similarity of the years 2012 to 2016: English pairs graded 0 to 5 (Agirre et al., 2012 to 2016)."""
+"""Semantic textual similarity 2012 to 2016: English pairs graded 0 to 5 (Agirre et al., 2012 to 2016)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE = (
 )
 PARTS = {
     "2012": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
-    # SMT, the fourth of 2013, is licensed text that was never released with the others.
+    # SMT, the fourth part of 2013, is licensed text that was never released with the others.
     "2013": ("FNWN", "headlines", "OnWN"),
     "2014": ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
     "2015": ("answers-forums", "answers-students", "belief", "headlines", "images"),
@@ -29,11 +29,11 @@ PARTS = {
 
 
 class Options(SubsetOptions):
-    """The folder that holds STS12-en-test to STS16-en-test, and the years to score."""
+    """The folder of STS12-en-test to STS16-en-test, and the years to score."""
 
 
 def files(options: Options) -> Files:
-    """Of each year the sentences and the grades of one part after the other."""
+    """Sentences and grades of each part of each year, alternating."""
     return {
         year: tuple(path for part in PARTS[year] for path in _part_files(options.path, year, part))
         for year in options.chosen(PARTS)
@@ -61,7 +61,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
 
 
 def _part_files(folder: Path, year: str, part: str) -> tuple[Path, Path]:
-    """Find sentences and grades; 2016 puts the year into its names, which SentEval takes out."""
+    """Find sentences and grades; file names of 2016 contain the year, unless SentEval renamed them."""
     year_folder = folder / f"STS{year[2:]}-en-test"
     plain, dated = (
         (year_folder / f"{prefix}.input.{part}.txt", year_folder / f"{prefix}.gs.{part}.txt")

@@ -1,4 +1,4 @@
-"""STS 2017, with the pairs of languages added later: graded 0 to 5 (Cer et al., 2017; Reimers and Gurevych, 2020)."""
+"""STS 2017 with its later language pairs, graded 0 to 5 (Cer et al., 2017; Reimers and Gurevych, 2020)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ease.evaluation.tasks.components.options import SubsetOptions
 METRIC = "spearman"
 SOURCE = (
     "http://alt.qcri.org/semeval2017/task1/data/uploads/: sts2017.eval.v1.1.zip and sts2017.gs.zip; en-de, en-fr, "
-    "en-it and en-nl, and the others once more, https://sbert.net/datasets/STS2017-extended.zip; unpack all into "
+    "en-it and en-nl, and copies of the others, https://sbert.net/datasets/STS2017-extended.zip; unpack all into "
     "the task's folder (CC BY-SA 4.0)"
 )
 TRACKS = {
@@ -36,21 +36,21 @@ EXTENDED = GradedColumns(left=0, right=1, gold=2, lowest=0, highest=5)
 
 
 class Options(SubsetOptions):
-    """The folder that holds the files, or the archives' folders with them, and the pairs of languages to score."""
+    """The folder of the files or of the archives' folders, and the language pairs to score."""
 
 
 def files(options: Options) -> Files:
-    """Sentences and grades of SemEval's track, else one file of the extended set: the form that is there."""
+    """SemEval's sentences and grades, or one file of the extended set, whichever exists."""
     return {pair: _present(options.path, pair) for pair in options.chosen(PAIRS)}
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
-    """Read each pair of languages whose files are there."""
+    """Read each language pair whose files exist."""
     return {pair: _read(paths) for pair, paths in available_subsets(files(options)).items()}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with the grades, for each pair of languages, and its mean (Table 2)."""
+    """Spearman's correlation of cosines with grades for each language pair, and the mean (Table 2)."""
     scores = [score_graded_pairs(encode, pairs, "sts17", pair) for pair, pairs in read_pairs(options).items()]
     return [*scores, average(scores, len(PAIRS))]
 
@@ -63,13 +63,13 @@ def _read(paths: tuple[Path, ...]) -> list[GradedPair]:
 
 
 def _present(folder: Path, pair: str) -> tuple[Path, ...]:
-    """Return the first form of a pair whose files are there, else the form that is published first."""
+    """Return the first format whose files exist, else the first format."""
     forms = [tuple(_locate(folder, name) for name in names) for names in _forms(pair)]
     return next((paths for paths in forms if all(path.exists() for path in paths)), forms[0])
 
 
 def _forms(pair: str) -> Iterator[tuple[str, ...]]:
-    """Names of the files that may hold a pair; the extended set writes some languages before English."""
+    """Yield the file names of each format; the extended set names some languages before English."""
     if pair in TRACKS:
         yield f"STS.input.{TRACKS[pair]}.txt", f"STS.gs.{TRACKS[pair]}.txt"
     first, second = pair.split("-")
@@ -80,7 +80,7 @@ def _forms(pair: str) -> Iterator[tuple[str, ...]]:
 
 
 def _locate(folder: Path, name: str) -> Path:
-    """Find a file in the folder, or in one of the folders in it."""
+    """Find a file in the folder or in one of its subfolders."""
     return next(
         (path for path in [folder / name, *sorted(folder.glob(f"*/{name}"))] if path.exists()), folder / name
     )

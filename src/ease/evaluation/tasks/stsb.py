@@ -17,7 +17,7 @@ COLUMNS = GradedColumns(left=5, right=6, gold=4, lowest=0, highest=5)
 
 
 class Options(SubsetOptions):
-    """The folder that holds sts-train.csv, sts-dev.csv and sts-test.csv, and those to score; dev selects models."""
+    """The folder of sts-train.csv, sts-dev.csv and sts-test.csv, and the splits to score; dev selects models."""
 
 
 def files(options: Options) -> Files:
@@ -27,7 +27,7 @@ def files(options: Options) -> Files:
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
-    """Read the pairs of each split whose file is there."""
+    """Read the pairs of each split whose file exists."""
     return {
         split: read_graded_pairs(path, COLUMNS)
         for split, (path,) in available_subsets(files(options)).items()
@@ -35,5 +35,5 @@ def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with the grades, for each split."""
+    """Spearman's correlation of cosines with grades for each split."""
     return [score_graded_pairs(encode, pairs, "stsb", split) for split, pairs in read_pairs(options).items()]

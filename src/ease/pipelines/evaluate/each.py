@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.score_cache import ScoreCache
+from ease.evaluation.score_cache import cached_scores
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Encode, Score, get_task
@@ -74,7 +74,7 @@ def score_each(
     except EaseError as error:
         logger.warning("Not scored: %s", error)
         return Scored([], [Unscored(None, None, str(error))])
-    cache = ScoreCache(encoding.cache and encoding.cache / f"{fingerprint(model)}.scores")
+    cache = encoding.cache and encoding.cache / f"{fingerprint(model)}.scores"
     encode = encode_with(model, encoding, source=encoder)
     for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
         try:
@@ -122,7 +122,7 @@ def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
 
 
 def _score_task(
-    name: str, options: Mapping[str, Any], encode: Encode, found: LocatedSet, cache: ScoreCache
+    name: str, options: Mapping[str, Any], encode: Encode, found: LocatedSet, cache: Path | None
 ) -> list[Score]:
     validated = task_options(name, {name: options})
     data = {subset: found.version(subset) for subset in found.subsets}
@@ -131,7 +131,7 @@ def _score_task(
         "data": data,
         "code": code_version(),
     }
-    scores = cache.scores(name, depends_on, lambda: get_task(name).evaluate(encode, validated))
+    scores = cached_scores(cache, name, depends_on, lambda: get_task(name).evaluate(encode, validated))
     if not found.faults:
         return scores
     note = f"without {', '.join(found.faults)}"

@@ -1,4 +1,4 @@
-"""Sets of labelled short texts: clustered by k-means with several seeds, scored against their classes."""
+"""K-means clustering of labelled texts with several seeds, scored against the labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.clustering import cluster, hungarian_accuracy, v_measure
-from ease.evaluation.tasks import Encode, Score, average
+from ease.evaluation.tasks import Encode, Score, averages, error_prefix
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
@@ -22,17 +22,17 @@ logger = logging.getLogger(__name__)
 METRIC, SECOND_METRIC = "accuracy", "v_measure"
 
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
-"""Shares (0 to 1) by which clusters agree with classes, by the names of the metrics."""
+"""Agreement of clusters with classes (0 to 1), by the name of the metric."""
 
 MEASURES: Measures = {METRIC: hungarian_accuracy, SECOND_METRIC: v_measure}
 
 
 class ClusteringOptions(SubsetOptions):
-    """How k-means runs; as many clusters as there are classes."""
+    """Options of k-means, with as many clusters as there are classes."""
 
     seeds: Seeds = Field((42, 43, 44), description="seeds of k-means, whose scores are averaged")
     n_init: int = Field(
-        10, ge=1, description="starts of k-means for each seed; the one of least inertia counts"
+        10, ge=1, description="starts of k-means for each seed; the one of the lowest inertia counts"
     )
 
 
@@ -44,11 +44,10 @@ def score_clusters(
     options: ClusteringOptions,
     measures: Measures = MEASURES,
 ) -> list[Score]:
-    """Score k-means by each measure, means over the seeds: Hungarian accuracy (section 4.1) and V-measure by default.
+    """Mean score over the seeds by each measure; by default Hungarian accuracy (section 4.1) and V-measure.
 
     Raises:
-        EaseError: Naming the task and subset, if the texts have one class, or each its own, or an embedding is not
-            finite.
+        EaseError: With the task and subset, if there is one class, or one class a text, or an embedding is not finite.
     """
     classes = np.unique(data.labels).size
     if not 1 < classes < len(data.texts):
@@ -57,10 +56,8 @@ def score_clusters(
             "more texts than classes. Are texts and labels the right way round?"
         )
     embeddings = encode(data.texts)
-    try:
+    with error_prefix(f"{task} {subset}"):
         found = [cluster(embeddings, classes, seed, options.n_init) for seed in options.seeds]
-    except EaseError as error:
-        raise EaseError(f"{task} {subset}: {error}") from error
     zero = int((~embeddings.any(axis=1)).sum())
     note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
     scores = [
@@ -89,15 +86,15 @@ def score_cluster_sets(
     wanted: int,
     measures: Measures = MEASURES,
 ) -> list[Score]:
-    """The scores of each subset by each measure, and their averages.
+    """Scores of each subset by each measure, and their averages.
 
     Args:
         encode: The encoder.
-        readers: By subset.
-        task: Its name.
-        options: Of k-means.
-        wanted: How many subsets the whole task has.
-        measures: How clusters are scored.
+        readers: A function for each subset that reads it.
+        task: Name of the task.
+        options: Options of k-means.
+        wanted: Number of subsets of the complete task.
+        measures: Scores of clusters against classes.
 
     Raises:
         EaseError: If a subset cannot be read or scored.
@@ -107,6 +104,4 @@ def score_cluster_sets(
         for subset, read in bar:
             bar.set_postfix_str(subset)
             scores += score_clusters(encode, read(), task, subset, options, measures)
-    return scores + [
-        average([score for score in scores if score.metric == metric], wanted) for metric in measures
-    ]
+    return scores + averages(scores, wanted)

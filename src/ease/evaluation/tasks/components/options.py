@@ -1,4 +1,4 @@
-"""What the options of tasks share."""
+"""Options that tasks share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ease.errors import EaseError
 
 
 class TaskOptions(BaseModel):
-    """Where a task's data lie; a task's own `Options` says what lies there, and adds what else there is to choose."""
+    """Path of a task's data; the task's own `Options` describes the files and adds further options."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -21,15 +21,13 @@ class TaskOptions(BaseModel):
 class SubsetOptions(TaskOptions):
     """Options of a task with several subsets."""
 
-    subsets: tuple[str, ...] | None = Field(
-        None, min_length=1, description="subsets to score; null stands for all"
-    )
+    subsets: tuple[str, ...] | None = Field(None, min_length=1, description="subsets to score; null: all")
 
     def chosen(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Return the subsets to score.
+        """Return the subsets to score; all known ones by default.
 
         Raises:
-            EaseError: If one is not among the known ones.
+            EaseError: If a subset is unknown.
         """
         names = tuple(known)
         unknown = [subset for subset in self.subsets or () if subset not in names]

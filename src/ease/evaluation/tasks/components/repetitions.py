@@ -1,4 +1,4 @@
-"""What tasks share that repeat a random computation with several seeds."""
+"""Scores of computations that are repeated with several seeds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from ease.evaluation.tasks import Score
 
 def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
-        raise EaseError(
-            f"The seeds {', '.join(map(str, seeds))} repeat: a run that is repeated shows no deviation."
-        )
+        raise EaseError(f"The seeds {', '.join(map(str, seeds))} repeat: give each seed once.")
     return seeds
 
 
@@ -27,14 +25,14 @@ Seeds = Annotated[
 
 
 def repeated_score(task: str, subset: str, metric: str, values: Sequence[float], note: str = "") -> Score:
-    """Mean of one score over runs, with the sample standard deviation where there are several.
+    """Mean of a score over runs, with the sample standard deviation if there are several.
 
     Args:
-        task: Its name.
-        subset: Its name.
-        metric: Its name.
-        values: One a run, as shares (0 to 1).
-        note: What a reader must know.
+        task: Name of the task.
+        subset: Name of the subset.
+        metric: Name of the metric.
+        values: One a run, 0 to 1.
+        note: Note shown beside the score.
     """
     points = [100 * value for value in values]
     deviation = stdev(points) if len(points) > 1 else None

@@ -1,7 +1,7 @@
-"""Classifiers that learn in English and are tested in other languages, on frozen embeddings (appendix D of EASE).
+"""Cross-lingual transfer of linear classifiers on frozen embeddings (appendix D of EASE).
 
-A linear classifier is trained with each seed and each pair of a batch size and a learning rate; those of the best mean
-accuracy on English development data are tested.
+A classifier is trained on English with each seed, batch size and learning rate. The settings of the best mean accuracy
+on English development data are tested in every language.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, Selection, select_classifiers
-from ease.evaluation.tasks import Files, Score, average
+from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, select_classifiers
+from ease.evaluation.tasks import Files, Score, average, error_prefix
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
 
@@ -36,12 +36,14 @@ class TransferOptions(SubsetOptions):
     )
     epochs: PositiveInt = Field(5, description="passes over the training data")
     weight_decay: float = Field(0.0, ge=0, description="of AdamW")
-    clip_norm: PositiveFloat = Field(1.0, description="longest gradient; longer ones are shortened to it")
-    evaluation_steps: PositiveInt = Field(10, description="steps between two looks at the development data")
+    clip_norm: PositiveFloat = Field(1.0, description="maximum norm of the gradient")
+    evaluation_steps: PositiveInt = Field(
+        10, description="steps between two evaluations on the development data"
+    )
 
     @property
     def grid(self) -> list[ClassifierSettings]:
-        """All pairs of a batch size and a learning rate."""
+        """All combinations of a batch size and a learning rate."""
         return [
             ClassifierSettings(
                 *(batch_size, rate, self.epochs, self.weight_decay, self.clip_norm, self.evaluation_steps)
@@ -51,7 +53,7 @@ class TransferOptions(SubsetOptions):
 
 
 class LabelledFile(NamedTuple):
-    """What a file holds, still to be encoded, and what a reader of its scores must know."""
+    """A labelled file to be encoded, and the note shown beside its score."""
 
     embed: Callable[[], np.ndarray]
     labels: list[str]
@@ -66,35 +68,34 @@ class LabelledFile(NamedTuple):
 def score_transfer(
     read: Callable[[Path], LabelledFile], files: Files, options: TransferOptions, task: str, wanted: int
 ) -> list[Score]:
-    """Accuracy on the English development data and in each language, and the languages' average.
+    """Accuracy on the English development data and in each language, and the average over languages.
 
     Args:
-        read: Reads a file; all are read before the first is encoded.
-        files: The training, development and test file of each language; the first two are the same for all.
+        read: Reads a file; all files are read before the first is encoded.
+        files: Training, development and test file of each language; the first two are the same for all.
         options: Seeds and grid.
-        task: Its name.
-        wanted: How many languages the whole task has.
+        task: Name of the task.
+        wanted: Number of languages of the complete task.
 
     Raises:
-        EaseError: Naming the task, if a file is wrong, the embeddings are not finite, or a class is tested that the
+        EaseError: With the task, if a file is wrong, the embeddings are not finite, or a class is tested that the
             training data lack.
     """
     training, development, _ = next(iter(files.values()))
-    try:
+    with error_prefix(task):
         english = read(training), read(development)
         tests = {language: read(test) for language, (_, _, test) in files.items()}
         _require_known(english[0], tests)
         learnt, chosen_by = (file.encoded() for file in english)
         embedded = {language: test.encoded() for language, test in tests.items()}  # before the long training
         selection = select_classifiers(learnt, chosen_by, options.grid, options.seeds)
-    except EaseError as error:
-        raise EaseError(f"{task}: {error}") from error
     scores = []
     for language, data in embedded.items():
         accuracies = [classifier.accuracy(data) for classifier in selection.classifiers]
         scores.append(repeated_score(task, language, METRIC, accuracies, tests[language].note))
-    mean = average(scores, wanted)
-    chosen = _english_score(selection, task)
+    mean, settings = average(scores, wanted), selection.settings
+    note = f"batch size {settings.batch_size}, learning rate {settings.learning_rate:g}"
+    chosen = repeated_score(task, "en", DEVELOPMENT_METRIC, selection.accuracies, note)
     logger.info(
         "%s: accuracy %.1f over %d languages; English %.1f, %s",
         *(task, mean.value, len(scores), chosen.value, chosen.note),
@@ -106,14 +107,7 @@ def _require_known(training: LabelledFile, tests: Mapping[str, LabelledFile]) ->
     known = np.unique(training.labels)
     for language, test in tests.items():
         unknown = np.setdiff1d(test.labels, known)
-        if unknown.size and known.size > 1:  # of one class alone the classifier complains
+        if unknown.size and known.size > 1:  # training reports a single class itself
             raise EaseError(
                 f"No training row is of class {', '.join(unknown)}, which the test data in {language} hold."
             )
-
-
-def _english_score(selection: Selection, task: str) -> Score:
-    """The accuracy that chose the settings, with what they are."""
-    chosen = selection.settings
-    note = f"batch size {chosen.batch_size}, learning rate {chosen.learning_rate:g}"
-    return repeated_score(task, "en", DEVELOPMENT_METRIC, selection.accuracies, note)
