@@ -1,1 +1,1 @@
-"""Analyses of embeddings, one subject a file: beside how well an encoder scores, what its space looks like."""
+"""Analyses of embedding spaces, one file each."""

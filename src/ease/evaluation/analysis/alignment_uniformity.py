@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,35 +12,35 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import distinct_sentences
+from ease.evaluation.analysis.sentence_pairs import distinct_sentences, measure_subsets
 from ease.evaluation.metrics import BLOCK_ELEMENTS, Floats, normalize_rows, pairwise_cosine
-from ease.evaluation.tasks import AVERAGE, Encode
+from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
 COLUMNS = ["model", "subset", "alignment", "uniformity", "positives", "sentences"]
 MAX_SENTENCES = 10_000
-"""Their 50 million pairs take some seconds."""
+"""50 million pairs, which take some seconds."""
 
 
 class AlignmentOptions(BaseModel):
-    """What alignment and uniformity are measured on."""
+    """Which pairs alignment and uniformity are measured on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
-    above: float = Field(4.0, description="pairs graded higher than this are the positive ones")
+    above: float = Field(4.0, description="pairs graded higher are positive")
     max_sentences: int = Field(
-        MAX_SENTENCES, ge=2, description="sentences for the uniformity; of more, so many are drawn"
+        MAX_SENTENCES, ge=2, description="maximum number of sentences for uniformity; a sample of more"
     )
-    seed: int = Field(0, ge=0, description="of the drawn sentences")
+    seed: int = Field(0, ge=0, description="seed of the sample")
 
 
 def alignment(left: ArrayLike, right: ArrayLike) -> float:
-    """Mean squared distance of positive pairs' normalised embeddings (Eq. 5); 0 is the best, 4 the worst.
+    """Mean squared distance of positive pairs' normalised embeddings (Eq. 5), from 0 (best) to 4.
 
     Args:
         left: (n, dimension).
-        right: (n, dimension), row i the positive of the left row i.
+        right: (n, dimension); row i is the positive of the left row i.
 
     Raises:
         EaseError: If there is no pair, the shapes differ, or a row is zero or not finite.
@@ -56,15 +57,15 @@ def uniformity(
     seed: int = 0,
     block_elements: int = BLOCK_ELEMENTS,
 ) -> float:
-    """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of rows, normalised (Eq. 6); −8 to 0, lower is better.
+    """Logarithm of the mean of exp(−2‖a − b‖²) over pairs of normalised rows (Eq. 6), from −8 to 0; lower is better.
 
-    The pairs are all those of two different rows, computed in blocks, so that memory does not grow with their number.
+    All pairs of two different rows, computed in blocks of bounded memory.
 
     Args:
         embeddings: (n, dimension).
-        max_sentences: The most rows to compare; of more, so many are drawn.
-        seed: Of the drawn rows.
-        block_elements: Cosines to hold at once.
+        max_sentences: Maximum number of rows to compare; a sample of more.
+        seed: Seed of the sample.
+        block_elements: Cosines held at once.
 
     Raises:
         EaseError: If there are fewer than 2 rows, or a row is zero or not finite.
@@ -81,48 +82,34 @@ def uniformity(
 
 
 def _sums_over_pairs(unit: Floats, block_elements: int) -> Iterator[float]:
-    """Sums of exp(−2‖a − b‖²), each over some rows and all those after them: (n, dimension)."""
+    """Yield sums of exp(−2‖a − b‖²) of some rows with all later rows: (n, dimension)."""
     rows = max(1, block_elements // len(unit))
     for start in range(0, len(unit), rows):
-        cosines = unit[start : start + rows] @ unit[start:].T  # (rows, those from `start` on)
+        cosines = unit[start : start + rows] @ unit[start:].T  # (rows, rows from `start` on)
         yield float(np.triu(np.exp(4 * cosines - 4), k=1).sum())  # ‖a − b‖² = 2 − 2 cos
 
 
 def compare_alignment_uniformity(
     encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: AlignmentOptions
 ) -> pd.DataFrame:
-    """Measure several encoders on graded pairs, a row for each encoder and subset and, of several, their average.
+    """Measure several encoders on graded pairs: one row an encoder and subset, and their mean.
 
     Args:
-        encoders: By the names of the models.
+        encoders: Encoders by the names of their models.
         sets: Graded pairs by subset, such as a language pair.
-        options: Which pairs are positive, and how many sentences are compared.
+        options: Which pairs are positive, and the number of sentences.
 
     Returns:
         The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).
 
     Raises:
-        EaseError: Naming the model and the subset, if it has no positive pair or an embedding is unusable.
+        EaseError: With the model and the subset, if it has no positive pair or an embedding is unusable.
     """
-    rows: list[dict[str, object]] = []
-    for model, encode in encoders.items():
-        own = []
-        for subset, pairs in sets.items():
-            try:
-                own.append({"subset": subset, **_measure(encode, pairs, options)})
-            except EaseError as error:
-                raise EaseError(f"{model}, {subset}: {error}") from error
-        if len(own) > 1:
-            table = pd.DataFrame(own)
-            means = table[["alignment", "uniformity"]].mean().to_dict()
-            totals = table[["positives", "sentences"]].sum().to_dict()
-            own.append({"subset": AVERAGE, **means, **totals})
-        rows += [{"model": model, **row} for row in own]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return measure_subsets(encoders, sets, partial(_measure, options=options), COLUMNS)
 
 
 def _measure(encode: Encode, pairs: Sequence[GradedPair], options: AlignmentOptions) -> dict[str, float]:
-    # A sentence that occurs in several pairs is one point of the distribution: its distance to itself says nothing.
+    # A sentence of several pairs is one point of the distribution.
     sentences = distinct_sentences(pairs)
     row_of = {sentence: row for row, sentence in enumerate(sentences)}
     positive = [pair for pair in pairs if pair.gold > options.above]

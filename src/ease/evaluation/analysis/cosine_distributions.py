@@ -1,4 +1,4 @@
-"""How the cosines of positive and of negative pairs are distributed (Figure 7 of Mirror-BERT)."""
+"""Distributions of the cosines of positive and of negative pairs (Figure 7 of Mirror-BERT)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.errors import EaseError
+from ease.evaluation.analysis.sentence_pairs import sample
 from ease.evaluation.metrics import pairwise_cosine
-from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks import Encode, error_prefix
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
 POSITIVE, NEGATIVE = "positive", "negative"
@@ -18,15 +19,15 @@ COLUMNS = ["model", "kind", "cosine"]
 
 
 class CosineOptions(BaseModel):
-    """Which pairs are positive, which negative, and how many of each are shown."""
+    """Which pairs are positive and negative, and how many of each are shown."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     above: float = Field(4.0, description="pairs graded higher than this are positive")
     below: float = Field(2.0, description="pairs graded lower than this are negative")
-    pairs: int = Field(1000, ge=2, description="pairs of each kind; of more, so many are drawn")
-    seed: int = Field(0, ge=0, description="of the drawn pairs")
+    pairs: int = Field(1000, ge=2, description="maximum number of pairs of each kind; a sample of more")
+    seed: int = Field(0, ge=0, description="seed of the sample")
 
     @model_validator(mode="after")
     def _apart(self) -> CosineOptions:
@@ -40,7 +41,7 @@ class CosineOptions(BaseModel):
 def draw_pairs(
     sets: Mapping[str, Sequence[GradedPair]], options: CosineOptions
 ) -> dict[str, list[GradedPair]]:
-    """Draw positive and negative pairs by the seed, over all subsets, in the order in which they lie.
+    """Draw positive and negative pairs over all subsets by the seed, in their order.
 
     Raises:
         EaseError: If there is no pair of one kind.
@@ -57,30 +58,24 @@ def draw_pairs(
                 f"{options.graded}: none of {len(graded)} pairs is {kind}, graded {bound}; change that bound."
             )
     generator = np.random.default_rng(options.seed)
-    return {kind: _drawn(pairs, options.pairs, generator) for kind, pairs in kinds.items()}
-
-
-def _drawn(pairs: list[GradedPair], count: int, generator: np.random.Generator) -> list[GradedPair]:
-    if len(pairs) <= count:
-        return pairs
-    return [pairs[row] for row in np.sort(generator.choice(len(pairs), count, replace=False))]
+    return {kind: sample(pairs, options.pairs, generator) for kind, pairs in kinds.items()}
 
 
 def compare_cosines(
     encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: CosineOptions
 ) -> pd.DataFrame:
-    """Take the cosines of positive and negative pairs by several encoders, of the same pairs by each.
+    """Compute the cosines of the same positive and negative pairs with several encoders.
 
     Args:
-        encoders: By the names of the models.
+        encoders: Encoders by the names of their models.
         sets: Graded pairs by subset.
-        options: Which pairs.
+        options: Which pairs are positive and negative.
 
     Returns:
-        The columns `model`, `kind` (positive or negative) and `cosine`, a row for each pair.
+        The columns `model`, `kind` (positive or negative) and `cosine`, one row a pair.
 
     Raises:
-        EaseError: If there is no pair of one kind; naming the model, if an embedding has no cosine.
+        EaseError: If there is no pair of one kind; with the model, if an embedding has no cosine.
     """
     drawn = draw_pairs(sets, options)
     kinds = np.repeat(list(drawn), [len(pairs) for pairs in drawn.values()])
@@ -88,23 +83,21 @@ def compare_cosines(
     tables = []
     for model, encode in encoders.items():
         left, right = np.split(encode([pair.left for pair in pairs] + [pair.right for pair in pairs]), 2)
-        try:
+        with error_prefix(f"{model}, {options.graded}"):
             cosines = pairwise_cosine(left, right)
-        except EaseError as error:
-            raise EaseError(f"{model}, {options.graded}: {error}") from error
         tables.append(pd.DataFrame({"model": model, "kind": kinds, "cosine": cosines}, columns=COLUMNS))
     return pd.concat(tables, ignore_index=True)
 
 
 def summarize_cosines(table: pd.DataFrame) -> pd.DataFrame:
-    """How far each model holds the two kinds apart.
+    """Summarise how well each model separates the two kinds.
 
     Args:
-        table: As `compare_cosines` returns it.
+        table: Result of `compare_cosines`.
 
     Returns:
-        The columns `model`; mean and standard deviation of the cosines of either kind; `auc`, the share (0 to 1) of
-        pairs of a positive and a negative in which the positive has the higher cosine, half for equal ones.
+        The columns `model`; mean and standard deviation of the cosines of either kind; `auc`, the area under the ROC
+        curve (0 to 1).
     """
     from sklearn.metrics import roc_auc_score
 

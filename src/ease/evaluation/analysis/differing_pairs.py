@@ -1,4 +1,4 @@
-"""The graded pairs on which two models differ most, for better and for worse (section 7.3, Table 8)."""
+"""Graded pairs on which two models differ most (section 7.3, Table 8)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import Floats, pairwise_cosine
-from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks import Encode, error_prefix
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
 IMPROVED, DETERIORATED = "improved", "deteriorated"
 
 
 class DifferingOptions(BaseModel):
-    """Which models are compared, on which pairs."""
+    """Which models are compared, and on which pairs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     model: str = Field(description="a method, `untrained`, or the folder or hub name of an encoder")
-    baseline: str = Field(description="what it is compared with, named likewise")
-    rows: int = Field(5, ge=1, description="pairs to show where the model is better, and where it is worse")
+    baseline: str = Field(description="the model to compare with, named likewise")
+    rows: int = Field(5, ge=1, description="improved and deteriorated pairs to show, each")
 
     @model_validator(mode="after")
     def _differ(self) -> DifferingOptions:
@@ -35,7 +35,7 @@ class DifferingOptions(BaseModel):
 
 
 def percent_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 0, the least, to 100, the greatest; equal values share their mean rank: (n,) -> (n,), n at least 2."""
+    """Ranks from 0 (lowest) to 100; equal values share their mean rank: (n,) -> (n,), n at least 2."""
     from scipy.stats import rankdata
 
     ranks: Floats = rankdata(values)
@@ -43,18 +43,17 @@ def percent_ranks(values: ArrayLike) -> Floats:
 
 
 def rank_pairs(pairs: Sequence[GradedPair], cosines: Mapping[str, Floats]) -> pd.DataFrame:
-    """Rank pairs by gold score and by each of two models' cosines, and say which model comes closer.
+    """Rank pairs by gold score and by the cosines of two models, and compute which model's rank is closer to gold.
 
-    What Spearman's correlation compares is ranks; they also bring models whose cosines lie in differing ranges to one
-    scale.
+    Spearman's correlation compares ranks, and ranks make models comparable whose cosines lie in different ranges.
 
     Args:
-        pairs: All with a gold score.
-        cosines: Of each pair, by model; the first is the one compared, the second the baseline.
+        pairs: Pairs with gold scores.
+        cosines: Cosines of the pairs by model: first the compared model, then the baseline.
 
     Returns:
-        Sentences, gold score, gold rank; cosine and rank by each model (ranks 0 to 100); `gain`: by how many points
-        the first model's rank is nearer to the gold rank than the second's.
+        Sentences, gold score, gold rank; cosine and rank by each model (ranks 0 to 100); `gain`: the baseline's
+        distance from the gold rank minus the compared model's.
     """
     table = pd.DataFrame(pairs, columns=["sentence1", "sentence2", "gold"])
     table["gold_rank"] = percent_ranks(table["gold"])
@@ -71,18 +70,18 @@ def rank_pairs(pairs: Sequence[GradedPair], cosines: Mapping[str, Floats]) -> pd
 def differing_pairs(
     encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], rows: int
 ) -> pd.DataFrame:
-    """Pick the pairs on which the first of two models gains most over the second, and loses most.
+    """Return the pairs on which the first of two models gains most over the second, and loses most.
 
     Args:
         encoders: The model and the baseline, by their names.
-        sets: Graded pairs by subset; pairs are ranked within their own.
-        rows: The most pairs to pick on either side.
+        sets: Graded pairs by subset; pairs are ranked within their subset.
+        rows: Maximum number of improved and of deteriorated pairs.
 
     Returns:
-        The columns of `rank_pairs` after `change` (improved or deteriorated) and `subset`, the greatest changes first.
+        `change` (improved or deteriorated), `subset` and the columns of `rank_pairs`, the largest changes first.
 
     Raises:
-        EaseError: Naming the subset, if fewer than 2 of its pairs have a gold score or an embedding is unusable.
+        EaseError: With the subset, if fewer than 2 of its pairs have a gold score or an embedding is unusable.
     """
     table = pd.concat([_ranked(encoders, subset, pairs) for subset, pairs in sets.items()], ignore_index=True)
     order = table.sort_values("gain", ascending=False, kind="stable")
@@ -102,10 +101,8 @@ def _ranked(encoders: Mapping[str, Encode], subset: str, pairs: Sequence[GradedP
     cosines = {}
     for model, encode in encoders.items():
         left, right = np.split(encode(sentences), 2)
-        try:
+        with error_prefix(f"{model}, {subset}"):
             cosines[model] = pairwise_cosine(left, right)
-        except EaseError as error:
-            raise EaseError(f"{model}, {subset}: {error}") from error
     table = rank_pairs(scored, cosines)
     table.insert(0, "subset", subset)
     return table

@@ -1,9 +1,10 @@
-"""Isotropy of embeddings: do they spread evenly over all directions? (Eq. 2 and 3 of Mirror-BERT)."""
+"""Isotropy of embeddings: how evenly they spread over all directions (Eq. 2 and 3 of Mirror-BERT)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,43 +13,42 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.alignment_uniformity import MAX_SENTENCES
-from ease.evaluation.analysis.sentence_pairs import distinct_sentences
+from ease.evaluation.analysis.sentence_pairs import distinct_sentences, measure_subsets, sample
 from ease.evaluation.metrics import finite_rows, row_lengths
-from ease.evaluation.tasks import AVERAGE, Encode
+from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
-MEASURES = ["isotropy", "mean_vector_norm", "mean_length"]
-COLUMNS = ["model", "subset", *MEASURES, "sentences"]
+COLUMNS = ["model", "subset", "isotropy", "mean_vector_norm", "mean_length", "sentences"]
 
 
 class IsotropyOptions(BaseModel):
-    """Whose embeddings are measured, and how."""
+    """Which sentences are measured, and how."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(
-        description="a task with graded pairs, or one subset of it, whose sentences are taken"
+        description="a task with graded pairs, or one subset of it, whose sentences are measured"
     )
     normalize: bool = Field(
         False,
-        description="whether embeddings are first scaled to length 1; the paper takes them as they come",
+        description="whether embeddings are scaled to length 1; not in the paper",
     )
     max_sentences: int = Field(
-        MAX_SENTENCES, ge=1, description="sentences to measure; of more, so many are drawn"
+        MAX_SENTENCES, ge=1, description="maximum number of sentences; a sample of more"
     )
-    seed: int = Field(0, ge=0, description="of the drawn sentences")
+    seed: int = Field(0, ge=0, description="seed of the sample")
 
 
 def isotropy_score(embeddings: ArrayLike) -> float:
-    """Least over greatest sum of exp(c · v) over all v, c being any unit eigenvector of VᵀV (Eq. 2 of Mirror-BERT).
+    """Smallest over largest sum of exp(c · v) over all v, for the unit eigenvectors c of VᵀV (Eq. 2 of Mirror-BERT).
 
-    The negative of an eigenvector is one, too, and which of both a solver returns is chance: both are taken.
+    Solvers return an eigenvector or its negative arbitrarily, so both are used.
 
     Args:
         embeddings: V, (n, dimension), not normalised.
 
     Returns:
-        0, all in one direction, to 1, isotropic.
+        From 0 (all in one direction) to 1 (isotropic).
 
     Raises:
         EaseError: If there is no row, or one is not finite.
@@ -58,13 +58,13 @@ def isotropy_score(embeddings: ArrayLike) -> float:
     rows = _rows(embeddings)
     _, directions = np.linalg.eigh(rows.T @ rows)  # columns
     along = rows @ directions  # (n, dimension)
-    # Lengths of some tens are common, and exp of them overflows when summed as it is.
+    # Embeddings of length 90 and more overflow exp in single precision, and 710 in double.
     logarithms = np.concatenate([logsumexp(sign * along, axis=0) for sign in (1, -1)])
     return math.exp(logarithms.min() - logarithms.max())
 
 
 def mean_vector_norm(embeddings: ArrayLike) -> float:
-    """Length of the mean vector (Eq. 3 of Mirror-BERT): 0 where the embeddings are centred; (n, dimension).
+    """Length of the mean vector of (n, dimension) (Eq. 3 of Mirror-BERT); 0 if the embeddings are centred.
 
     Raises:
         EaseError: If there is no row, or one is not finite.
@@ -82,10 +82,10 @@ def _rows(embeddings: ArrayLike) -> np.ndarray:
 def compare_isotropy(
     encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: IsotropyOptions
 ) -> pd.DataFrame:
-    """Measure several encoders on the sentences of pairs: a row for each encoder and subset, and their mean.
+    """Measure several encoders on the sentences of pairs: one row an encoder and subset, and their mean.
 
     Args:
-        encoders: By the names of the models.
+        encoders: Encoders by the names of their models.
         sets: Pairs by subset; each distinct sentence counts once.
         options: How many sentences, and whether they are normalised.
 
@@ -93,34 +93,14 @@ def compare_isotropy(
         The columns `model`, `subset`, `isotropy`, `mean_vector_norm`, `mean_length` (of the embeddings), `sentences`.
 
     Raises:
-        EaseError: Naming the model and the subset, if an embedding is zero or not finite.
+        EaseError: With the model and the subset, if an embedding is zero or not finite.
     """
-    rows: list[dict[str, object]] = []
-    for model, encode in encoders.items():
-        own = []
-        for subset, pairs in sets.items():
-            try:
-                own.append({"subset": subset, **_measure(encode(_drawn(pairs, options)), options)})
-            except EaseError as error:
-                raise EaseError(f"{model}, {subset}: {error}") from error
-        if len(own) > 1:
-            table = pd.DataFrame(own)
-            means = table[MEASURES].mean().to_dict()
-            own.append({"subset": AVERAGE, **means, "sentences": table["sentences"].sum()})
-        rows += [{"model": model, **row} for row in own]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return measure_subsets(encoders, sets, partial(_measure, options=options), COLUMNS)
 
 
-def _drawn(pairs: Sequence[GradedPair], options: IsotropyOptions) -> list[str]:
-    sentences = distinct_sentences(pairs)
-    if len(sentences) <= options.max_sentences:
-        return sentences
+def _measure(encode: Encode, pairs: Sequence[GradedPair], options: IsotropyOptions) -> dict[str, float]:
     generator = np.random.default_rng(options.seed)
-    chosen = generator.choice(len(sentences), options.max_sentences, replace=False)
-    return [sentences[row] for row in np.sort(chosen)]
-
-
-def _measure(embeddings: np.ndarray, options: IsotropyOptions) -> dict[str, float]:
+    embeddings = encode(sample(distinct_sentences(pairs), options.max_sentences, generator))
     lengths = row_lengths(embeddings)
     rows = embeddings / lengths[:, None] if options.normalize else embeddings
     return {

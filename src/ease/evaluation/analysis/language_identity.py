@@ -1,4 +1,4 @@
-"""Can a linear classifier tell an embedding's language? The less, the more neutral it is (section 5.2 of mSimCSE)."""
+"""Accuracy of a linear classifier of an embedding's language; lower is more neutral (section 5.2 of mSimCSE)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ["model", "languages", "accuracy", "chance", "training", "test"]
 
 
 def _words(value: Any) -> Any:
-    """Split a string: the command line gives a list as words."""
+    """Split a string of words, as given on the command line."""
     return value.split() if isinstance(value, str) else value
 
 
@@ -29,21 +29,21 @@ Group = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
 class LanguageIdentityOptions(BaseModel):
-    """Which languages are told apart, on which sentences, and by which classifier."""
+    """Languages, sentences and classifier."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     parallel: str = Field(description="a task with parallel sentences (`sample_parallel`, `tatoeba`)")
-    pivot: str = Field(
-        "en", description="the language that the task pairs all others with, by its code there"
-    )
+    pivot: str = Field("en", description="language that the task pairs all others with, by the task's code")
     groups: tuple[Group, ...] = Field(
-        min_length=1, description="languages to tell apart, by the task's codes; a classifier for each group"
+        min_length=1, description="languages to classify, by the task's codes; one classifier a group"
     )
-    sentences: int = Field(300, ge=2, description="sentences of each language; of more, so many are drawn")
+    sentences: int = Field(
+        300, ge=2, description="maximum number of sentences of each language; a sample of more"
+    )
     test_share: float = Field(0.2, gt=0, lt=1, description="share of the sentences to test on")
     strength: PositiveFloat = Field(1.0, description="C of the logistic regression")
-    seed: int = Field(0, ge=0, description="of the drawn sentences and of their division")
+    seed: int = Field(0, ge=0, description="seed of the sample and its split")
 
     @field_validator("groups")
     @classmethod
@@ -51,8 +51,8 @@ class LanguageIdentityOptions(BaseModel):
         for group in groups:
             if len(set(group)) < max(2, len(group)):
                 raise EaseError(
-                    f"`groups` holds {' '.join(group) or 'a group without languages'}: name two languages at least, "
-                    "each once."
+                    f"`groups` contains {' '.join(group) or 'a group without languages'}: name at least two "
+                    "languages, each once."
                 )
         return groups
 
@@ -64,7 +64,7 @@ class LanguageIdentityOptions(BaseModel):
 
 
 class Division(NamedTuple):
-    """Sentences with their languages, to fit a classifier to and to test it on."""
+    """Pairs of a language and a sentence, for training and for testing."""
 
     training: list[tuple[str, str]]
     test: list[tuple[str, str]]
@@ -73,20 +73,17 @@ class Division(NamedTuple):
 def divide(
     parallel: Sequence[ParallelSentences], group: Sequence[str], options: LanguageIdentityOptions
 ) -> Division:
-    """Divide the sentences of a group by the seed, all translations of a sentence of the pivot on the same side.
+    """Split the sentences of a group into training and test data by the seed.
 
-    Thus no content is known from the training, and what is left to tell a test sentence by is its language.
+    All translations of a sentence of the pivot stay in one split, so that a classifier cannot use their content.
 
     Args:
         parallel: The sentences of each language with those of the pivot.
-        group: Languages, the pivot among them or not.
-        options: How many sentences, which share of them to test on, and the seed.
-
-    Returns:
-        Pairs of a language and a sentence, each distinct pair once.
+        group: Languages; may include the pivot.
+        options: Number of sentences, share of test sentences, and seed.
 
     Raises:
-        EaseError: If a language has no sentence on one of the sides.
+        EaseError: If a split lacks a language.
     """
     pivots = sorted({pivot for pairs in parallel for pivot in pairs.right})
     order = np.random.default_rng(options.seed).permutation(len(pivots))
@@ -97,14 +94,14 @@ def divide(
     test_size = max(1, round(options.test_share * options.sentences))
     division = Division([], [])
     for language in group:
-        # In one order for all languages, so that all keep the translations of the same sentences where they can.
+        # The same order for all languages selects translations of the same sentences.
         pairs = sorted(dict.fromkeys(wanted[language]), key=lambda pair: rank[pair[0]])
         test = [text for pivot, text in pairs if rank[pivot] < first_training][:test_size]
         training = [text for pivot, text in pairs if rank[pivot] >= first_training]
         training = training[: max(1, options.sentences - test_size)]
         if not test or not training:
             raise EaseError(
-                f"{options.parallel}: {len(pairs)} sentences in {language} are too few to fit a classifier to some and "
+                f"{options.parallel}: {len(pairs)} sentences in {language} are too few to train a classifier and "
                 f"test it on a share of {options.test_share:g}; give more, or change `test_share`."
             )
         division.training.extend((language, text) for text in training)
@@ -115,19 +112,19 @@ def divide(
 def compare_language_identity(
     encoders: Mapping[str, Encode], parallel: Sequence[ParallelSentences], options: LanguageIdentityOptions
 ) -> pd.DataFrame:
-    """Fit a classifier of languages to the embeddings of each encoder, and test it on other sentences.
+    """Train a classifier of languages on the embeddings of each encoder, and test it on other sentences.
 
     Args:
-        encoders: By the names of the models.
-        parallel: The sentences of each language with those of the pivot, as `options.pairs` names them.
+        encoders: Encoders by the names of their models.
+        parallel: The sentences of each language with those of the pivot, in the order of `options.pairs`.
         options: Languages, sentences and classifier.
 
     Returns:
-        A row for each model and group: `languages`, `accuracy` and `chance` (the share of the most frequent language of
-        the test) in points, and the numbers of sentences fitted to (`training`) and tested on (`test`).
+        One row a model and group: `languages`, `accuracy` and `chance` (the share of the test's most frequent language)
+        in points, and the numbers of `training` and `test` sentences.
 
     Raises:
-        EaseError: Naming the model, if an embedding is not finite; or if a language has too few sentences.
+        EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.
     """
     from ease.evaluation.logistic_regression import fit
 

@@ -1,4 +1,4 @@
-"""Parallel sentences of two languages in the plane, as each of several encoders lays them out."""
+"""Two-dimensional projections of parallel sentences in two languages by several encoders."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import ParallelSentences
+from ease.evaluation.analysis.sentence_pairs import ParallelSentences, sample
 from ease.evaluation.metrics import Floats, normalize_rows
-from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks import Encode, error_prefix
 
 COLUMNS = ["model", "pair", "language", "sentence", "x", "y", "variance"]
 LEAST_PAIRS = 3
 
 
 class ProjectionOptions(BaseModel):
-    """Which sentences are shown, and how they are brought to two dimensions."""
+    """Which sentences are shown, and the projection."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,9 +31,9 @@ class ProjectionOptions(BaseModel):
     sentences: int = Field(40, ge=LEAST_PAIRS, le=1000, description="sentences of each language to draw")
     method: Literal["pca", "tsne"] = Field("pca", description="principal components, or t-SNE")
     perplexity: float = Field(
-        10.0, ge=1, description="of t-SNE: about how many neighbours each point keeps near"
+        10.0, ge=1, description="perplexity of t-SNE: about the number of neighbours that stay near a point"
     )
-    seed: int = Field(0, ge=0, description="of the drawn sentences and of t-SNE")
+    seed: int = Field(0, ge=0, description="seed of the sample and of t-SNE")
 
     @model_validator(mode="after")
     def _name_languages(self) -> ProjectionOptions:
@@ -49,17 +49,17 @@ class ProjectionOptions(BaseModel):
 
 
 class Projection(NamedTuple):
-    """Points (n, 2), and the share of the variance (0 to 1) that they keep; NaN for t-SNE, which keeps none."""
+    """Points (n, 2), and their share of the variance (0 to 1); NaN for t-SNE."""
 
     points: Floats
     variance: float
 
 
 def project(embeddings: ArrayLike, options: ProjectionOptions) -> Projection:
-    """Bring normalised embeddings to two dimensions: (n, dimension) -> (n, 2).
+    """Project normalised embeddings to two dimensions: (n, dimension) -> (n, 2).
 
-    t-SNE starts from the principal components and computes all distances, which gives the same picture on any number
-    of cores.
+    t-SNE starts from the principal components and computes all distances, so that the result does not depend on the
+    number of cores.
 
     Raises:
         EaseError: If a row is zero or not finite, all rows are the same, or have one dimension.
@@ -67,8 +67,8 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> Projection:
     unit = normalize_rows(embeddings)
     if min(unit.shape) < 2 or np.ptp(unit, axis=0).max() < np.finfo(np.float32).eps:
         raise EaseError(
-            f"Embeddings of shape {unit.shape} that lie in a point or on a line have no picture in two dimensions: has "
-            "the model collapsed?"
+            f"Embeddings of shape {unit.shape} lie in a point or on a line and have no projection to two dimensions: "
+            "has the model collapsed?"
         )
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
@@ -84,7 +84,7 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> Projection:
 
 
 def draw_parallel(sentences: ParallelSentences, options: ProjectionOptions) -> ParallelSentences:
-    """Draw the sentences to show by the seed, in the order in which they lie.
+    """Draw the sentences to show by the seed, in their order.
 
     Raises:
         EaseError: If there are too few.
@@ -94,37 +94,35 @@ def draw_parallel(sentences: ParallelSentences, options: ProjectionOptions) -> P
         raise EaseError(
             f"{options.parallel} has {count} parallel sentences, fewer than `sentences` {options.sentences}: lower it."
         )
-    chosen = np.sort(np.random.default_rng(options.seed).choice(count, options.sentences, replace=False))
-    left, right = ([side[row] for row in chosen] for side in (sentences.left, sentences.right))
+    pairs = list(zip(sentences.left, sentences.right, strict=True))
+    left, right = zip(*sample(pairs, options.sentences, np.random.default_rng(options.seed)), strict=True)
     return ParallelSentences(sentences.languages, left, right)
 
 
 def project_parallel(
     encoders: Mapping[str, Encode], sentences: ParallelSentences, options: ProjectionOptions
 ) -> pd.DataFrame:
-    """Lay out parallel sentences as each encoder sees them; each has a projection of its own.
+    """Project parallel sentences by each encoder, with a projection of its own.
 
     Args:
-        encoders: By the names of the models.
-        sentences: To draw from.
-        options: How many to draw, and how to project them.
+        encoders: Encoders by the names of their models.
+        sentences: Sentences to draw from.
+        options: Number of sentences and projection.
 
     Returns:
         The columns `model`, `pair` (from 0; the same for a sentence and its translation), `language`, `sentence`, `x`,
-        `y`, `variance` (the share that the model's points keep).
+        `y`, `variance` (of the model's points).
 
     Raises:
-        EaseError: Naming the model, if its embeddings are unusable; or if there are too few sentences.
+        EaseError: With the model, if its embeddings are unusable; or if there are too few sentences.
     """
     shown = draw_parallel(sentences, options)
     texts = [*shown.left, *shown.right]
     count = len(shown.left)
     tables = []
     for model, encode in encoders.items():
-        try:
+        with error_prefix(f"{model}, {options.parallel}"):
             points, variance = project(encode(texts), options)
-        except EaseError as error:
-            raise EaseError(f"{model}, {options.parallel}: {error}") from error
         about = {"model": model, "pair": [*range(count)] * 2, "language": np.repeat(shown.languages, count)}
         where = {"sentence": texts, "x": points[:, 0], "y": points[:, 1], "variance": variance}
         tables.append(pd.DataFrame({**about, **where}))

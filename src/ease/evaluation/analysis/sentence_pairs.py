@@ -1,19 +1,23 @@
-"""The sentence pairs to analyse: those of evaluation tasks."""
+"""Sentence pairs of evaluation tasks for analyses, and measurements of several encoders on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+import pandas as pd
 from pydantic import BaseModel
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import get_task, task_names
+from ease.evaluation.tasks import AVERAGE, Encode, error_prefix, get_task, task_names
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+
+Item = TypeVar("Item")
 
 
 class ParallelSentences(NamedTuple):
-    """Sentences of two languages, row i of one translating row i of the other."""
+    """Sentences of two languages; row i of one is the translation of row i of the other."""
 
     languages: tuple[str, str]
     left: Sequence[str]
@@ -24,14 +28,14 @@ def graded_pairs(task: str, options: BaseModel) -> dict[str, list[GradedPair]]:
     """Read the graded pairs of a task, by subset.
 
     Raises:
-        EaseError: If the task has none, or its files are not what it reads.
+        EaseError: If the task has none, or a file is wrong.
     """
     pairs: dict[str, list[GradedPair]] = _reader(task, "read_pairs", "graded pairs")(options)
     return pairs
 
 
 def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
-    """Each sentence of the pairs once, in their order."""
+    """Return each sentence of the pairs once, in order."""
     return list(dict.fromkeys(sentence for pair in pairs for sentence in (pair.left, pair.right)))
 
 
@@ -47,9 +51,48 @@ def parallel_sentences(task: str, options: BaseModel, subset: str) -> ParallelSe
 
 
 def _reader(task: str, function: str, what: str) -> Any:
-    """The function of a task's module that reads what is analysed."""
+    """Return a reading function of a task's module."""
     reader = getattr(get_task(task), function, None)
     if reader is None:
-        having = [name for name in task_names() if hasattr(get_task(name), function)]
-        raise EaseError(f"The task {task!r} has no {what}: choose from {', '.join(having)}.")
+        others = [name for name in task_names() if hasattr(get_task(name), function)]
+        raise EaseError(f"The task {task!r} has no {what}: choose from {', '.join(others)}.")
     return reader
+
+
+def sample(items: Sequence[Item], count: int, generator: np.random.Generator) -> list[Item]:
+    """Draw `count` items without replacement, in their order; all if there are fewer."""
+    if len(items) <= count:
+        return list(items)
+    return [items[row] for row in np.sort(generator.choice(len(items), count, replace=False))]
+
+
+def measure_subsets(
+    encoders: Mapping[str, Encode],
+    sets: Mapping[str, Sequence[GradedPair]],
+    measure: Callable[[Encode, Sequence[GradedPair]], dict[str, float]],
+    columns: Sequence[str],
+) -> pd.DataFrame:
+    """Measure each encoder on each subset, and average the subsets if there are several.
+
+    Args:
+        encoders: Encoders by the names of their models.
+        sets: Pairs by subset.
+        measure: Returns measurements by their names; floats are averaged over subsets, integers are summed.
+        columns: `model`, `subset` and the names of the measurements.
+
+    Raises:
+        EaseError: With the model and the subset that cannot be measured.
+    """
+    rows: list[dict[str, Any]] = []
+    for model, encode in encoders.items():
+        own = []
+        for subset, pairs in sets.items():
+            with error_prefix(f"{model}, {subset}"):
+                own.append(measure(encode, pairs))
+            rows.append({"model": model, "subset": subset, **own[-1]})
+        if len(own) > 1:
+            table = pd.DataFrame(own)
+            whole = table.select_dtypes("integer")
+            overall = {**table.drop(columns=whole).mean(), **whole.sum()}
+            rows.append({"model": model, "subset": AVERAGE, **overall})
+    return pd.DataFrame(rows, columns=list(columns))

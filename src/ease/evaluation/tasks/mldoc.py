@@ -1,9 +1,9 @@
 """MLDoc: classification of Reuters news by four topics, trained in English and tested in seven other languages.
 
 Section 5.4, Table 6 and appendix D of EASE; Schwenk and Li (2018). A linear classifier is trained on embeddings of
-`english.train.1000` by a frozen encoder; batch size and learning rate are those of the best mean accuracy on `english.dev` over the seeds.
-Optimiser, epochs and text cleaning follow the code published with EASE. That code left the encoder's dropout on while
-the classifier was trained; here it is off.
+`english.train.1000` by a frozen encoder. Batch size and learning rate are those of the best mean accuracy on
+`english.dev` over the seeds. Optimiser, epochs and text cleaning follow the code published with EASE, which left the
+encoder's dropout on while the classifier was trained; here it is off.
 """
 
 from __future__ import annotations
