@@ -17,7 +17,8 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 from ease.io.files import hash_contents
-from ease.reporting.score_tables import format_table, score_table
+from ease.reporting.markdown_tables import format_table
+from ease.reporting.score_summaries import score_table
 from tests.project import SMALL, Project
 
 METHODS = ("ease", "simcse")

@@ -12,7 +12,7 @@ import pyarrow.dataset as pads
 import pytest
 from huggingface_hub import ModelCard
 
-from ease.reporting.score_tables import format_losses
+from ease.reporting.markdown_tables import format_losses
 from tests.project import ROOT, SMALL, Project, make_project
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.encoders.whitening import Moments, distinct_sentences, fit_whitening, gather_moments, whiten_encoder
 from ease.errors import EaseError
 from ease.reporting.own import gather_models
-from ease.reporting.score_tables import main_figures
+from ease.reporting.score_summaries import main_figures
 from tests.project import Project
 from tests.reporting.made import paper, row
 

@@ -12,9 +12,9 @@ from lxml import html
 from markdown_it import MarkdownIt
 
 from ease.errors import EaseError
+from ease.reporting.comparison import ComparisonTable
 from ease.reporting.html import render_html
 from ease.reporting.markdown import render_markdown
-from ease.reporting.paper_tables import ReportTable
 from ease.reporting.published import Published
 from ease.reporting.report import Report, build_report
 from ease.reporting.scatters import ReportOptions
@@ -35,7 +35,7 @@ def page(made: Report) -> html.HtmlElement:
     return html.document_fromstring(render_html(made))
 
 
-def cells(table: ReportTable) -> list[list[str]]:
+def cells(table: ComparisonTable) -> list[list[str]]:
     return [[row.name, row.origin, *(cell.text for cell in row.cells)] for row in table.rows]
 
 

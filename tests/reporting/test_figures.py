@@ -8,8 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from ease.reporting.comparison import build_table
 from ease.reporting.figures import bar_rows
-from ease.reporting.paper_tables import build_table
 from ease.reporting.plots import plot_scores, plot_table_bars, plot_table_scatter
 from ease.reporting.plots.labels import place_labels
 from ease.reporting.plots.style import series_styles

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ease.reporting.paper_tables import ReportTable, Row
+from ease.reporting.comparison import ComparisonTable, Row
 
 COLUMNS = ["label", "kind", "method", "column", "value", "deviation"]
 
 
-def bar_rows(table: ReportTable) -> pd.DataFrame:
+def bar_rows(table: ComparisonTable) -> pd.DataFrame:
     """Figures of our models and of those that they are to be compared with, where we have any, a row a figure.
 
     Compared with are the published counterparts of our models; where there are none, the best published model of each
@@ -31,7 +31,7 @@ def bar_rows(table: ReportTable) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def best_published(table: ReportTable) -> list[Row]:
+def best_published(table: ComparisonTable) -> list[Row]:
     """The published model of each encoder whose last figure is the highest."""
     best: dict[str, Row] = {}
     for row in table.rows:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ease.reporting.paper_tables import Cell, ReportTable
+from ease.reporting.comparison import Cell, ComparisonTable
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.report import LEGEND, NO_SCORES, SPREADS, TITLE, Report
-from ease.reporting.score_tables import format_table
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -27,7 +27,7 @@ def render_markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def table_markdown(table: ReportTable) -> str:
+def table_markdown(table: ComparisonTable) -> str:
     """Write one table with what is to be said of it, without its title."""
     cells = [[row.name, row.origin, *(_cell_markdown(cell) for cell in row.cells)] for row in table.rows]
     grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])

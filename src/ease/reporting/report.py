@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from ease.evaluation.tasks import get_task
+from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.own import OwnModel
-from ease.reporting.paper_tables import ReportTable, build_plain_table, build_table
 from ease.reporting.provenance import all_scores, model_versions
 from ease.reporting.published import Published, Source
 from ease.reporting.scatters import Points, ReportOptions, build_scatters
@@ -34,7 +34,7 @@ class Report:
     """What the report shows, in its order."""
 
     papers: list[str] = field(default_factory=list)
-    tables: list[ReportTable] = field(default_factory=list)
+    tables: list[ComparisonTable] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     scatters: list[Points] = field(default_factory=list)
     models: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -61,7 +61,7 @@ def build_report(published: Published, options: ReportOptions, own: Sequence[Own
     return report
 
 
-def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ReportTable]:
+def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ComparisonTable]:
     """Lay out the main scores of tasks that no paper's table shows, such as those on the sample, sweeps apart."""
     tables = []
     sweeps = dict.fromkeys(model.sweep for model in own)

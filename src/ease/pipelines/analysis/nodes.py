@@ -26,8 +26,8 @@ from ease.evaluation.sets import at_paths, read_located
 from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.pipelines.mlflow_runs import log_plot, log_table
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
-from ease.reporting.score_tables import format_table
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.setting import Setting
+from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
-from ease.reporting.score_tables import format_losses
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from ease.entities.negatives import HardNegativeOptions
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
 from ease.io.lazy import ibis
-from ease.reporting.score_tables import format_losses
+from ease.reporting.markdown_tables import format_losses
 
 logger = logging.getLogger(__name__)
 

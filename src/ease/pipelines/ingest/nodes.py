@@ -20,8 +20,8 @@ from ease.io.parquet import read_parquet
 from ease.io.result_versions import WIKIDATA_PARTS
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
-from ease.reporting.score_tables import format_table
 from ease.wikimedia.dumps.files import DumpFile
 from ease.wikimedia.dumps.parts import Counts, make_part, part_name
 from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS

@@ -16,8 +16,8 @@ from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Words
 from ease.pipelines.work import scratch_for_run
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots.mewsc16 import plot_mewsc16
-from ease.reporting.score_tables import format_table
 from ease.sample import SampleNewsOptions, write_sample_news
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import fetch_dumps, is_mirror

@@ -36,8 +36,9 @@ from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
 from ease.pipelines.train.nodes import drawn_sentences, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
+from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
-from ease.reporting.score_tables import format_table, language_scores, shown_scores, variant_table
+from ease.reporting.score_summaries import language_scores, shown_scores, variant_table
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from ease.evaluation.tasks import get_task
 from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing
-from ease.reporting.score_tables import split_scores
+from ease.reporting.score_summaries import split_scores
 
 METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
 MAIN_PANEL = "Main score of each task"

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ease.reporting.score_tables import (
+from ease.reporting.markdown_tables import format_losses, format_table
+from ease.reporting.score_summaries import (
     COLUMNS,
-    format_losses,
-    format_table,
     language_scores,
     score_table,
     shown_scores,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Collection, Mapping
 
 import pandas as pd
@@ -123,54 +122,3 @@ def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
 def _by_training(scores: pd.DataFrame) -> pd.DataFrame:
     """Average the subsets of each training's tasks, in their order."""
     return scores.groupby(TRAINING, sort=False, dropna=False, as_index=False)["value"].mean()
-
-
-def _cell(value: object, decimals: int) -> str:
-    """Write one value: integers in groups of three, other numbers rounded, a dash for none."""
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return "–"
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, numbers.Integral):
-        return f"{value:,}"
-    if isinstance(value, numbers.Real):
-        return f"{value:,.{decimals}f}"
-    return str(value).replace("|", "\\|").replace("\n", " ")
-
-
-def format_losses(table: pd.DataFrame, before: str, after: str) -> str:
-    """Write the rows of a table of counts in which something was lost, and the total of all rows.
-
-    Args:
-        table: A column of names, then counts.
-        before: The column of what there was.
-        after: The column of what is left.
-    """
-    total = {table.columns[0]: "total", **table.iloc[:, 1:].sum().to_dict()}
-    return format_table(pd.concat([table[table[before] != table[after]], pd.DataFrame([total])]))
-
-
-def format_table(table: pd.DataFrame, decimals: int = 1, right: Collection[str] = ()) -> str:
-    """Write a table as Markdown that is also readable as it stands: columns aligned, numbers to the right.
-
-    Args:
-        table: One line a row.
-        decimals: Of numbers that are not whole.
-        right: Further columns to align to the right, such as those of numbers that are written already.
-    """
-    cells = [[_cell(value, decimals) for value in row] for row in table.itertuples(index=False, name=None)]
-    names = [_cell(str(name), decimals) for name in table.columns]
-    to_right = [name in right or pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
-    widths = [max(3, *(len(row[column]) for row in [names, *cells])) for column in range(len(names))]
-    rule = [
-        "-" * (width - 1) + (":" if numeric else "-") for width, numeric in zip(widths, to_right, strict=True)
-    ]
-
-    def line(row: list[str]) -> str:
-        padded = (
-            text.rjust(width) if numeric else text.ljust(width)
-            for text, width, numeric in zip(row, widths, to_right, strict=True)
-        )
-        return f"| {' | '.join(padded)} |"
-
-    return "\n".join(line(row) for row in [names, rule, *cells])

@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass
-class ReportTable:
+class ComparisonTable:
     """A table as it is shown."""
 
     title: str
@@ -63,7 +63,7 @@ class ReportTable:
     footnotes: list[str] = field(default_factory=list)
 
 
-def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> ReportTable | None:
+def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> ComparisonTable | None:
     """Put our models into a paper's table, each beside those that start from the same encoder.
 
     Returns:
@@ -85,15 +85,17 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> ReportTab
             rows.append(row)
             rows += _differences(row, shown.models.get(row.label), paper.models, published)
     headers = tuple(column.header for column in table.columns)
-    return ReportTable(paper.heading(number), table.score, headers, rows, list(table.notes), shown.footnotes)
+    return ComparisonTable(
+        paper.heading(number), table.score, headers, rows, list(table.notes), shown.footnotes
+    )
 
 
 def build_plain_table(
     title: str, score: str, columns: dict[str, Source], own: Sequence[OwnModel]
-) -> ReportTable:
+) -> ComparisonTable:
     """Lay out scores that no paper has printed: a column a score."""
     shown = _own_rows(own, [(source,) for source in columns.values()])
-    return ReportTable(title, score, tuple(columns), _mark_best(shown.rows), [], shown.footnotes)
+    return ComparisonTable(title, score, tuple(columns), _mark_best(shown.rows), [], shown.footnotes)
 
 
 @dataclass

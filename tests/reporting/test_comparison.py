@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ease.reporting.paper_tables import Cell, ReportTable, Row, build_plain_table, build_table
+from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
 from ease.reporting.published import Source
 from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, published, row, sts17
 
 
-def built(number: str, rows: list[dict[str, object]] | None = None) -> ReportTable:
+def built(number: str, rows: list[dict[str, object]] | None = None) -> ComparisonTable:
     table = build_table(paper(), number, own(rows))
     assert table is not None
     return table
@@ -17,11 +17,11 @@ def texts(row: Row) -> list[str]:
     return [cell.text for cell in row.cells]
 
 
-def row_of(table: ReportTable, label: str) -> Row:
+def row_of(table: ComparisonTable, label: str) -> Row:
     return next(row for row in table.rows if row.label == label)
 
 
-def best(table: ReportTable, header: str) -> list[str]:
+def best(table: ComparisonTable, header: str) -> list[str]:
     column = table.headers.index(header)
     return [row.label for row in table.rows if row.cells[column].best]
 
