@@ -247,7 +247,7 @@ def test_faulty_files_are_named_with_the_line(gather_rows: GatherRows, write_fil
     row = "en\tentailment\tP\tE\t1\t1\n"
     with pytest.raises(EaseError, match="a.tsv, line 3: unknown label 'maybe'"):
         gather_rows({"kind": "nli", "path": write_file("a.tsv", f"{XNLI}{row}en\tmaybe\tP\tE\t1\t2\n")})
-    with pytest.raises(EaseError, match="a.tsv, line 3: 5 columns, where the first line has 6"):
+    with pytest.raises(EaseError, match="a.tsv, line 3: 5 columns, but the first line has 6"):
         gather_rows({"kind": "nli", "path": write_file("a.tsv", f"{XNLI}{row}en\tentailment\tP\tE\t1\n")})
     with pytest.raises(EaseError, match="a.tsv: no column gold_label, sentence1, sentence2; it has x, y"):
         gather_rows({"kind": "nli", "path": write_file("a.tsv", "x\ty\n1\t2\n")})

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import logging
 import math
-import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 import torch
@@ -21,13 +18,11 @@ from torch import nn
 from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
 VECTOR_SUFFIXES = (".txt", ".vec", ".gz")
-LONGEST_LINE = 1 << 20
-"""Bytes of a line at most: a file that is something else is refused before it is in memory."""
-
 MEAN_ROW = 0
 MEAN_WORD = "(mean of all words)"
 """Holds spaces, so that no word of a sentence can be it."""
@@ -86,7 +81,7 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     Common Crawl, are left out, for no sentence is cut so that it holds one. Both are counted in the log.
 
     Args:
-        path: Text in UTF-8, plain or compressed by gzip (`.gz`).
+        path: Text in UTF-8, plain or compressed by gzip or bzip2.
 
     Returns:
         The words, and their vectors, (words, dimension); row 0, of `MEAN_WORD`, is the mean of the others.
@@ -96,9 +91,8 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     """
     rows = {MEAN_WORD: MEAN_ROW}
     values, left_out, count, dimension = array("f"), 0, None, 0
-    lines = _lines(path)
-    for number, text in tqdm(lines, desc=f"Read {path.name}", unit=" words", mininterval=1.0):
-        fields = text.split(" ")
+    for number, text in tqdm(read_lines(path), desc=f"Read {path.name}", unit=" words", mininterval=1.0):
+        fields = text.rstrip(" ").split(" ")  # some tools end lines with a space
         if number == 1:
             count, dimension = _shape(fields, path)
             values.extend([0.0] * dimension)
@@ -118,28 +112,6 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
         *(path, len(rows) - 1, dimension, left_out),
     )
     return list(rows), vectors
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines, without the spaces that some tools end them with."""
-    number = 0
-    try:
-        with cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as file:
-            while line := file.readline(LONGEST_LINE):
-                number += 1
-                if len(line) == LONGEST_LINE:
-                    raise EaseError(f"{path}, line {number}: too long for a word vector; is it another file?")
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip(" \r\n")
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise EaseError(f"{path}: not a whole gzip file ({error}); fetch it again.") from error
-    except UnicodeDecodeError as error:
-        raise EaseError(
-            f"{path}, line {number}: not UTF-8 ({error}); give vectors as text, unpacked."
-        ) from error
-    except OSError as error:
-        raise EaseError(
-            f"{path}: cannot be read ({error.strerror}); give a file of word vectors, such as glove.6B.300d.txt."
-        ) from error
 
 
 def _shape(first: list[str], path: Path) -> tuple[int | None, int]:

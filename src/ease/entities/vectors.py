@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import zlib
 from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ease.errors import EaseError
+from ease.io.text_tables import open_decompressed
 
 _PREFIX = b"ENTITY/"
 _PICKLE_START = b"\x80"
@@ -36,37 +33,19 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
         EaseError: There is no such file, it is the package's pickle or no such text, it is cut, or its
             vectors are not of the dimension.
     """
-    if not path.is_file():
-        raise EaseError(f"The file of entity vectors {path} does not exist.")
-    try:
-        with _open(path) as file:
-            _check_kind(path, file.peek(1)[:1])
-            for number, line in enumerate(file, start=1):
-                if number == 1 and _is_header(path, line, dimension):
-                    continue
-                title, tab, numbers = line.partition(b"\t")
-                if not tab:
-                    title, _, numbers = line.partition(b" ")
-                    title = title.replace(b"_", b" ")
-                if number <= 2:
-                    _check_dimension(path, len(numbers.split()), dimension)
-                if title.startswith(_PREFIX):
-                    yield EntityVector(
-                        title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number
-                    )
-    except (EOFError, OSError, zlib.error) as error:
-        raise EaseError(
-            f"The file of entity vectors {path} cannot be read to its end ({error}): fetch it anew."
-        ) from error
-
-
-def _open(path: Path) -> BufferedReader | bz2.BZ2File | gzip.GzipFile:
-    """Open a file by what it begins with, whatever its name."""
-    with path.open("rb") as file:
-        start = file.read(3)
-    if start == b"BZh":
-        return bz2.open(path, "rb")
-    return gzip.open(path, "rb") if start[:2] == b"\x1f\x8b" else path.open("rb")
+    with open_decompressed(path) as file:
+        _check_kind(path, file.peek(1)[:1])  # type: ignore[attr-defined]
+        for number, line in enumerate(file, start=1):
+            if number == 1 and _is_header(path, line, dimension):
+                continue
+            title, tab, numbers = line.partition(b"\t")
+            if not tab:
+                title, _, numbers = line.partition(b" ")
+                title = title.replace(b"_", b" ")
+            if number <= 2:
+                _check_dimension(path, len(numbers.split()), dimension)
+            if title.startswith(_PREFIX):
+                yield EntityVector(title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number)
 
 
 def _check_kind(path: Path, start: bytes) -> None:

@@ -10,7 +10,8 @@ from typing import ClassVar
 import pyarrow as pa
 from pydantic import Field
 
-from ease.texts.components.files import Column, read_fields
+from ease.io.text_tables import Column
+from ease.texts.components.files import read_fields
 from ease.texts.components.options import COLUMNS, FileOptions, Source
 from ease.texts.components.workspace import Workspace
 

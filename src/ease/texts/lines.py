@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from ease.texts.components.files import text_lines
+from ease.io.text_tables import read_lines
 from ease.texts.components.options import FileOptions, Source
 from ease.texts.components.workspace import Workspace
 
@@ -36,7 +36,7 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
 
 
 def _strings(path: Path, counts: Counter[str]) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text_lines(path), start=1):
+    for number, line in read_lines(path):
         counts["read"] += 1
         if text := line.strip():
             yield number, text

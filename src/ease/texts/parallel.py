@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,8 +12,9 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.io.lazy import ibis
+from ease.io.text_tables import Column, read_parallel_lines
 from ease.texts.columns import kept_rows, read_columns
-from ease.texts.components.files import Column, column_names, file_kind, lines_in_step, read_fields
+from ease.texts.components.files import column_names, file_kind, read_fields
 from ease.texts.components.languages import check_spoken
 from ease.texts.components.options import Source, SourceOptions
 from ease.texts.components.workspace import Workspace
@@ -62,16 +63,12 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """
     if options.paths is not None:
         counts = Counter({"read": 0, "blank": 0})
-        table = workspace.store(kept_rows(_in_step(options.paths), counts, NAMES), _PAIRS)
+        table = workspace.store(kept_rows(read_parallel_lines(options.paths), counts, NAMES), _PAIRS)
         return Source(table, counts)
     assert options.path is not None
     if _states_facts(options.path, options.columns):
         return _read_facts(options.path, options, workspace)
     return read_columns(options.path, NAMES, options.columns, workspace)
-
-
-def _in_step(paths: Sequence[Path]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    yield from enumerate(lines_in_step(paths), start=1)
 
 
 def _states_facts(path: Path, columns: Sequence[Column]) -> bool:

@@ -127,7 +127,9 @@ def test_blank_sentences_are_left_out_and_counted(tmp_path: Path, encode: Encode
 def test_lines_that_do_not_pair_are_named(tmp_path: Path, encode: Encode) -> None:
     write_lines(tmp_path, "tr", ROWS)
     (tmp_path / "tr_categories.txt").write_text("x\n", encoding="utf-8")
-    with pytest.raises(EaseError, match=r"tr_sentences.txt has 6 lines and .*tr_categories.txt 1: line i"):
+    with pytest.raises(
+        EaseError, match=r"tr_categories.txt ends after line 1, but .*tr_sentences.txt has a line 2"
+    ):
         evaluate(encode, Options(path=tmp_path))
 
 

@@ -145,14 +145,14 @@ HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
     [
         ("", GRADED + "1,2\n", "translation.csv: holds no row"),
         (HEADER + "1,a,b\n", "\n", "scores.csv: holds no row"),
-        ("ID,ENG 1\n1,a\n", GRADED + "1,2\n", "translation.csv: no column ENG 2 among ID, ENG 1"),
-        (HEADER + "1,a,b\n", "ID,FRA\n1,2\n", "scores.csv: no column ENG among ID, FRA"),
+        ("ID,ENG 1\n1,a\n", GRADED + "1,2\n", "translation.csv: no column ENG 2; it has ID, ENG 1"),
+        (HEADER + "1,a,b\n", "ID,FRA\n1,2\n", "scores.csv: no column ENG; it has ID, FRA"),
         (
             HEADER + "1,a,b\n\n2,a\n",
             GRADED + "1,2\n2,3\n",
-            "translation.csv, line 4: 2 fields, where .* 3 columns",
+            "translation.csv, line 4: 2 columns, but .* has 3",
         ),
-        (HEADER + "1,a,b,c\n", GRADED + "1,2\n", "translation.csv, line 2: 4 fields"),
+        (HEADER + "1,a,b,c\n", GRADED + "1,2\n", "translation.csv, line 2: 4 columns"),
         (HEADER + "1,a,b\n", GRADED + "1,2\n2,3\n", "translation.csv holds 1 word pairs and .*scores.csv 2"),
         (HEADER + "1,a,b\n", GRADED + "2,3\n", "translation.csv, line 2: ID 1 is not in .*scores.csv"),
         (HEADER + "1,a,b\n1,a,c\n", GRADED + "1,2\n2,3\n", "translation.csv, line 3: ID 1 occurs twice"),

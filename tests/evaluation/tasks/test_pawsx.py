@@ -132,7 +132,7 @@ def test_quotation_marks_are_text_and_untranslated_pairs_are_counted(tmp_path: P
         (
             "de/test_2k.tsv",
             b"id\tsentence1\tsentence2\n1\ta\tb\n",
-            "no column label among id, sentence1, sentence2",
+            "no column label; it has id, sentence1, sentence2",
         ),
         (
             "de/test_2k.tsv",
@@ -140,11 +140,11 @@ def test_quotation_marks_are_text_and_untranslated_pairs_are_counted(tmp_path: P
             "line 3: the label '' is neither 0 nor 1",
         ),
         ("de/test_2k.tsv", HEADER.encode() + b"1\ta\tb\t2\n", "line 2: the label '2' is neither 0 nor 1"),
-        ("de/test_2k.tsv", HEADER.encode() + b"1\ta\tb\n", "line 2: 3 fields, where the first line names 4"),
+        ("de/test_2k.tsv", HEADER.encode() + b"1\ta\tb\n", "line 2: 3 columns, but the first line has 4"),
         (
             "de/test_2k.tsv",
             HEADER.encode() + b"1\tStra\xdfe\tb\t1\n",
-            "test_2k.tsv: not a delimited UTF-8 text",
+            "test_2k.tsv, line 2: not UTF-8",
         ),
         (
             "de/test_2k.tsv",

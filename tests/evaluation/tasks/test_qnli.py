@@ -78,9 +78,12 @@ def test_quotation_marks_are_text_and_columns_are_found_by_name(tmp_path: Path, 
         ("", "dev.tsv: holds no row"),
         ("\n\n", "dev.tsv: holds no row"),
         (HEADER, "dev.tsv: holds no row"),
-        ("index\tquestion\tsentence\n0\ta\tb\n", "dev.tsv: no column label among index, question, sentence"),
-        (HEADER + ROWS + "\n2\ta\tentailment\n", "line 5: 3 fields, where the first line names 4 columns"),
-        (HEADER + ROWS + "2\ta\tb\tc\tentailment\n", "line 4: 5 fields"),
+        (
+            "index\tquestion\tsentence\n0\ta\tb\n",
+            "dev.tsv: no column label; it has index, question, sentence",
+        ),
+        (HEADER + ROWS + "\n2\ta\tentailment\n", "line 5: 3 columns, but the first line has 4"),
+        (HEADER + ROWS + "2\ta\tb\tc\tentailment\n", "line 4: 5 columns"),
         (
             HEADER + ROWS + "2\ta\tb\tneutral\n",
             "line 4: the label 'neutral' is none of entailment, not_entailment",
@@ -100,7 +103,7 @@ def test_other_faults_are_named(tmp_path: Path, encode: Encode) -> None:
         qnli.evaluate(encode, qnli.Options(path=tmp_path))
     options = write(tmp_path, HEADER + ROWS)
     (tmp_path / "dev.tsv").write_bytes(HEADER.encode() + b"0\t\xe9\tb\tentailment\n")
-    with pytest.raises(EaseError, match=r"dev\.tsv: not a delimited UTF-8 text"):
+    with pytest.raises(EaseError, match=r"dev\.tsv, line 2: not UTF-8"):
         qnli.evaluate(encode, options)
     write(tmp_path, HEADER + ROWS)
     with pytest.raises(EaseError, match="qnli dev: 2 of 2 rows of the left embeddings are zero"):

@@ -129,7 +129,7 @@ def write_pair(folder: Path, texts: bytes, labels: bytes) -> Options:
 @pytest.mark.parametrize(
     ("texts", "labels", "said"),
     [
-        (b"a\nb\nc\n", b"1\n2\n", r"snippets.txt has 3 lines and .*_label.txt 2: line i of both belong"),
+        (b"a\nb\nc\n", b"1\n2\n", r"_label.txt ends after line 2, but .*snippets.txt has a line 3"),
         (b"a\nb\n", b"1\n \n", r"searchsnippets_label.txt, line 2: the label is missing"),
         (b"", b"", r"searchsnippets.txt: holds no text"),
         (b"\n \n", b"1\n2\n", r"searchsnippets.txt: holds no text"),

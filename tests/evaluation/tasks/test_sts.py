@@ -132,7 +132,7 @@ def test_a_mark_of_byte_order_crlf_quotes_and_blank_ends(tmp_path: Path) -> None
         (b"a\tb\nc\td\n", b"1\ngood\n", r"gs\.belief\.txt, line 2: the score 'good' is not a number"),
         (b"a\tb\nc\td\n", b"1\n5.5\n", r"gs\.belief\.txt, line 2: the score 5.5 is outside 0 to 5"),
         (b"", b"", r"input\.belief\.txt: holds no sentence pair"),
-        (b"caf\xe9\tb\n", b"1\n", r"input\.belief\.txt: not a tab-separated UTF-8 text"),
+        (b"caf\xe9\tb\n", b"1\n", r"input\.belief\.txt, line 1: not UTF-8"),
         (b"a\tb\nc\td\n", b"\n\n", "sts 2015 [a-z-]+: none of 2 sentence pairs has a gold score"),
         (b"a\tb\nc\td\n", b"3\n3\n", "sts 2015 belief: All 2 gold scores are 3"),
         (b"a\tb\nc\td\n", b"3\n\n", "sts 2015 belief: 1 of 1 sentence pairs have a gold score: at least 2"),

@@ -21,8 +21,8 @@ from ease.errors import EaseError
 from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
 from ease.evaluation.search import Rows
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def read_dictionary(path: Path) -> Dictionary:
         EaseError: Naming the file, if it cannot be read or is empty, or its line that is malformed.
     """
     pairs = []
-    for number, line in numbered_lines(path):
+    for number, line in read_lines(path):
         fields = [field.strip() for field in line.split("\t")]
         if not any(fields):
             continue
@@ -121,7 +121,7 @@ def read_vocabulary(path: Path, size: int) -> list[str]:
     Raises:
         EaseError: Naming the file, if it cannot be read or is empty, or its line that is not UTF-8.
     """
-    stripped = (line.strip() for _, line in numbered_lines(path))
+    stripped = (line.strip() for _, line in read_lines(path))
     words = list(islice(filter(None, stripped), size))
     if not words:
         raise EaseError(f"{path}: holds no word; write one a line.")

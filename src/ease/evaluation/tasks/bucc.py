@@ -14,8 +14,8 @@ from ease.errors import EaseError
 from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
 from ease.evaluation.search import Rows, mutual_neighbours
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def files(options: Options) -> Files:
 
 def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
     """The place and both fields of each line."""
-    for number, line in numbered_lines(path):
+    for number, line in read_lines(path):
         place = f"{path}, line {number}"
         fields = [field.strip() for field in line.split("\t")]
         if len(fields) != 2 or not all(fields):

@@ -7,7 +7,6 @@ mean of both languages' grades; they are kept where those differ by no more than
 
 from __future__ import annotations
 
-import csv
 import logging
 import math
 from dataclasses import replace
@@ -18,7 +17,6 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.delimited import read_named_columns
 from ease.evaluation.tasks.components.graded_pairs import (
     GradedColumns,
     GradedPair,
@@ -27,6 +25,7 @@ from ease.evaluation.tasks.components.graded_pairs import (
     score_graded_pairs,
 )
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.io.text_tables import read_records
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
@@ -111,9 +110,7 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
 
 def _keyed(path: Path, columns: tuple[str, ...]) -> list[tuple[str | None, str, dict[str, str]]]:
     """The rows of a file with their places and their `ID`s, if there is such a column."""
-    rows = [
-        (row.get(KEY), place, row) for place, row in read_named_columns(path, columns, ",", csv.QUOTE_MINIMAL)
-    ]
+    rows = [(row.get(KEY), place, row) for place, row in read_records(path, columns, ",", quoted=True)]
     seen: set[str] = set()
     for key, place, _ in rows:
         if key in seen:

@@ -7,7 +7,6 @@ mSimCSE. There the encoder was fine-tuned with its classifier; here embeddings a
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.delimited import read_named_columns
 from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
+from ease.io.text_tables import read_records
 
 __all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
 
@@ -79,7 +78,7 @@ def read_paraphrases(path: Path) -> Pairs:
     """
     kept: list[tuple[str, str, str]] = []
     untranslated = 0
-    for place, row in read_named_columns(path, COLUMNS, "\t", csv.QUOTE_NONE):
+    for place, row in read_records(path, COLUMNS, "\t"):
         left, right, label = (row[column] for column in COLUMNS)
         if label not in LABELS:
             raise EaseError(f"{place}: the label {label!r} is neither 0 nor 1; fetch the file again.")

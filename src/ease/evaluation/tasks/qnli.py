@@ -5,7 +5,6 @@ The area under the ROC curve of the pairs' cosines, as Mirror-BERT reports it (s
 
 from __future__ import annotations
 
-import csv
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,8 @@ from sklearn.metrics import roc_auc_score
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.delimited import read_named_columns
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.io.text_tables import read_records
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ def read_questions(path: Path) -> Pairs:
             have the same one.
     """
     questions, sentences, answers = [], [], []
-    for place, row in read_named_columns(path, ("question", "sentence", "label"), "\t", csv.QUOTE_NONE):
+    for place, row in read_records(path, ("question", "sentence", "label"), "\t"):
         if row["label"] not in LABELS:
             raise EaseError(f"{place}: the label {row['label']!r} is none of {', '.join(LABELS)}.")
         if not row["question"] or not row["sentence"]:

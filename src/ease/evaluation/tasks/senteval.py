@@ -17,9 +17,10 @@ from ease.errors import EaseError
 from ease.evaluation.classifier import LabelledEmbeddings
 from ease.evaluation.logistic_regression import Folds, Outcome, cross_validate, train_and_test
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, numbered_lines
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import repeated_score
+from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
     """
     parts = []
     for path in paths:
-        rows = ((f"{path}, line {n}", path.name, text) for n, text in numbered_lines(path, latin1=True))
+        rows = ((f"{path}, line {n}", path.name, text) for n, text in read_lines(path, latin1=True))
         parts.append(gather(path, rows))
     texts, labels = ([row for part in parts for row in getattr(part, side)] for side in ("texts", "labels"))
     return LabelledTexts(texts, labels, sum(part.blank for part in parts))
@@ -79,7 +80,7 @@ def read_questions(path: Path) -> LabelledTexts:
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in numbered_lines(path, latin1=True):
+        for number, line in read_lines(path, latin1=True):
             if line.strip():
                 kind, colon, rest = line.partition(":")
                 if not colon or kind not in QUESTION_TYPES:
@@ -100,7 +101,7 @@ def read_sentiments(path: Path) -> LabelledTexts:
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in numbered_lines(path):
+        for number, line in read_lines(path):
             if line.strip():
                 text, _, label = line.rpartition("\t")
                 if label.strip() not in ("0", "1"):

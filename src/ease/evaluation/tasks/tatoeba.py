@@ -14,8 +14,8 @@ from tqdm import tqdm
 from ease.errors import EaseError
 from ease.evaluation.retrieval import parallel_accuracy
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.labelled_texts import numbered_lines
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ def read_sentences(path: Path) -> list[str]:
         EaseError: Naming the file, if it cannot be read or is empty, or its line that is blank or not UTF-8.
     """
     sentences = []
-    for number, line in numbered_lines(path):
+    for number, line in read_lines(path):
         if not line.strip():
             raise EaseError(f"{path}, line {number}: no sentence; fetch the file again.")
         sentences.append(line.strip())

@@ -15,7 +15,8 @@ from ease.errors import EaseError
 from ease.evaluation.clustering import mean_cluster_purity, purity
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import ClusteringOptions, score_cluster_sets
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, numbered_lines
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather
+from ease.io.text_tables import read_lines
 
 METRIC, SECOND_METRIC = "purity", "mean_cluster_purity"
 SOURCE = (
@@ -49,7 +50,7 @@ def read_news(path: Path) -> LabelledTexts:
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in numbered_lines(path):
+        for number, line in read_lines(path):
             if line.strip():
                 yield f"{path}, line {number}", *_parse(line, f"{path}, line {number}")
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ease.errors import EaseError
-from ease.texts.components.files import column_names, file_kind, lines_in_step, read_fields
+from ease.io.text_tables import read_parallel_lines
+from ease.texts.components.files import column_names, file_kind, read_fields
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 
@@ -96,7 +97,7 @@ def _line_files(folder: Path, split: str) -> Rows:
             f"{folder}: no {', '.join(missing)}, nor multinli.{split}.*.tsv. Give the folder of such files, and the "
             "`split` that they have."
         )
-    for number, (premise, hypothesis, label) in enumerate(lines_in_step(paths), start=1):
+    for number, (premise, hypothesis, label) in read_parallel_lines(paths):
         yield f"{paths[2]}, line {number}", Inference("", None, str(number), premise, hypothesis, label)
 
 

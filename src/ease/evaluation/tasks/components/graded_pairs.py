@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.tasks import Encode, Score
+from ease.io.text_tables import find_columns, read_rows
 
 logger = logging.getLogger(__name__)
 
@@ -63,28 +63,6 @@ def _parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
     return check_gold(gold, lowest, highest, place)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The numbered lines of a tab-separated file, whose quotation marks are plain text; a blank one is empty."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            for row in reader:
-                yield reader.line_num, row
-    except OSError as error:
-        raise EaseError(f"{path}: cannot be read ({error.strerror}); set the task's `path`.") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise EaseError(f"{path}: not a tab-separated UTF-8 text ({error}).") from error
-
-
-def _find_columns(columns: GradedColumns, header: list[str], place: str) -> list[int]:
-    """Turn column names into numbers by the first line of the file."""
-    names = [str(name) for name in (columns.left, columns.right, columns.gold)]
-    missing = [name for name in names if name not in header]
-    if missing:
-        raise EaseError(f"{place}: no column {', '.join(missing)} among {', '.join(header)}.")
-    return [header.index(name) for name in names]
-
-
 def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
     """Read a tab-separated file of graded pairs.
 
@@ -94,11 +72,11 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
     pairs = []
     positions = [columns.left, columns.right, columns.gold]
     named = isinstance(columns.left, str)
-    filled = ((number, row) for number, row in _rows(path) if row)
+    filled = ((number, row) for number, row in read_rows(path, "\t") if row)
     for index, (number, row) in enumerate(filled):
         place = f"{path}, line {number}"
         if named and index == 0:
-            positions = [*_find_columns(columns, row, place)]
+            positions = [*find_columns(path, [str(position) for position in positions], row)]
             continue
         try:
             left, right, gold = (row[int(position)] for position in positions)
@@ -124,7 +102,7 @@ def read_paired_files(
         EaseError: Naming both files, if they have unlike numbers of lines; one and its line, if it lacks a column
             or a grade is no number in the range.
     """
-    left, right = list(_rows(sentences)), list(_rows(grades))
+    left, right = list(read_rows(sentences, "\t")), list(read_rows(grades, "\t"))
     while left and not left[-1][1]:
         left.pop()
     while len(right) > len(left) and not right[-1][1]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ease.errors import EaseError
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+from ease.io.text_tables import read_lines, read_parallel_lines
 
 
 @dataclass(frozen=True)
@@ -24,41 +23,6 @@ class LabelledTexts:
     def note(self) -> str:
         """What a reader of scores must know."""
         return f"blank texts left out: {self.blank}" if self.blank else ""
-
-
-def numbered_lines(path: Path, latin1: bool = False) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file from 1, without line ends (LF or CRLF) and without a mark of byte order.
-
-    Args:
-        path: The file.
-        latin1: Whether lines may be Latin-1 instead, which is what any line is that is not UTF-8.
-
-    Raises:
-        EaseError: Naming the file, and the line that is not UTF-8, or, where that may be Latin-1, holds a zero byte.
-    """
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                raw = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
-                text = _decode_latin1(raw, f"{path}, line {number}") if latin1 else raw.decode("utf-8")
-                yield number, text.removesuffix("\n").removesuffix("\r")
-    except OSError as error:
-        raise EaseError(f"{path}: cannot be read ({error.strerror}); set the task's `path`.") from error
-    except UnicodeDecodeError as error:
-        raise EaseError(
-            f"{path}, line {number}: not UTF-8 ({error}); convert the file, from Latin-1 for example by "
-            "`iconv -f latin1 -t utf-8`."
-        ) from error
-
-
-def _decode_latin1(raw: bytes, place: str) -> str:
-    """Decode a line that may be Latin-1, as which any bytes pass: those of no text are known by zero bytes."""
-    if b"\0" in raw:
-        raise EaseError(f"{place}: holds zero bytes, so it is no text; fetch the file again.")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")
 
 
 def gather(path: Path, rows: Iterable[tuple[str, str, str]]) -> LabelledTexts:
@@ -100,7 +64,7 @@ def read_tab_separated(
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in numbered_lines(path):
+        for number, line in read_lines(path):
             place = f"{path}, line {number}"
             label, tab, text = line.partition("\t")
             if not tab:
@@ -124,15 +88,8 @@ def read_paired(texts: Path, labels: Path) -> LabelledTexts:
     Raises:
         EaseError: Naming both files, if they have not as many lines; the line whose label is missing.
     """
-    text_lines = [line for _, line in numbered_lines(texts)]
-    label_lines = [line for _, line in numbered_lines(labels)]
-    if len(text_lines) != len(label_lines):
-        raise EaseError(
-            f"{texts} has {len(text_lines)} lines and {labels} {len(label_lines)}: line i of both belong together, "
-            "so fetch or make both again."
-        )
-    pairs = enumerate(zip(label_lines, text_lines, strict=True), start=1)
-    return gather(texts, ((f"{labels}, line {number}", label, text) for number, (label, text) in pairs))
+    pairs = read_parallel_lines([texts, labels])
+    return gather(texts, ((f"{labels}, line {number}", label, text) for number, (text, label) in pairs))
 
 
 def read_json_lines(path: Path, text: str, label: str) -> LabelledTexts:
@@ -148,7 +105,7 @@ def read_json_lines(path: Path, text: str, label: str) -> LabelledTexts:
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in numbered_lines(path):
+        for number, line in read_lines(path):
             if not line.strip():
                 continue
             place = f"{path}, line {number}"

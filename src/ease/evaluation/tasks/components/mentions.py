@@ -5,14 +5,12 @@ Names and mentions are put into lower case, as there.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ease.errors import EaseError
-from ease.evaluation.tasks.components.delimited import read_named_columns
-from ease.evaluation.tasks.components.labelled_texts import numbered_lines
+from ease.io.text_tables import read_lines, read_records
 
 MARK = "||"
 UNLINKED = "cui-less"
@@ -78,7 +76,7 @@ def read_cometa(path: Path) -> list[Query]:
     Raises:
         EaseError: Naming the file, if it lacks a column or holds no row, or its line that is malformed.
     """
-    rows = read_named_columns(path, (TERM, CONCEPT), "\t", csv.QUOTE_MINIMAL)
+    rows = read_records(path, (TERM, CONCEPT), "\t", quoted=True)
     return _queries(path, ((place, row[TERM], row[CONCEPT]) for place, row in rows), composite=False)
 
 
@@ -100,7 +98,7 @@ def _queries(source: Path, rows: Iterator[tuple[str, str, str]], composite: bool
 
 def _fields(path: Path, count: int) -> Iterator[tuple[str, list[str]]]:
     """The place and the fields of each line that is not empty."""
-    for number, line in numbered_lines(path):
+    for number, line in read_lines(path):
         if not line.strip():
             continue
         place, fields = f"{path}, line {number}", [field.strip() for field in line.split(MARK)]

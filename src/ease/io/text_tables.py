@@ -1,0 +1,224 @@
+"""Text files read line by line, as rows of fields or by named columns; plain, gzip or bzip2.
+
+Every error names the file, and the line where there is one.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ease.errors import EaseError
+
+LONGEST_LINE = 1 << 20
+"""Bytes; a longer line means that the file is no text, or that a quotation mark is never closed."""
+
+Column = str | int
+"""A column by its name, or by its number from 1 if the file has no header."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@contextmanager
+def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read its bytes, decompressed if its content (not its name) is gzip or bzip2.
+
+    Raises:
+        EaseError: If the file cannot be read, or its compressed data are damaged or cut, also while it is read.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.peek(3)
+            if start.startswith(b"BZh"):
+                with bz2.open(file) as unpacked:
+                    yield unpacked
+            elif start.startswith(b"\x1f\x8b"):
+                with gzip.open(file) as unpacked:
+                    yield cast(IO[bytes], unpacked)
+            else:
+                yield file
+    except (EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise EaseError(f"{path} cannot be read ({error.strerror}): check the path.") from error
+        raise EaseError(f"{path} is cut or damaged ({error}): fetch the file again.") from error
+
+
+def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]:
+    r"""Yield the lines of a UTF-8 file with their numbers from 1, without a byte order mark, `\n` or `\r\n`.
+
+    Other characters that Unicode counts as ends of lines stay inside their line.
+
+    Args:
+        path: The file.
+        latin1: Decode lines that are not UTF-8 as Latin-1.
+
+    Raises:
+        EaseError: If the file cannot be read, or a line is not UTF-8, too long, or, with `latin1`, holds a zero byte.
+    """
+    with open_decompressed(path) as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                raise EaseError(
+                    f"{path}, line {number}: longer than {LONGEST_LINE} bytes; is it another kind of file?"
+                )
+            content = line.removeprefix(_BOM) if number == 1 else line
+            text = content.removesuffix(b"\n").removesuffix(b"\r")
+            yield number, _decode(text, f"{path}, line {number}", latin1)
+
+
+def _decode(line: bytes, place: str, latin1: bool) -> str:
+    if latin1 and b"\0" in line:
+        raise EaseError(f"{place}: holds zero bytes, so it is no text; fetch the file again.")
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if latin1:
+            return line.decode("latin-1")
+        raise EaseError(
+            f"{place}: not UTF-8 (byte {line[error.start]:#04x} at {error.start}); if it is text, convert "
+            "the file, for example by `iconv -f latin1 -t utf-8`."
+        ) from error
+
+
+def read_parallel_lines(paths: Sequence[Path]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the number and the lines of several files, read in parallel.
+
+    Raises:
+        EaseError: If one file has fewer lines than another.
+    """
+    ended: Any = (0, None)
+    for number, lines in enumerate(zip_longest(*map(read_lines, paths), fillvalue=ended), start=1):
+        if ended in lines:
+            shorter = paths[lines.index(ended)]
+            longer = next(path for path, line in zip(paths, lines, strict=True) if line is not ended)
+            raise EaseError(
+                f"{shorter} ends after line {number - 1}, but {longer} has a line {number}: line i of both belong "
+                "together. Give files with the same number of lines, or fetch both again."
+            )
+        yield number, tuple(text for _, text in lines)
+
+
+def read_rows(
+    path: Path, delimiter: str, *, quoted: bool = False, strict: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of each row and the number of the line that the row ends on; of an empty line, no field.
+
+    Args:
+        path: The file.
+        delimiter: Between two fields.
+        quoted: Quotation marks enclose fields; otherwise they are text.
+        strict: Refuse text between a closing quotation mark and the delimiter, and a mark that is never closed.
+
+    Raises:
+        EaseError: As `read_lines`, or if quotation marks are wrong.
+    """
+    if not quoted:
+        yield from ((number, line.split(delimiter) if line else []) for number, line in read_lines(path))
+        return
+    csv.field_size_limit(LONGEST_LINE)
+    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), delimiter=delimiter, strict=strict)
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+    except csv.Error as error:
+        raise EaseError(
+            f"{path}, line {reader.line_num}: not a valid csv file ({error}); fix its quotes."
+        ) from None
+
+
+def read_records(
+    path: Path, columns: Sequence[str], delimiter: str, *, quoted: bool = False
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the place (file and line) and the fields by column name of each row below the header.
+
+    Fields are stripped of white space at their ends; blank rows are skipped.
+
+    Args:
+        path: The file.
+        columns: The required columns; there may be others.
+        delimiter: Between two fields.
+        quoted: Quotation marks enclose fields; otherwise they are text.
+
+    Raises:
+        EaseError: As `read_rows`, or if a column is missing, a row and the header differ in their number of fields, or
+            there is no row.
+    """
+    header: list[str] | None = None
+    place = None
+    for number, row in read_rows(path, delimiter, quoted=quoted):
+        fields = [field.strip() for field in row]
+        if not any(fields):
+            continue
+        if header is None:
+            header = fields
+            find_columns(path, columns, header)
+            continue
+        place = f"{path}, line {number}"
+        _check_width(place, fields, header)
+        yield place, dict(zip(header, fields, strict=True))
+    if place is None:
+        raise EaseError(f"{path}: holds no row; fetch the file again.")
+
+
+def read_columns(
+    path: Path, columns: Sequence[Column], delimiter: str, *, quoted: bool = False
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the line number and the chosen fields of each row; the first row is a header if columns are named.
+
+    Raises:
+        EaseError: As `read_rows` with `strict`, or if a column is missing, or a row has more or fewer fields than the
+            first.
+    """
+    rows = (
+        (number, fields)
+        for number, fields in read_rows(path, delimiter, quoted=quoted, strict=True)
+        if fields
+    )
+    number, first = next(rows, (1, []))
+    if any(isinstance(column, str) for column in columns):
+        positions = find_columns(path, [str(column) for column in columns], first)
+    else:
+        positions = [int(column) - 1 for column in columns]
+        if not all(0 <= position < len(first) for position in positions):
+            raise EaseError(
+                f"{path}, line {number}: {len(first)} columns, so there is no column {max(positions) + 1}; columns of "
+                "files without a header are numbered from 1."
+            )
+        yield number, tuple(first[position] for position in positions)
+    for number, fields in rows:
+        _check_width(f"{path}, line {number}", fields, first)
+        yield number, tuple(fields[position] for position in positions)
+
+
+def read_header(path: Path, delimiter: str, *, quoted: bool = False) -> tuple[str, ...]:
+    """Return the fields of the first row, or none if the file is empty."""
+    return next((tuple(fields) for _, fields in read_rows(path, delimiter, quoted=quoted) if fields), ())
+
+
+def find_columns(path: Path, names: Sequence[str], header: Sequence[str]) -> list[int]:
+    """Return the positions of columns in a header.
+
+    Raises:
+        EaseError: If a column is missing.
+    """
+    missing = [name for name in names if name not in header]
+    if missing:
+        raise EaseError(f"{path}: no column {', '.join(missing)}; it has {', '.join(header) or 'no header'}.")
+    return [header.index(name) for name in names]
+
+
+def _check_width(place: str, fields: Sequence[str], first: Sequence[str]) -> None:
+    if len(fields) != len(first):
+        raise EaseError(
+            f"{place}: {len(fields)} columns, but the first line has {len(first)}; fix or remove the line, or fetch "
+            "the file again."
+        )
