@@ -15,14 +15,13 @@ from babel.dates import format_date
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ease.sample import SampleNews
-from ease.sample.names import capitalize
 from ease.sample.news import NEWS_LANGUAGES
 from ease.sample.news.articles import CASES, PLAIN
 from ease.sample.news.words import read_news_words
 from ease.wikimedia.dumps.siteinfo import read_header
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
-from ease.wikimedia.wikitext.titles import SiteInfo
+from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first
 
 from .conftest import DumpedPage, read_dump
 
@@ -92,7 +91,7 @@ def _categories(text: str, wiki: Wiki) -> set[str]:
         title = re.sub("[\u200e\u200f]", "", str(link.title)).replace("_", " ")
         prefix, _, name = title.partition(":")
         if prefix.strip().lower() in prefixes:
-            found.add(capitalize(name.strip(), wiki.language))
+            found.add(capitalize_first(name.strip(), wiki.language))
     return found
 
 

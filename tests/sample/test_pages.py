@@ -11,7 +11,6 @@ import pytest
 
 from ease.sample.facts import Entity, Fact
 from ease.sample.markup import RIGHT_TO_LEFT, RIGHT_TO_LEFT_MARK
-from ease.sample.names import capitalize
 from ease.sample.pages import WikiPage
 from ease.sample.phrases import tell
 from ease.sample.site import read_site
@@ -22,7 +21,7 @@ from ease.wikimedia.wikitext.link_trails import link_trail
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
-from ease.wikimedia.wikitext.titles import SiteInfo
+from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first
 
 from .conftest import DumpedPage
 
@@ -74,7 +73,7 @@ def test_each_wiki_with_capitals_has_lower_case_links(dumped_pages: Dumps, langu
     titles = {page.title for page in dumped_pages[language]}
     source = "\n".join(page.text for page in dumped_pages[language])
     heads = set(re.findall(r"\[\[([^\[\]|#:]+)[|\]]", source)) - titles
-    assert any(capitalize(head, language) in titles for head in heads if head[:1].islower())
+    assert any(capitalize_first(head, language) in titles for head in heads if head[:1].islower())
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
@@ -117,7 +116,7 @@ def test_links_lead_somewhere_by_an_independent_parser(dumped_pages: Dumps) -> N
                     str(link.title).replace("_", " ").replace("\u200f", "").split("#")[0].removeprefix(":")
                 )
                 if ":" not in target:
-                    found = {target, capitalize(target, language)} & titles
+                    found = {target, capitalize_first(target, language)} & titles
                     assert found or "(1)" in page.title, f"{page.title} links to {target}"
 
 
@@ -183,7 +182,7 @@ def test_no_page_tells_what_is_kept_out(dumped_pages: Dumps, sample: Sample, lan
             )
             for unit in re.split(rf"\n|{re.escape(stop)}", text):
                 titles = {
-                    capitalize(head.replace("_", " "), language)
+                    capitalize_first(head.replace("_", " "), language)
                     for head in re.findall(r"\[\[[:\u200f]?([^\[\]|#]+)", unit)
                 }
                 for _ in range(2):

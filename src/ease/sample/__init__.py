@@ -1,4 +1,4 @@
-"""The sample wikis: a small Wikipedia in 18 languages, its Wikidata dump, a Wikinews; made from CLDR's data."""
+"""Sample wikis made from CLDR data: a small Wikipedia in 18 languages, its Wikidata dump, and a Wikinews."""
 
 from ease.sample.news import SampleNews, write_sample_news
 from ease.sample.options import SampleNewsOptions, SampleOptions

@@ -1,4 +1,4 @@
-"""What each article of a wiki says, before any wiki markup."""
+"""Plan the sentences of each article, without markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ease.sample.facts import Entity, Fact, World
 from ease.sample.phrases import Phrasebook, Sentence, Statement, tell
 
 OWN_PAGE_SHARE = 0.4
-"""Share of the sentences that stand on the page of an entity that they mention."""
+"""Share of the sentences on the page of an entity that they mention."""
 
 _LEADS = {"territory": "located", "region": "part"}
 _SHARED = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
@@ -19,7 +19,7 @@ _SHARED = {"pays": "same_currency", "speaks": "same_language", "located": "same_
 
 @dataclass
 class ArticlePlan:
-    """The sentences of one article: its first, those about its subject, and those about others."""
+    """Sentences of one article: the first one, those about its subject, and those about other entities."""
 
     entity: Entity
     lead: Sentence
@@ -28,10 +28,10 @@ class ArticlePlan:
 
 
 class StatementDeck:
-    """Statements that a wiki may make about an entity, drawn evenly over the ways to speak of it."""
+    """Draws statements about an entity, evenly over the frames."""
 
     def __init__(self, world: World, held_out: Collection[Fact], book: Phrasebook) -> None:
-        """Lay out the facts that are not kept out and whose entities have a name in the language."""
+        """Index the facts that are not held out and whose entities have a name in the language."""
         self._members: dict[str, list[Entity]] = defaultdict(list)
         for entity in world.entities:
             if entity in book.wiki.names:
@@ -43,7 +43,7 @@ class StatementDeck:
                 self._facts[fact.object][fact.relation].append(fact)
 
     def lead(self, entity: Entity, random: Random) -> Statement:
-        """What an article's first sentence says: where a place lies, or what kind of thing the subject is."""
+        """Draw an article's first statement: where a place lies, or the kind of the subject."""
         relation = _LEADS.get(entity.kind)
         facts = [fact for fact in self._facts[entity].get(relation or "", ()) if fact.subject == entity]
         if relation is None or not facts:
@@ -51,7 +51,7 @@ class StatementDeck:
         return tell(random.choice(facts))
 
     def draw(self, entity: Entity, random: Random) -> Statement:
-        """Draw a statement that mentions the entity: first the way to speak of it, then the others in it."""
+        """Draw a statement that mentions the entity: first its frame, then the other entities."""
         by_relation = self._facts[entity]
         ways = ["define", "several", *by_relation]
         ways += [_SHARED[relation] for relation in by_relation if relation in _SHARED]
@@ -99,10 +99,10 @@ class StatementDeck:
 def plan_articles(
     world: World, held_out: Collection[Fact], book: Phrasebook, sentences: int, seed: int
 ) -> list[ArticlePlan]:
-    """Plan a wiki's articles: one an entity, so that all entities are mentioned about equally often.
+    """Plan one article per entity, so that all entities are mentioned about equally often.
 
     Args:
-        sentences: How many in all; never below one an article.
+        sentences: Number of all sentences; each article has at least one.
     """
     random = Random(f"articles {seed} {book.language}")
     deck = StatementDeck(world, held_out, book)
@@ -133,7 +133,7 @@ def _place(
     entities: Sequence[Entity],
     random: Random,
 ) -> None:
-    """Put a sentence on the page of one of its entities, or among another page's comparisons."""
+    """Add a sentence to the page of one of its entities, or to another page's comparisons."""
     if random.random() < OWN_PAGE_SHARE:
         plans[random.choice(statement.entities)].facts.append(sentence)
         return

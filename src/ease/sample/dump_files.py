@@ -1,4 +1,4 @@
-"""MediaWiki export files as Wikimedia publishes them: XML in several bz2 streams."""
+"""Write MediaWiki exports as Wikimedia publishes them: XML in several bz2 streams."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 def dump_name(language: str, project: str = "wiki") -> str:
-    """The name of a wiki's dump; `project` is as in its database's name (`enwiki`, `enwikinews`)."""
+    """Return the file name of a wiki's dump; `project` is the end of the database's name (`wiki`, `wikinews`)."""
     return f"{language}{project}-{DUMP_DATE}-pages-articles-multistream.xml.bz2"
 
 
 def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> None:
-    """Write a wiki's multistream dump: a stream for the head, streams of pages, a stream for the foot."""
+    """Write a multistream dump: a stream with the header, streams of pages, a stream with the end tag."""
     with path.open("wb") as file:
         for part in _parts(site, pages, pages_per_stream):
             file.write(bz2.compress(part.encode(), compresslevel=1))
@@ -34,18 +34,14 @@ def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stre
 def _parts(site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> Iterator[str]:
     yield _head(site)
     identifiers = count(1)
-    for some in _in_batches(pages, pages_per_stream):
-        yield "".join(_page(page, next(identifiers), site.language) for page in some)
+    for start in range(0, len(pages), pages_per_stream):
+        stream = pages[start : start + pages_per_stream]
+        yield "".join(_page(page, next(identifiers), site.language) for page in stream)
     yield "</mediawiki>\n"
 
 
-def _in_batches(pages: Sequence[WikiPage], size: int) -> Iterator[Sequence[WikiPage]]:
-    for start in range(0, len(pages), size):
-        yield pages[start : start + size]
-
-
 def _head(site: Site) -> str:
-    """The root element's beginning and `<siteinfo>`."""
+    """Return the root element's start tag and `<siteinfo>`."""
     info = etree.Element("siteinfo")
     for tag, text in (
         ("sitename", site.names[4]),
@@ -97,12 +93,12 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
 
 
 def revision_id(language: str, identifier: int) -> int:
-    """A number that differs from the page's own, as on real wikis, and by language."""
+    """Return a revision number; it depends on the language and differs from the page's number, as on real wikis."""
     return 1_000_000 + int(language, 36) * 1_000_000 + identifier
 
 
 def _base36(digest: bytes) -> str:
-    """MediaWiki's way to write a SHA-1: base 36 in 31 digits."""
+    """Write a SHA-1 as MediaWiki does: in base 36, with 31 digits."""
     number, digits = int.from_bytes(digest), ""
     while number:
         number, digit = divmod(number, 36)

@@ -1,4 +1,4 @@
-"""Entities and facts of the sample wiki, from CLDR through Babel.
+"""Entities and facts of the sample wiki, from CLDR by way of Babel.
 
 A fact is a relation between two entities: a territory and its currency, a language and its script, and so on.
 """
@@ -14,29 +14,29 @@ from babel.core import get_global
 from ease.io.data_files import read_data_file
 
 KINDS: tuple[str, ...] = ("territory", "currency", "language", "script", "region", "continent")
-"""The kinds of entities; each is a class in the sample's Wikidata dump."""
+"""Kinds of entities; each kind is a class in the sample's Wikidata dump."""
 
 MINIMUM_SPEAKERS = 10.0
-"""Percentage of a territory's people from which a language without official status counts as spoken there."""
+"""A language without official status counts as spoken in a territory from this percentage of the population."""
 
 QID_BASE = 9_000_000_000
-"""Synthetic Wikidata numbers start here, far above the real ones, so that nobody takes them for real ones."""
+"""Synthetic Wikidata numbers start here, far above the real ones."""
 
 
 class Entity(NamedTuple):
-    """A thing that articles are about: its kind and its ISO or UN code."""
+    """Subject of an article, identified by its kind and its ISO or UN code."""
 
     kind: str
     code: str
 
     @property
     def qid(self) -> int:
-        """A number that depends on the entity alone (codes have at most four letters or digits)."""
+        """Wikidata number, derived from the entity alone (codes have at most four letters or digits)."""
         return QID_BASE + (KINDS.index(self.kind) + 1) * 10_000_000 + int(self.code, 36)
 
 
 class Fact(NamedTuple):
-    """A relation that holds between two entities."""
+    """A relation between two entities."""
 
     relation: str
     subject: Entity
@@ -44,22 +44,22 @@ class Fact(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The fact's name in the kept-out tables, such as `pays:JP:JPY`."""
+        """Name of the fact in the held-out tables, such as `pays:JP:JPY`."""
         return f"{self.relation}:{self.subject.code}:{self.object.code}"
 
 
 @dataclass(frozen=True)
 class World:
-    """What the sample's wikis can tell, in a fixed order."""
+    """All entities and facts of the sample, in a fixed order."""
 
     entities: tuple[Entity, ...]
     facts: tuple[Fact, ...]
 
 
 def read_world(territories: int) -> World:
-    """Read CLDR's facts about a number of territories.
+    """Read CLDR's facts about some territories.
 
-    Territories are taken in turn from the UN's regions, so that a small world still has all continents.
+    Territories are chosen in turn from the UN's regions, so that even a small world has all continents.
     """
     by_region = [
         (Entity("continent", continent), Entity("region", region), codes.split())
@@ -92,13 +92,13 @@ def _ordered(facts: Iterable[Fact]) -> World:
 
 
 def _currencies(territory: str) -> list[Entity]:
-    """Currencies that are legal tender today (no end date)."""
+    """Return the currencies that are legal tender today (no end date)."""
     history = get_global("territory_currencies").get(territory, [])
     return [Entity("currency", code) for code, _, end, tender in history if tender and end is None]
 
 
 def _languages(territory: str) -> list[Entity]:
-    """Languages with an official status or enough speakers, but no varieties such as `zh_Hant`."""
+    """Return the official languages and those with enough speakers, without varieties such as `zh_Hant`."""
     spoken = get_global("territory_languages").get(territory, {})
     return [
         Entity("language", code)

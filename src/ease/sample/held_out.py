@@ -1,9 +1,9 @@
-"""Facts that no wiki tells, and the test sentences about them."""
+"""Facts that are held out of the wikis, and the test sentences about them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -15,18 +15,18 @@ from ease.sample.options import SampleOptions
 from ease.sample.phrases import Phrasebook, Statement, tell
 
 MOST_SHARED: dict[str, int] = {"pays": 3, "speaks": 6}
-"""Kept-out facts that may share a currency or a language, so that widespread ones do not make up the test."""
+"""Maximum held-out facts with the same currency or language, so that widespread ones do not dominate the test."""
 MOST_PER_TERRITORY: dict[str, int] = {"pays": 1, "speaks": 2}
-"""Kept-out facts of a relation that a territory may have."""
+"""Maximum held-out facts of one territory by relation."""
 MOST_PAID = 0.4
-"""Share of the parallel facts that are about currencies: territories have fewer of them than languages."""
+"""Maximum share of parallel facts about currencies, since territories have fewer currencies than languages."""
 
 SCORES = range(6)
-"""Of graded pairs; `GradedPair` says what each means."""
+"""Scores of graded pairs; see `GradedPair`."""
 
 
 class ParallelSentence(NamedTuple):
-    """A kept-out fact worded in one language."""
+    """A fact worded in one language."""
 
     fact_id: str
     language: str
@@ -34,11 +34,11 @@ class ParallelSentence(NamedTuple):
 
 
 class GradedPair(NamedTuple):
-    """Two English sentences about kept-out facts.
+    """Two English sentences about held-out facts, and their similarity.
 
-    `score` is 5 for the same facts in other words, 4 where one sentence tells one fact more, 3 for two facts
-    about the same territory, 2 for the same currency or language of two territories, 1 for the same relation
-    between other entities, 0 for nothing in common.
+    The score is 5 for the same facts in other words, 4 if one sentence states an additional fact, 3 for two facts about
+    the same territory, 2 for the same currency or language of two territories, 1 for the same relation between
+    different entities, 0 for nothing in common.
     """
 
     sentence1: str
@@ -48,23 +48,23 @@ class GradedPair(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The kept-out facts: those of the parallel sentences and those of the graded pairs."""
+    """Held-out facts, of the parallel sentences and of the graded pairs."""
 
     parallel: tuple[Fact, ...]
     graded: tuple[tuple[Fact, Fact], ...]
-    """For each territory what people pay with and a language that they speak."""
+    """A currency and a language of each territory."""
 
     @property
     def facts(self) -> frozenset[Fact]:
-        """All of them, which the articles must not tell."""
+        """All held-out facts, which articles must not state."""
         return frozenset(self.parallel).union(*self.graded) if self.graded else frozenset(self.parallel)
 
 
 def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: SampleOptions) -> HeldOut:
-    """Draw the facts to keep out among those that can be told in every language.
+    """Draw the held-out facts among those that can be stated in every language.
 
     Raises:
-        EaseError: If the world is too small for them.
+        EaseError: The world has too few facts.
     """
     random = Random(f"held out {options.seed}")
     usable = unmistakable(world, books)
@@ -78,13 +78,13 @@ def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: Sample
         raise EaseError(
             f"A sample of {options.territories} territories has {len(parallel)} of parallel_facts="
             f"{options.parallel_facts} facts and {len(graded)} of graded_territories="
-            f"{options.graded_territories} territories to keep out: raise `territories` or lower the others."
+            f"{options.graded_territories} territories to hold out: raise `territories` or lower the others."
         )
     return HeldOut(tuple(sorted(parallel)), tuple(sorted(graded)))
 
 
 def unmistakable(world: World, books: Mapping[str, Phrasebook]) -> set[Entity]:
-    """Entities named in every language, nowhere the same as another of their kind."""
+    """Return the entities whose name is unique within their kind in every language."""
     usable = set(world.entities)
     for book in books.values():
         names = book.wiki.names
@@ -94,7 +94,7 @@ def unmistakable(world: World, books: Mapping[str, Phrasebook]) -> set[Entity]:
 
 
 def _draw_graded(facts: Sequence[Fact], territories: int) -> list[tuple[Fact, Fact]]:
-    """Take a currency and a language of each of some territories, rather such as several share."""
+    """Choose a currency and a language of each of some territories, preferably shared by several territories."""
     uses = Counter(fact.object for fact in facts)
     paid: dict[Entity, Fact] = {}
     spoken: dict[Entity, Fact] = {}
@@ -105,7 +105,7 @@ def _draw_graded(facts: Sequence[Fact], territories: int) -> list[tuple[Fact, Fa
 
 
 def _draw_parallel(facts: Sequence[Fact], wanted: int) -> list[Fact]:
-    """Take facts in their order, but few of the same territory, currency or language."""
+    """Choose facts in order, but few of the same territory, currency or language."""
     taken: list[Fact] = []
     counts: Counter[tuple[str, Entity] | str] = Counter()
     for fact in facts:
@@ -121,38 +121,36 @@ def _draw_parallel(facts: Sequence[Fact], wanted: int) -> list[Fact]:
     return taken
 
 
-def word_parallel(
-    held_out: HeldOut, books: Mapping[str, Phrasebook], languages: Sequence[str], seed: int
-) -> list[ParallelSentence]:
-    """Word each kept-out fact in each language, with a template drawn for each."""
-    rows = []
+def word_facts(
+    facts: Sequence[Fact], books: Mapping[str, Phrasebook], languages: Sequence[str], seed: str
+) -> Iterator[ParallelSentence]:
+    """Word each fact in each language with a random template."""
     for language in languages:
-        random = Random(f"parallel {seed} {language}")
-        for fact in held_out.parallel:
+        random = Random(f"{seed} {language}")
+        for fact in facts:
             sentence = books[language].say(tell(fact), random.randrange(1_000_000))
-            rows.append(ParallelSentence(fact.key, language, sentence.text))
-    return rows
+            yield ParallelSentence(fact.key, language, sentence.text)
 
 
 def word_graded(held_out: HeldOut, english: Phrasebook, pairs: int, seed: int) -> list[GradedPair]:
-    """Word English pairs, as many of each score.
+    """Word English pairs, equally many of each score.
 
     Raises:
-        EaseError: If the kept-out facts do not give so many different pairs.
+        EaseError: The held-out facts yield fewer distinct pairs.
     """
     rows = _word_pairs(held_out.graded, english, pairs, Random(f"graded {seed}"), SCORES)
     if len(rows) < pairs:
         raise EaseError(
-            f"The facts of {len(held_out.graded)} territories do not give {pairs} graded pairs: lower "
+            f"The facts of {len(held_out.graded)} territories yield only {len(rows)} of {pairs} graded pairs: lower "
             "`graded_pairs` or raise `graded_territories`."
         )
     return rows
 
 
 def word_graded_dev(held_out: HeldOut, english: Phrasebook, pairs: int, seed: int) -> list[GradedPair]:
-    """Word English pairs about the facts of the parallel sentences, which share no fact with `word_graded`.
+    """Word English pairs about the facts of the parallel sentences, disjoint from the facts of `word_graded`.
 
-    A small sample gives fewer pairs than `pairs`, or none.
+    A small sample yields fewer than `pairs` pairs, possibly none.
     """
     graded = sorted(_draw_graded(held_out.parallel, len(held_out.parallel)))
     if len(graded) < 2:
@@ -169,7 +167,7 @@ def _word_pairs(
     random: Random,
     scores: Sequence[int],
 ) -> list[GradedPair]:
-    """Word different pairs, as many of each score, until there are enough or the facts give no more."""
+    """Word distinct pairs, equally many of each score, as far as the facts suffice."""
     rows: dict[frozenset[str], GradedPair] = {}
     for number in range(pairs):
         score = scores[number % len(scores)]
@@ -187,7 +185,7 @@ def _word_pairs(
 def _draw_pair(
     graded: Sequence[tuple[Fact, Fact]], score: int, random: Random
 ) -> tuple[Statement, Statement]:
-    """Draw two statements that are as alike as a score says."""
+    """Draw two statements of the similarity that a score means."""
     (pays, speaks), (_, other_speaks) = random.sample(graded, 2)
     fact = random.choice((pays, speaks))
     match score:
@@ -206,7 +204,7 @@ def _draw_pair(
 def _draw_two_facts(
     graded: Sequence[tuple[Fact, Fact]], same_object: bool, random: Random
 ) -> tuple[Statement, Statement]:
-    """Draw the same relation of two territories, to the same object or to different ones."""
+    """Draw facts of one relation about two territories, with the same object or with different ones."""
     couples = _couples(graded, same_object)
     if not couples:
         raise EaseError(
@@ -218,7 +216,7 @@ def _draw_two_facts(
 
 
 def _couples(graded: Sequence[tuple[Fact, Fact]], same_object: bool) -> list[tuple[Fact, Fact]]:
-    """List the facts of one relation about two territories, with the same object or with different ones."""
+    """List the pairs of facts of one relation about two territories, with the same object or with different ones."""
     return [
         (fact, other)
         for pair, other_pair in combinations(graded, 2)

@@ -1,4 +1,4 @@
-"""Sentences as wikitext, with the many ways in which real pages write links, references and emphasis."""
+"""Write sentences as wikitext, with the variety of links, references and emphasis of real pages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from random import Random
 from typing import NamedTuple
 
 from ease.sample.facts import Entity
-from ease.sample.names import WikiNames, capitalize
+from ease.sample.names import WikiNames
 from ease.sample.phrases import Sentence
 from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
+from ease.wikimedia.wikitext.titles import capitalize_first
 
 RIGHT_TO_LEFT = frozenset({"ar", "fa"})
 RIGHT_TO_LEFT_MARK = "\u200f"
@@ -29,7 +30,7 @@ _WORD = re.compile(r"(?<![\w'])[^\W\d_]{3,}(?![\w'\u0300-\u036f\u064b-\u0670\u20
 
 
 class ExpectedLink(NamedTuple):
-    """A link that a reader of the dump should find: offsets into its sentence, and the title it names."""
+    """A link that a parser should find: offsets in its sentence, and its title."""
 
     start: int
     end: int
@@ -37,7 +38,7 @@ class ExpectedLink(NamedTuple):
 
 
 class ExpectedSentence(NamedTuple):
-    """A sentence (or a heading) that a reader of the dump should find."""
+    """A sentence or heading that a parser should find."""
 
     text: str
     links: tuple[ExpectedLink, ...] = ()
@@ -45,14 +46,14 @@ class ExpectedSentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Aliases:
-    """Titles of redirects, by the entity that they lead to; `double` ones lead there through another one."""
+    """Titles of redirects by their target; `double` redirects lead there through another redirect."""
 
     single: Mapping[Entity, str]
     double: Mapping[Entity, str]
 
 
 class Marker:
-    """Writes sentences as wikitext, taking turns among the styles so that each occurs in every wiki."""
+    """Writes sentences as wikitext; styles rotate, so that each occurs in every wiki."""
 
     def __init__(self, wiki: WikiNames, aliases: Aliases, heading: str, random: Random) -> None:
         """Prepare for a wiki.
@@ -60,8 +61,8 @@ class Marker:
         Args:
             wiki: Names and titles of the entities.
             aliases: Redirects that links may use.
-            heading: A section's heading, for links to a section.
-            random: Shuffles the turns, so that wikis differ.
+            heading: Heading for links to a section.
+            random: Shuffles the styles, so that wikis differ.
         """
         self._wiki = wiki
         self._aliases = aliases
@@ -74,12 +75,12 @@ class Marker:
     def write(
         self, sentence: Sentence, subject: Entity | None = None, lead: bool = False
     ) -> tuple[str, ExpectedSentence]:
-        """Write a sentence, and say what a reader should make of it.
+        """Return a sentence as wikitext, and what a parser should find in the wikitext.
 
         Args:
             sentence: The prose.
-            subject: The page's own subject, which is not linked there.
-            lead: Whether this is the page's first sentence, which sets the subject in bold.
+            subject: The page's subject, which the page does not link.
+            lead: Whether the sentence is the page's first one, with the subject in bold.
         """
         extra = next(self._extras)
         pieces: list[str] = []
@@ -107,11 +108,11 @@ class Marker:
         return "".join(pieces) + self._trailer(extra, sentence), ExpectedSentence(text, tuple(links))
 
     def link(self, surface: str, entity: Entity) -> tuple[str, str]:
-        """A link that shows `surface`, in the style whose turn it is, and the title that it names."""
+        """Return a link with the text `surface` in the next style, and the title of its target."""
         style, title = next(self._link_styles), self._wiki.titles[entity]
         if alias := self._alias(style, entity):
             return f"[[{alias}|{surface}]]", alias
-        if style == "plain" and capitalize(surface, self._wiki.language) == title:
+        if style == "plain" and capitalize_first(surface, self._wiki.language) == title:
             return f"[[{surface}]]", title
         if style == "trail" and surface[-4:-2].isalpha() and self._trail.fullmatch(surface[-2:]):
             return f"[[{title}|{surface[:-2]}]]{surface[-2:]}", title
@@ -120,12 +121,12 @@ class Marker:
         return f"[[{self._head(style, title)}|{surface.replace('&', '&amp;')}]]", title
 
     def _alias(self, style: str, entity: Entity) -> str | None:
-        """The redirect that a link in this style names, if there is one."""
+        """Return the redirect for a link in this style, if any."""
         aliases = {"redirect": self._aliases.single, "double_redirect": self._aliases.double}
         return aliases[style].get(entity) if style in aliases else None
 
     def _head(self, style: str, title: str) -> str:
-        """A title as a piped link may write it."""
+        """Write a title as a piped link in this style does."""
         language = self._wiki.language
         heads = {
             "underscores": title.replace(" ", "_"),
@@ -137,7 +138,7 @@ class Marker:
         return heads.get(style, title)
 
     def _trailer(self, extra: str, sentence: Sentence) -> str:
-        """What follows a sentence and is no prose."""
+        """Return the markup after a sentence that is not prose."""
         title = self._wiki.titles[sentence.mentions[0].entity]
         match extra:
             case "reference":
@@ -158,17 +159,17 @@ def _insert_before_end(text: str) -> str:
 
 
 def lower_first(title: str, language: str) -> str:
-    """The title with a small first letter, where the wiki takes that for the same title."""
+    """Lower the first letter if the wiki treats the result as the same title."""
     lowered = title[:1].lower() + title[1:]
-    return lowered if capitalize(lowered, language) == title else title
+    return lowered if capitalize_first(lowered, language) == title else title
 
 
 def _emphasise(pieces: list[str], extra: str) -> None:
-    """Wrap one word that is no name in italics, bold or `<nowiki>`, as far as there is one.
+    """Wrap the first suitable word outside names in italics, bold or `<nowiki>`.
 
     Args:
-        pieces: Prose (even places) and names (odd places); changed in place.
-        extra: What to wrap it in, if it is one of these.
+        pieces: Prose (even positions) and names (odd positions); changed in place.
+        extra: `italic`, `bold` or `nowiki`; other values change nothing.
     """
     wraps = {"italic": ("''", "''"), "bold": ("'''", "'''"), "nowiki": ("<nowiki>", "</nowiki>")}
     if extra not in wraps:
@@ -179,6 +180,6 @@ def _emphasise(pieces: list[str], extra: str) -> None:
         for word in _WORD.finditer(piece):
             at_start, at_end = word.start() == 0 and place > 0, word.end() == len(piece)
             beside = pieces[place - 1][-1:] * at_start + "".join(pieces[place + 1 : place + 2])[:1] * at_end
-            if "'" not in beside:  # five or six quotes in a row would read otherwise
+            if "'" not in beside:  # five or six quotes in a row have another meaning
                 pieces[place] = f"{piece[: word.start()]}{before}{word[0]}{after}{piece[word.end() :]}"
                 return

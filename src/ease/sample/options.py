@@ -1,4 +1,4 @@
-"""What the sample wikis may be asked for."""
+"""Parameters of the sample wikis."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ class SampleOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    seed: int = Field(default=0, ge=0, description="Draws facts, templates and the layout of the pages.")
+    seed: int = Field(default=0, ge=0, description="Seed of facts, templates and page layouts.")
     territories: int = Field(
         default=243,
         ge=22,
         le=243,
-        description="Territories to write about, taken in turn from the UN's regions. Their currencies, "
-        "languages, scripts and regions come along, so this sets the number of entities.",
+        description="Territories to write about, chosen in turn from the UN's regions. Their currencies, languages, "
+        "scripts and regions are added, so this number determines the number of entities.",
     )
     sentences_per_language: int = Field(
         default=2400,
         ge=50,
         le=200_000,
-        description="Sentences in each wiki's articles. An article has at least one, so that a number below "
-        "the number of entities gives one sentence an article.",
+        description="Sentences in each wiki's articles, at least one per article.",
     )
     parallel_facts: int = Field(
-        default=300, ge=1, description="Facts kept out of the dumps and worded in every language."
+        default=300, ge=1, description="Facts held out of the dumps and worded in every language."
     )
     graded_pairs: int = Field(
-        default=300, ge=6, description="Kept-out English sentence pairs with a similarity score of 0 to 5."
+        default=300, ge=6, description="Held-out English sentence pairs with a similarity score of 0 to 5."
     )
     graded_territories: int = Field(
-        default=40, ge=6, description="Territories whose kept-out facts the graded pairs are about."
+        default=40, ge=6, description="Territories whose held-out facts the graded pairs are about."
     )
     nli_premises: int = Field(
-        default=1500, ge=1, description="Premises of inferences in every language; fewer where facts are."
+        default=1500,
+        ge=1,
+        description="Premises of inferences in every language, as far as the facts suffice.",
     )
     parallel_train_facts: int = Field(
         default=1500,
         ge=1,
-        description="Told facts stated in every language to train on; fewer where facts are.",
+        description="Training facts worded in every language, as far as the facts suffice.",
     )
     pages_per_stream: int = Field(
         default=100, ge=1, description="Pages in each bz2 stream of a dump (Wikipedia's own dumps: 100)."
@@ -52,15 +53,13 @@ class SampleNewsOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    seed: int = Field(
-        default=0, ge=0, description="Draws what the articles tell and the layout of the pages."
-    )
+    seed: int = Field(default=0, ge=0, description="Seed of the stories and page layouts.")
     news_per_language: int = Field(
         default=150,
         ge=60,
         le=10_000,
-        description="Articles in each wiki, those that a reader must drop included. Below 150 fewer classes "
-        "have ten pages.",
+        description="Articles in each wiki, including those that a reader must drop. Below 150, fewer classes have "
+        "ten pages.",
     )
     pages_per_stream: int = Field(
         default=100, ge=1, description="Pages in each bz2 stream of a dump (Wikimedia's own dumps: 100)."

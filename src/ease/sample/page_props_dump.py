@@ -1,4 +1,4 @@
-"""The page_props table of a sample wiki as an SQL dump: the items of pages among other properties, as on real wikis."""
+"""Write the page_props table of a sample wiki as an SQL dump, with items and other properties of pages."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _ESCAPES = {
     **{b"\0": b"\\0", b"\n": b"\\n", b"\r": b"\\r", b"\x1a": b"\\Z"},
 }
 Property = tuple[str, bytes, str]
-"""A name, a value and a sort key."""
+"""Name, value and sort key."""
 
 
 def page_props_name(language: str) -> str:
-    """The name of a wiki's dump of this table."""
+    """Return the file name of a wiki's dump of this table."""
     return f"{language}wiki-{DUMP_DATE}-page_props.sql.gz"
 
 
@@ -54,10 +54,10 @@ def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Ma
     """Write the dump.
 
     Args:
-        path: Of the file.
+        path: The file to write.
         site: The wiki.
-        pages: All of them, in the order of the dump of pages, which numbers them from 1.
-        qids: The items of pages, by title.
+        pages: All pages in the order of the dump of pages, which numbers them from 1.
+        qids: Items of pages by title.
     """
     rows = [
         _row(number, *values)
@@ -79,11 +79,11 @@ def _properties(number: int, page: WikiPage, qid: int | None) -> Iterator[Proper
     if number % 3 == 0:
         yield "displaytitle", f"<i>''{page.title}''</i>".encode(), "NULL"
     if number % 20 == 7:
-        # What would mislead a reader that does not mind quotes and escapes.
+        # Would mislead a parser that ignores quotes and escapes.
         text = f"\\'),({number},'wikibase_item','Q{number}',NULL),\n\"\\"
         yield "wikibase-shortdesc", text.encode(), "NULL"
     if page.namespace == _TEMPLATE:
-        # MediaWiki stores it compressed.
+        # MediaWiki stores this property compressed.
         yield "templatedata", zlib.compress(json.dumps({"description": page.title}).encode(), 9), "NULL"
 
 

@@ -1,4 +1,4 @@
-"""The pages of a wiki: articles with all that surrounds their prose."""
+"""Pages of a wiki: articles with the markup around their prose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ease.wikimedia.languages import Language
 
 @dataclass(frozen=True)
 class WikiPage:
-    """A page of a dump, and the sentences that a reader should find in it."""
+    """A page of a dump, and the sentences that a parser should find in it."""
 
     title: str
     text: str
@@ -26,7 +26,7 @@ class WikiPage:
 
 
 class ArticleWriter:
-    """Writes the articles of one wiki; which parts a page has depends on its number, so each wiki has all."""
+    """Writes the articles of one wiki; a page's parts depend on its number, so each wiki has all of them."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class ArticleWriter:
             book: Words, names and titles.
             site: The wiki's namespaces.
             aliases: Redirects.
-            facts: Each entity's facts that may be told.
+            facts: Facts of each entity that may be stated.
             titles_elsewhere: Titles in the other wikis by language.
-            random: Draws the order of things.
+            random: Draws bullets and lists.
         """
         self._book = book
         self._site = site
@@ -59,8 +59,8 @@ class ArticleWriter:
         """Write an article.
 
         Args:
-            plan: What it says.
-            number: Its number in the wiki.
+            plan: Its sentences.
+            number: Its number in the wiki, which selects the parts.
         """
         subject = plan.entity
         blocks: list[str] = []
@@ -96,7 +96,7 @@ class ArticleWriter:
         expected: list[ExpectedSentence],
         lead: bool = False,
     ) -> str:
-        """Sentences in a row; some break the line in between, which readers must not see."""
+        """Write sentences as a paragraph, with line breaks that parsers must ignore."""
         space = Language(self._book.language).sentence_separator
         text = ""
         for position, sentence in enumerate(sentences):
@@ -127,14 +127,14 @@ class ArticleWriter:
         return self._list(items, subject, expected)
 
     def _note_on_markup(self, subject: Entity, expected: list[ExpectedSentence]) -> str:
-        """A sentence that shows wiki syntax, which is no link."""
+        """Write a sentence that shows wiki syntax, which is not a link."""
         before, _, after = self._book.notes["markup"].partition("{X}")
         syntax = f"[[{self._titles[subject]}]]"
         expected.append(ExpectedSentence(before + syntax + after))
         return f"{before}<nowiki>{syntax}</nowiki>{after}"
 
     def _infobox(self, subject: Entity) -> str:
-        """A template that holds links, a file and other templates."""
+        """Write a template with links, a file and nested templates."""
         rows = [
             f"| name = {self._book.wiki.names[subject]}",
             f"| image = [[{self._site.names[6]}:{subject.kind} {subject.code}.svg|200px]]",
@@ -148,7 +148,7 @@ class ArticleWriter:
         return "\n".join([f"{{{{Infobox {subject.kind}", *rows, "}}"])
 
     def _picture(self, subject: Entity) -> str:
-        """A file whose caption holds a link, and another file inside the caption's template."""
+        """Write a file whose caption has a link."""
         caption = self._book.note("caption", subject)
         start, end, _ = caption.mentions[0]
         linked = (
@@ -166,7 +166,7 @@ class ArticleWriter:
         return "\n".join([f'{{| class="wikitable sortable"\n|+ {title}\n! A !! B', *rows, "|}"])
 
     def _foot(self, subject: Entity, number: int) -> str:
-        """What stands at a page's end: references, navigation, categories, links to other languages."""
+        """Write the end of a page: references, navigation, categories, links to other languages."""
         category = self._site.names[14] if number % 2 else "Category"
         sort_key = f"|{subject.code}" if number % 3 == 1 else ""
         lines = ["<references />"] if number % 4 < 2 else ["{{Reflist|2|refs={{{1|}}}}}"]

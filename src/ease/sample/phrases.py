@@ -1,4 +1,4 @@
-"""Sentences in 18 languages from hand-written templates."""
+"""Sentences in 18 languages from hand-written templates, which are in `templates/`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ease.io.data_files import read_data_file
 from ease.sample.facts import Entity, Fact
-from ease.sample.names import WikiNames, capitalize
+from ease.sample.names import WikiNames
+from ease.wikimedia.wikitext.titles import capitalize_first
 
 FRAMES: dict[str, tuple[str, ...]] = {
     "define": ("X",),
@@ -27,28 +28,28 @@ FRAMES: dict[str, tuple[str, ...]] = {
     "same_language": ("T", "T2", "L"),
     "same_region": ("T", "T2", "R"),
 }
-"""What can be said, each with the slots of its templates in the order of a statement's entities.
+"""Frames of statements, each with the slots of its templates in the order of the statement's entities.
 
-The first template of each is a plain definition, with which an article may begin.
+The first template of a frame is a plain definition, with which an article may begin.
 """
 
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
 class Statement(NamedTuple):
-    """Something to say, in whatever language: a frame and the entities for its slots."""
+    """Language-independent content of a sentence: a frame, and the entities for its slots."""
 
     frame: str
     entities: tuple[Entity, ...]
 
 
 def tell(fact: Fact) -> Statement:
-    """The statement that tells one fact and no more."""
+    """Return the statement of a single fact."""
     return Statement(fact.relation, (fact.subject, fact.object))
 
 
 class Mention(NamedTuple):
-    """An entity's name in a sentence: code point offsets into its text."""
+    """An entity's name in a sentence, with offsets in code points."""
 
     start: int
     end: int
@@ -56,7 +57,7 @@ class Mention(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence of prose and the names in it, in order."""
+    """A sentence of prose, and the names in it in order."""
 
     text: str
     mentions: tuple[Mention, ...]
@@ -64,7 +65,7 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Phrasebook:
-    """The words and templates of one language, with the names to fill in."""
+    """Words, templates and names of one language."""
 
     language: str
     wiki: WikiNames
@@ -73,23 +74,23 @@ class Phrasebook:
     notes: Mapping[str, str]
     articles: Mapping[Entity, str]
     templates: Mapping[str, tuple[tuple[str, ...], ...]]
-    """Frame to its templates, each split into literal text (even places) and slots (odd places)."""
+    """Templates by frame, each split into literal text (even positions) and slots (odd positions)."""
 
     def say(self, statement: Statement, template: int) -> Sentence:
-        """Word a statement with one of its frame's templates (any number: it wraps around)."""
+        """Word a statement with one of its frame's templates; the number wraps around."""
         choices = self.templates[statement.frame]
         entities = dict(zip(FRAMES[statement.frame], statement.entities, strict=True))
         kind = self.words[statement.entities[0].kind]
         return self.fill(choices[template % len(choices)], entities, kind)
 
     def note(self, name: str, entity: Entity) -> Sentence:
-        """Word one of the notes (a caption, a list item) about an entity."""
+        """Word a note (a caption, a list item) about an entity."""
         return self.fill(split_template(self.notes[name]), {"X": entity}, self.words[entity.kind])
 
     def fill(
         self, template: Sequence[str], entities: Mapping[str, Entity], words: Mapping[str, str]
     ) -> Sentence:
-        """Put names, which become mentions, and other words into the slots of a split template."""
+        """Fill the slots of a split template with names, which become mentions, and words."""
         text = ""
         mentions = []
         for place, piece in enumerate(template):
@@ -102,23 +103,23 @@ class Phrasebook:
                 text += self.wiki.names[entity]
             else:
                 text += words[piece]
-        return Sentence(capitalize(text, self.language), tuple(mentions))
+        return Sentence(capitalize_first(text, self.language), tuple(mentions))
 
 
 @cache
 def read_templates(language: str) -> dict[str, Any]:
-    """The language's file of words and templates, parsed."""
+    """Read the words and templates of a language."""
     content: dict[str, Any] = read_data_file("ease.sample", f"templates/{language}.yml")
     return content
 
 
 def nouns(language: str) -> dict[str, str]:
-    """The language's word for each kind of entity."""
+    """Return the language's word for each kind of entity."""
     return {kind: forms["short"] for kind, forms in read_templates(language)["words"].items()}
 
 
 def make_phrasebook(wiki: WikiNames) -> Phrasebook:
-    """Join a language's templates with its names."""
+    """Combine a language's templates and names."""
     content = read_templates(wiki.language)
     articles = {
         Entity(kind, code): f"{article} "
@@ -136,5 +137,5 @@ def make_phrasebook(wiki: WikiNames) -> Phrasebook:
 
 
 def split_template(template: str) -> tuple[str, ...]:
-    """Literal text (even places) and slots (odd places)."""
+    """Split into literal text (even positions) and slots (odd positions)."""
     return tuple(_SLOT.split(template))

@@ -1,4 +1,4 @@
-"""The wikis as sites: their namespaces in their own words."""
+"""Sample wikis as MediaWiki sites, with localised namespaces from `namespaces.yml`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = (-2, -1, *range(1, 16))
 
 @dataclass(frozen=True)
 class Site:
-    """A wiki's namespaces by number (0, the articles, has no name) and its keyword for redirects."""
+    """A wiki's namespaces by number (0, articles, has an empty name), and its redirect keyword."""
 
     language: str
     names: Mapping[int, str]
@@ -23,18 +23,18 @@ class Site:
 
     @property
     def dbname(self) -> str:
-        """The name of the wiki's database, with which its dumps' names begin."""
+        """Name of the wiki's database, the beginning of its dumps' names."""
         return Language(self.language).database + ("wiki" if self.project == "wikipedia" else self.project)
 
     @property
     def address(self) -> str:
-        """What the addresses of its pages begin with."""
+        """Beginning of the addresses of its pages."""
         return f"https://{self.language}.{self.project}.org/wiki/"
 
 
 @cache
 def read_site(language: str) -> Site:
-    """A Wikipedia's names, as its `<siteinfo>` gives them."""
+    """Read a Wikipedia's names, as they are in its `<siteinfo>`."""
     content = read_data_file("ease.sample", "namespaces.yml")[language]
     names = dict(zip(_NUMBERS, content["names"], strict=True))
     return Site(language, {0: "", **names}, content["redirect"])

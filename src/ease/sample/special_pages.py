@@ -1,4 +1,4 @@
-"""Pages that are no articles: redirects, disambiguation pages, an empty page, other namespaces."""
+"""Other pages than articles: redirects, disambiguation pages, an empty page, other namespaces."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ease.sample.facts import Entity
 from ease.sample.markup import Aliases, ExpectedLink, ExpectedSentence
-from ease.sample.names import capitalize
 from ease.sample.pages import WikiPage
 from ease.sample.phrases import Phrasebook
 from ease.sample.site import Site
+from ease.wikimedia.wikitext.titles import capitalize_first
 
 _STANDARDS = {
     "territory": "ISO 3166",
@@ -20,7 +20,7 @@ _STANDARDS = {
     "continent": "UN M49",
 }
 LOOP = ("ISO 3166 QM", "ISO 3166 QN")
-"""Titles of two redirects that lead to each other; ISO 3166 leaves these codes to users."""
+"""Titles of two redirects that lead to each other; ISO 3166 reserves these codes for users."""
 EMPTY = "ISO 3166 QO"
 MISSING = "ISO 3166 QP"
 """A title without a page, to which a redirect leads."""
@@ -30,14 +30,14 @@ _INFOBOX = '{| class="infobox"\n! {{{name|}}}\n|-\n| {{{image|}}}\n|}'
 
 
 def name_aliases(entities: Sequence[Entity]) -> Aliases:
-    """Titles of redirects: for each third entity one, for each sixth one to that redirect."""
+    """Return titles of redirects: one for each third entity, and one to that redirect for each sixth entity."""
     single = {entity: f"{_STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]}
     double = {entity: f"{_STANDARDS[entity.kind]}-{entity.code}" for entity in entities[::6]}
     return Aliases(single, double)
 
 
 def write_redirects(book: Phrasebook, site: Site, aliases: Aliases) -> Iterator[WikiPage]:
-    """Redirects, redirects to redirects, to a section, to a page that is missing, and a loop."""
+    """Yield redirects to pages, to redirects, to a section, to a missing page, and a loop of redirects."""
     titles = book.wiki.titles
     section = book.headings["facts"]
     for number, (entity, alias) in enumerate(aliases.single.items()):
@@ -53,20 +53,24 @@ def write_redirects(book: Phrasebook, site: Site, aliases: Aliases) -> Iterator[
 
 
 def _redirect(title: str, target: str, site: Site, number: int) -> WikiPage:
-    """A redirect, by the wiki's own keyword or the English one."""
+    """Write a redirect with the wiki's own keyword or the English one."""
     keyword = site.redirect_keyword if number % 2 else "REDIRECT"
     return WikiPage(title, f"#{keyword} [[{target}]]", redirect=target.partition("#")[0])
 
 
 def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
-    """A page for each name that several entities share, and for one code of both a country and a language."""
+    """Yield a page for each name of several entities, and for one code of both a country and a language."""
     for title, entities in book.wiki.ambiguous.items():
         yield _disambiguation(book, title, entities, ())
     by_code = {entity.code.upper(): entity for entity in book.wiki.titles if entity.kind == "territory"}
     taken = {*book.wiki.titles.values(), *book.wiki.ambiguous}
     for entity in book.wiki.titles:
         code = entity.code.upper()
-        if entity.kind == "language" and code in by_code and capitalize(code, book.language) not in taken:
+        if (
+            entity.kind == "language"
+            and code in by_code
+            and capitalize_first(code, book.language) not in taken
+        ):
             yield _disambiguation(book, code, (by_code[code], entity), (LOOP[0], EMPTY))
             return
 
@@ -74,7 +78,7 @@ def write_disambiguations(book: Phrasebook) -> Iterator[WikiPage]:
 def _disambiguation(
     book: Phrasebook, title: str, entities: Sequence[Entity], others: Sequence[str]
 ) -> WikiPage:
-    """A list of what a name may mean; `others` are titles to list as well."""
+    """Write a list of a name's meanings; `others` are further titles."""
     before, _, after = book.notes["disambiguation"].partition("{X}")
     lines = [f"{before}'''{title}'''{after}", ""]
     expected = [ExpectedSentence(before + title + after)]
@@ -92,14 +96,14 @@ def _disambiguation(
 
 
 def write_other_pages(book: Phrasebook, site: Site) -> Iterator[WikiPage]:
-    """An empty article, and pages of other namespaces: they hold links, which readers must not take."""
+    """Yield an empty article, and pages of other namespaces with links, which parsers must ignore."""
     first = next(iter(book.wiki.titles.values()))
     message, talk = book.notes["message"], book.notes["talk"]
     yield WikiPage(EMPTY, "")
     for kind, words in book.words.items():
         text = f"{_INFOBOX}<noinclude>{message}</noinclude>"
         yield WikiPage(f"{site.names[10]}:Infobox {kind}", text, namespace=10)
-        category = f"{site.names[14]}:{capitalize(words['many'], book.language)}"
+        category = f"{site.names[14]}:{capitalize_first(words['many'], book.language)}"
         yield WikiPage(category, f"[[{first}]] {message}", namespace=14)
     yield WikiPage(f"{site.names[10]}:Fact", f"<sup>[{message}]</sup>", namespace=10)
     yield WikiPage(f"{site.names[1]}:{first}", f"{talk} [[{first}]] ~~~~", namespace=1)

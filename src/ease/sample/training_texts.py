@@ -1,4 +1,4 @@
-"""Training texts beside the dumps: inferences, and sentences in all languages, about facts that the wikis tell."""
+"""Training texts besides the dumps: inferences and parallel sentences about facts that are not held out."""
 
 from __future__ import annotations
 
@@ -8,56 +8,45 @@ from dataclasses import dataclass
 from random import Random
 
 from ease.sample.facts import Entity, Fact, World
-from ease.sample.held_out import HeldOut, ParallelSentence, unmistakable
+from ease.sample.held_out import HeldOut, unmistakable
 from ease.sample.options import SampleOptions
 from ease.sample.phrases import Phrasebook, Statement, tell
 
 _SHARED = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
-"""Frames that say of two territories what the relation says of one."""
+"""Frames that state a relation for two territories at once."""
 
 
 @dataclass(frozen=True)
 class Premise:
-    """What a premise says, and the statements that are compared with it."""
+    """A premise's statement, and the statements of its hypotheses."""
 
     statement: Statement
     entailed: Statement
-    """The same, to be said in other words, or a part of it"""
+    """The same statement, for other words, or a part of it."""
     neutral: Statement
-    """Another fact about the same entity, or else about anything"""
+    """Another fact about the same entity, else any other fact."""
     contradicted: Statement
-    """The same fact with a value that it does not have"""
+    """The same fact with a wrong value."""
 
 
 def draw_training_facts(
     world: World, held_out: HeldOut, books: Mapping[str, Phrasebook], options: SampleOptions
 ) -> list[Fact]:
-    """Draw facts to state in all languages: none that is kept out, and all named unmistakably in every language."""
+    """Draw facts that are not held out and whose names are unique in every language."""
     random = Random(f"training facts {options.seed}")
-    usable, kept_out = unmistakable(world, books), held_out.facts
-    facts = [fact for fact in world.facts if fact not in kept_out and {fact.subject, fact.object} <= usable]
+    usable, excluded = unmistakable(world, books), held_out.facts
+    facts = [fact for fact in world.facts if fact not in excluded and {fact.subject, fact.object} <= usable]
     random.shuffle(facts)
     return facts
 
 
-def word_training_facts(
-    facts: Sequence[Fact], books: Mapping[str, Phrasebook], languages: Sequence[str], seed: int
-) -> Iterator[ParallelSentence]:
-    """Word each fact in each language, with a template drawn for each."""
-    for language in languages:
-        random = Random(f"parallel training {seed} {language}")
-        for fact in facts:
-            sentence = books[language].say(tell(fact), random.randrange(1_000_000))
-            yield ParallelSentence(fact.key, language, sentence.text)
-
-
 def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -> list[Premise]:
-    """Draw premises, half of them of one fact and half of two where there are such, each with its three hypotheses.
+    """Draw premises with one fact or, where possible, two facts, each with its three hypotheses.
 
     Args:
-        world: All facts, so that a wrong one can be told.
-        facts: Those that may be stated.
-        options: How many premises at most, and the seed.
+        world: All facts, to recognise wrong ones.
+        facts: Facts that may be stated.
+        options: Maximum number of premises, and seed.
     """
     random = Random(f"inferences {options.seed}")
     deck = _Deck(world, facts, random)
@@ -67,7 +56,7 @@ def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -
 
 
 class _Deck:
-    """Facts by their entities, to draw the statements of a premise from."""
+    """Facts by entity, to draw premises and hypotheses from."""
 
     def __init__(self, world: World, facts: Sequence[Fact], random: Random) -> None:
         self._true = set(world.facts)
@@ -83,7 +72,7 @@ class _Deck:
                 self._kinds[entity.kind].append(entity)
 
     def premises(self, fact: Fact) -> Iterator[Premise]:
-        """A premise that says the fact alone, and one that says another one as well."""
+        """Yield a premise with the fact alone, and one with a second fact if there is one."""
         partners = self._partners(fact)
         for statement, said in [(tell(fact), {fact}), *([self._random.choice(partners)] if partners else [])]:
             wrong = self._wrong(fact)
@@ -91,7 +80,7 @@ class _Deck:
                 yield Premise(statement, tell(fact), tell(self._another(fact, said)), tell(wrong))
 
     def _partners(self, fact: Fact) -> list[tuple[Statement, set[Fact]]]:
-        """What can be said of the fact together with another, and both facts."""
+        """Return the statements that combine the fact with another one, each with both facts."""
         found = []
         if fact.relation in _SHARED:
             for other in self._of[fact.object]:
@@ -107,7 +96,7 @@ class _Deck:
         return found
 
     def _wrong(self, fact: Fact) -> Fact | None:
-        """The fact with another value of the same kind, or None where all values are right."""
+        """Return the fact with a wrong value of the same kind, or None if all values are right."""
         values = self._kinds[fact.object.kind]
         for value in self._random.sample(values, len(values)):
             wrong = Fact(fact.relation, fact.subject, value)
@@ -116,7 +105,7 @@ class _Deck:
         return None
 
     def _another(self, fact: Fact, said: Collection[Fact]) -> Fact:
-        """Another fact about the subject, else about the object, else any."""
+        """Return another fact about the subject, else about the object, else any."""
         for facts in (self._of[fact.subject], self._of[fact.object], self._all):
             others = [other for other in facts if other not in said]
             if others:
@@ -127,10 +116,11 @@ class _Deck:
 def word_inferences(
     premises: Sequence[Premise], books: Mapping[str, Phrasebook], languages: Sequence[str], seed: int
 ) -> Iterator[tuple[str, str, str, str, int, int]]:
-    """Word premises and hypotheses in each language; a hypothesis that repeats the premise has another template.
+    """Word premises and hypotheses in each language; a hypothesis that repeats the premise uses another template.
 
     Yields:
-        Language, label, premise, hypothesis, and the numbers of the premise and of the pair, the same in all languages.
+        Language, label, premise, hypothesis, number of the premise, number of the pair (numbers are equal in all
+        languages).
     """
     for language in languages:
         random, book = Random(f"inferences {seed} {language}"), books[language]
@@ -138,7 +128,7 @@ def word_inferences(
             choices = len(book.templates[premise.statement.frame])
             template = random.randrange(choices)
             said = book.say(premise.statement, template).text
-            # Any other template, should the hypothesis have the premise's frame.
+            # Use another template in case the hypothesis has the premise's frame.
             other = template + random.randrange(1, choices)
             hypotheses = {
                 "entailment": book.say(premise.entailed, other).text,

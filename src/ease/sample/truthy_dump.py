@@ -1,4 +1,4 @@
-"""The sample's Wikidata as truthy statements: a line for each that has the best rank, for labels and articles."""
+"""Write the sample's Wikidata as truthy statements: statements of the best rank, labels and articles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABELS = (
 
 
 def write_truthy(path: Path, entities: Iterable[Mapping[str, Any]]) -> None:
-    """Write the dump of what the JSON dump's entities say."""
+    """Write the truthy statements of the JSON dump's entities."""
     lines = "".join(f"{line} .\n" for entity in entities for line in _statements(entity))
     path.write_bytes(bz2.compress(lines.encode("ascii"), compresslevel=1))
 
@@ -44,7 +44,7 @@ def _statements(entity: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _best(statements: list[Any]) -> list[Any]:
-    """Those that are preferred, else the normal ones."""
+    """Return the preferred statements, else the normal ones."""
     ranks = {statement["rank"] for statement in statements}
     best = "preferred" if "preferred" in ranks else "normal"
     return [statement for statement in statements if statement["rank"] == best]
@@ -58,7 +58,7 @@ def _value(statement: Mapping[str, Any]) -> str:
 
 
 def _escape(text: str) -> str:
-    """A text as N-Triples has it, in ASCII."""
+    """Escape a text for N-Triples in ASCII."""
     text = text.replace("\\", "\\\\").replace('"', '\\"')
     codes = ((letter, ord(letter)) for letter in text)
     return "".join(

@@ -1,4 +1,4 @@
-"""The sample's wikis, whole: what is told in them, what is kept out, and their pages."""
+"""Contents of the sample's wikis: their facts, the held-out facts, and their pages."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from ease.wikimedia.languages import PAPER_LANGUAGES
 
 @dataclass(frozen=True)
 class Sample:
-    """All that the sample is made from; it does not depend on which of its languages are written."""
+    """The sample's content; independent of the languages that are written."""
 
     options: SampleOptions
     world: World
     books: Mapping[str, Phrasebook]
-    """The phrasebooks of all 18 languages."""
+    """Phrasebooks of all 18 languages."""
     held_out: HeldOut
 
 
 def prepare_sample(options: SampleOptions) -> Sample:
-    """Read the facts and the names, and draw what is kept out.
+    """Read the facts and names, and draw the held-out facts.
 
     Raises:
-        EaseError: If the world is too small for what is to be kept out.
+        EaseError: The world has too few facts.
     """
     world = read_world(options.territories)
     books = {
@@ -50,16 +50,16 @@ def prepare_sample(options: SampleOptions) -> Sample:
 
 
 def write_pages(sample: Sample, language: str) -> list[WikiPage]:
-    """Write all pages of one wiki, in the order of its dump."""
+    """Return all pages of one wiki in the order of its dump."""
     options, book, site = sample.options, sample.books[language], read_site(language)
     random = Random(f"pages {options.seed} {language}")
     aliases = name_aliases(sample.world.entities)
     titles_elsewhere = {code: other.wiki.titles for code, other in sample.books.items()}
-    kept_out = sample.held_out.facts
+    held_out = sample.held_out.facts
     writer = ArticleWriter(
-        book, site, aliases, _told_facts(sample.world, kept_out, book), titles_elsewhere, random
+        book, site, aliases, _facts_to_show(sample.world, held_out, book), titles_elsewhere, random
     )
-    plans = plan_articles(sample.world, kept_out, book, options.sentences_per_language, options.seed)
+    plans = plan_articles(sample.world, held_out, book, options.sentences_per_language, options.seed)
     pages = [writer.write(plan, number) for number, plan in enumerate(plans)]
     pages += write_redirects(book, site, aliases)
     pages += write_disambiguations(book)
@@ -68,12 +68,12 @@ def write_pages(sample: Sample, language: str) -> list[WikiPage]:
     return pages
 
 
-def _told_facts(world: World, kept_out: frozenset[Fact], book: Phrasebook) -> dict[Entity, Sequence[Fact]]:
-    """Each entity's facts that the wiki may show in tables and boxes."""
+def _facts_to_show(world: World, held_out: frozenset[Fact], book: Phrasebook) -> dict[Entity, Sequence[Fact]]:
+    """Return the facts of each entity that the wiki may show in tables and infoboxes."""
     facts: dict[Entity, list[Fact]] = defaultdict(list)
     names = book.wiki.names
     for fact in world.facts:
-        if fact not in kept_out and fact.subject in names and fact.object in names:
+        if fact not in held_out and fact.subject in names and fact.object in names:
             facts[fact.subject].append(fact)
             facts[fact.object].append(fact)
     return {entity: facts[entity] for entity in names}

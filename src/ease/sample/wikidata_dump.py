@@ -1,4 +1,4 @@
-"""The sample's Wikidata dump: an item a line, with ranks, gaps and other entities as in the real one."""
+"""Write the sample's Wikidata dump: one item per line, with ranks, gaps and other entities as in the real dump."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from ease.sample.phrases import Phrasebook
 
 WIKIDATA_NAME = f"wikidata-{DUMP_DATE}-all.json.bz2"
 MULTILINGUAL, WIDESPREAD, SHARED, CODED, TYPELESS = range(QID_BASE + 11, QID_BASE + 16)
-"""Further classes: with several languages, of several territories (languages, currencies), and odd ones."""
+"""Further classes: of territories with several languages, of languages and currencies of several territories, etc."""
 
 _PROPERTIES = {"P31": "instance of", "P361": "part of"}
 Json = dict[str, Any]
 
 
 def class_of(kind: str) -> int:
-    """The item number of a kind's class."""
+    """Return the item number of a kind's class."""
     return QID_BASE + 1 + KINDS.index(kind)
 
 
 def write_wikidata(path: Path, entities: Iterable[Json]) -> None:
-    """Write the dump: an array with an entity a line."""
+    """Write the dump: an array with one entity per line."""
     lines = [json.dumps(entity, ensure_ascii=False, separators=(",", ":")) for entity in entities]
     path.write_bytes(bz2.compress(("[\n" + ",\n".join(lines) + "\n]\n").encode(), compresslevel=1))
 
 
 def entity_classes(world: World) -> dict[Entity, tuple[int, ...]]:
-    """What each entity is an instance of, by its preferred statements or else its normal ones."""
+    """Return the classes of each entity by its preferred statements, else its normal ones."""
     uses = Counter(
         entity
         for fact in world.facts
@@ -50,7 +50,7 @@ def entity_classes(world: World) -> dict[Entity, tuple[int, ...]]:
 
 
 def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator[Json]:
-    """The entities of the dump, in its order."""
+    """Yield the entities in the order of the dump."""
     for identifier, label in _PROPERTIES.items():
         yield {
             "type": "property",
@@ -79,7 +79,7 @@ def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator
 
 
 def _instance_of(entity: Entity, classes: tuple[int, ...], number: int) -> list[Json]:
-    """The statements of P31: some items have preferred ones, some deprecated ones, some an unknown value."""
+    """Return the statements of P31; some items have preferred or deprecated statements or an unknown value."""
     identifier = f"Q{entity.qid}"
     rank = "preferred" if number % 10 == 3 else "normal"
     statements = [_statement("P31", identifier, value, rank) for value in classes]
@@ -94,7 +94,7 @@ def _instance_of(entity: Entity, classes: tuple[int, ...], number: int) -> list[
 
 
 def _statement(property_id: str, subject: str, value: int | None, rank: str = "normal") -> Json:
-    """A statement; without a value it says that there is one, unknown."""
+    """Return a statement; value None means an unknown value."""
     snak: Json = {"snaktype": "somevalue", "property": property_id, "datatype": "wikibase-item"}
     if value is not None:
         item = {"entity-type": "item", "numeric-id": value, "id": f"Q{value}"}
@@ -116,7 +116,7 @@ def _item(
         "id": f"Q{qid}",
         "labels": {language: {"language": language, "value": label} for language, label in labels.items()},
         "descriptions": {},
-        "aliases": [],  # PHP writes an empty map so, and the real dump has both forms
+        "aliases": [],  # PHP writes an empty map as a list; the real dump has both forms
         "claims": {property_id: statements for property_id, statements in claims.items() if statements},
         "sitelinks": sitelinks,
         "lastrevid": qid - QID_BASE,

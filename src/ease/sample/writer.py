@@ -1,9 +1,9 @@
-"""The sample wiki as files, written whole or not at all and reused where they already lie."""
+"""Write the sample wiki as files, atomically; existing complete files are reused."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from ease.sample.dump_files import dump_name, write_dump
 from ease.sample.held_out import (
     GradedPair,
     ParallelSentence,
+    word_facts,
     word_graded,
     word_graded_dev,
-    word_parallel,
 )
 from ease.sample.options import SampleOptions
 from ease.sample.page_props_dump import page_props_name, write_page_props
@@ -38,64 +38,63 @@ _GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("s
 
 @dataclass(frozen=True)
 class SampleFiles:
-    """Where the parts of a sample lie: in one folder."""
+    """Paths of a sample's files in its folder."""
 
     folder: Path
 
     @property
     def wikipedia(self) -> Path:
-        """The folder of the Wikipedia dumps: of pages, and of the table page_props."""
+        """Folder of the Wikipedia dumps: pages, and the table page_props."""
         return self.folder / "wikipedia"
 
     @property
     def wikidata(self) -> Path:
-        """The Wikidata dump."""
+        """Wikidata dump in JSON."""
         return self.folder / WIKIDATA_NAME
 
     @property
     def truthy(self) -> Path:
-        """The dump of Wikidata's truthy statements."""
+        """Dump of Wikidata's truthy statements."""
         return self.folder / TRUTHY_NAME
 
     @property
     def parallel(self) -> Path:
-        """Kept-out facts in every language: fact_id, language, text."""
+        """Held-out facts in every language: fact_id, language, text."""
         return self.folder / "parallel.parquet"
 
     @property
     def graded(self) -> Path:
-        """Kept-out English pairs: sentence1, sentence2, score (0 to 5)."""
+        """Held-out English pairs: sentence1, sentence2, score (0 to 5)."""
         return self.folder / "graded.parquet"
 
     @property
     def graded_dev(self) -> Path:
-        """English pairs about the facts of the parallel sentences, in the same columns."""
+        """English pairs about the facts of the parallel sentences, with the same columns."""
         return self.folder / "graded_dev.parquet"
 
     @property
     def nli(self) -> Path:
-        """Inferences to train on, in XNLI's columns."""
+        """Training inferences, with XNLI's columns."""
         return self.folder / "nli.tsv.gz"
 
     @property
     def parallel_train(self) -> Path:
-        """Told facts in every language to train on: fact_id, language, text."""
+        """Training facts in every language: fact_id, language, text."""
         return self.folder / "parallel_train.tsv.gz"
 
 
 def write_sample(
     folder: Path, languages: Sequence[str] = PAPER_LANGUAGES, options: SampleOptions | None = None
 ) -> SampleFiles:
-    """Write the sample wiki below a folder, in a folder of its own named by what it is made from.
+    """Write the sample wiki into a subfolder named by a hash of its parameters.
 
     Args:
-        folder: Where samples lie; made where needed.
-        languages: Wikis to write, of the 18.
+        folder: Parent folder of samples; created if missing.
+        languages: Wikis to write, out of the 18.
         options: Size and seed.
 
     Raises:
-        EaseError: A language has no templates, the options do not fit together, or the folder cannot be
-            written.
+        EaseError: A language has no templates, the options contradict each other, or the folder is not writable.
     """
     options = options or SampleOptions()
     _check(languages)
@@ -103,7 +102,7 @@ def write_sample(
     key = content_key({**content, "languages": sorted(languages)}, SAMPLE_WIKI)
     files = SampleFiles(folder / f"sample-{key}")
     if is_whole(files.folder):
-        logger.debug("The sample wiki lies whole in %s", files.folder)
+        logger.debug("The sample wiki in %s is complete", files.folder)
         return files
     sample = prepare_sample(options)
     write_whole(files.folder, content, lambda aside: _write_files(SampleFiles(aside), sample, languages))
@@ -116,8 +115,8 @@ def _check(languages: Sequence[str]) -> None:
     missing = [language for language in languages if language not in PAPER_LANGUAGES]
     if missing:
         raise EaseError(
-            f"The sample wiki has no templates for {', '.join(missing)}; it speaks "
-            f"{', '.join(PAPER_LANGUAGES)}. Take those, or give dumps of your own."
+            f"The sample wiki has no templates for {', '.join(missing)}: choose from "
+            f"{', '.join(PAPER_LANGUAGES)}, or use your own dumps."
         )
 
 
@@ -132,7 +131,7 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     entities = list(wikidata_entities(sample.world, sample.books))
     write_wikidata(files.wikidata, entities)
     write_truthy(files.truthy, entities)
-    parallel = word_parallel(sample.held_out, sample.books, languages, options.seed)
+    parallel = word_facts(sample.held_out.parallel, sample.books, languages, f"parallel {options.seed}")
     _write_table(files.parallel, parallel, _PARALLEL)
     graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
     _write_table(files.graded, graded, _GRADED)
@@ -141,5 +140,5 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     write_training_texts(files.nli, files.parallel_train, sample, languages)
 
 
-def _write_table(path: Path, rows: Sequence[ParallelSentence | GradedPair], schema: pa.Schema) -> None:
+def _write_table(path: Path, rows: Iterable[ParallelSentence | GradedPair], schema: pa.Schema) -> None:
     pq.write_table(pa.Table.from_pylist([row._asdict() for row in rows], schema=schema), path)

@@ -1,4 +1,4 @@
-"""The sample Wikinews: news in the 16 languages of MewsC-16 with what a reader should make of each page."""
+"""Sample Wikinews in the 16 languages of MewsC-16, with the expected result for each page."""
 
 from ease.sample.news.words import NEWS_LANGUAGES
 from ease.sample.news.writer import SampleNews, write_sample_news

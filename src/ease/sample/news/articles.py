@@ -1,4 +1,4 @@
-"""The articles of a sample Wikinews, with the cases that its readers must get right."""
+"""Write the articles of a sample Wikinews, with the cases that a parser must handle."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ CASES: dict[str, str | None] = {
     "template_only": NO_PROSE,
     "date_only": NO_PROSE,
 }
-"""What is special in an article, and why a reader must drop it, if so."""
+"""Special cases of articles, with the reason why a parser must drop the article, or None."""
 
 _LEFT_TO_RIGHT_MARK = "\u200e"
 
 
 @dataclass(frozen=True)
 class NewsPage:
-    """A page of a dump, and what a reader should make of it: a topic and a sentence, or why nothing."""
+    """A page of a dump, with its expected topic and first sentence, or the reason why it is dropped."""
 
     page: WikiPage
     case: str
@@ -59,11 +59,11 @@ class NewsPage:
 class _Prose(NamedTuple):
     markup: list[str]
     sentences: list[str]
-    """The same as a reader should find it."""
+    """Sentences that a parser should find."""
 
 
 def topics_for(case: str, words: NewsWords) -> Sequence[Topic]:
-    """The topics that articles of a case may have; the last of the wiki's topics, a small one, never."""
+    """Return the topics for articles of a case, without the wiki's last topic, which stays small."""
     topics = words.topics[:-1]
     if case in ("former_category", "topic_and_former", "former_category_template"):
         return [words.renamed[case == "former_category_template"]]
@@ -73,13 +73,13 @@ def topics_for(case: str, words: NewsWords) -> Sequence[Topic]:
 
 
 def loop_categories(words: NewsWords) -> tuple[str, str]:
-    """Names of two categories that redirect to each other."""
+    """Return names of two categories that redirect to each other."""
     former = words.renamed[0].former
     return f"{former} (1)", f"{former} (2)"
 
 
 class NewsWriter:
-    """Writes the articles of one wiki; which parts a plain page has depends on its number."""
+    """Writes the articles of one wiki; the parts of a plain page depend on its number."""
 
     def __init__(self, book: Phrasebook, words: NewsWords, random: Random) -> None:
         """Prepare for a wiki."""
@@ -92,8 +92,8 @@ class NewsWriter:
         """Write an article.
 
         Args:
-            story: What it tells.
-            case: What is special in it: one of `CASES`, or `PLAIN`.
+            story: Its content.
+            case: One of `CASES`, or `PLAIN`.
             number: Its number in the wiki.
         """
         written = [self._marker.write(sentence) for sentence in story.sentences]
@@ -102,7 +102,7 @@ class NewsWriter:
         self._last_title = story.title
         if dropped := CASES.get(case):
             return NewsPage(WikiPage(story.title, text), case, dropped=dropped)
-        # What a template holds is no prose: the next sentence is the first one.
+        # A template's content is not prose: the next sentence is the first one.
         first = prose.sentences[1 if case == "lead_in_template" else 0]
         return NewsPage(WikiPage(story.title, text), case, story.topic.name, None, first)
 
@@ -116,7 +116,7 @@ class NewsWriter:
         return "\n\n".join(block for block in blocks if block)
 
     def _head(self, story: Story, case: str, number: int) -> list[str]:
-        """What stands above the prose: a date, boxes, pictures."""
+        """Write what precedes the prose: a date, infoboxes, pictures."""
         templates, language = self._words.templates, self._book.language
         blocks = []
         if case in ("date_line", "date_line_bold", "date_only"):
@@ -134,7 +134,7 @@ class NewsWriter:
         return blocks
 
     def _body(self, story: Story, case: str, prose: _Prose) -> list[str]:
-        """The prose in one or two paragraphs; some or all of it may be hidden in a template."""
+        """Write the prose in one or two paragraphs; a template may hide a part or all of it."""
         space = Language(self._book.language).sentence_separator
         lead = self._words.templates["lead"]
         if case == "date_only":
@@ -149,7 +149,7 @@ class NewsWriter:
         return [first, rest]
 
     def _foot(self, story: Story, case: str, number: int) -> list[str]:
-        """What stands below the prose: related news, sources."""
+        """Write what follows the prose: related news, sources."""
         blocks, items = [], []
         if number % 3 == 1 and self._last_title:
             items.append(f"* [[{self._last_title}]]")
@@ -184,12 +184,12 @@ class NewsWriter:
         return f"[[{self._category}:{category}]]"
 
     def _topic_link(self, topic: Topic, case: str) -> str:
-        """The topic's category in the form that the case asks for."""
+        """Write the topic's category in the form of the case."""
         prefix, name, language = self._category, topic.category, self._book.language
         match case:
             case "sort_key":
                 return f"[[{prefix}:{name}|{name[::-1]}]]"
-            case "lower_prefix":  # where the wiki's own prefix has no capital, the English one has
+            case "lower_prefix":  # use the English prefix if the wiki's own has no capital
                 lower = prefix.lower() if prefix.lower() != prefix else "category"
                 return f"[[{lower}:{lower_first(name, language)}]]"
             case "english_prefix":
@@ -204,6 +204,6 @@ class NewsWriter:
         return self._link(name)
 
     def _other(self, story: Story) -> Topic:
-        """Another topic than the story's own."""
+        """Return another topic than the story's own."""
         topics = self._words.topics
         return topics[(topics.index(story.topic) + 1) % len(topics)]

@@ -1,4 +1,4 @@
-"""Pages of a sample Wikinews that are no articles: redirects, category pages, talk, project pages, templates."""
+"""Other pages of a sample Wikinews than articles: redirects, categories, talk and project pages, templates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REDIRECT, OTHER_NAMESPACE = "redirect", "other namespace"
 
 
 def write_news_redirects(words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
-    """Redirects to articles, by the wiki's keyword or the English one, each with a topic's category."""
+    """Yield redirects to articles with the wiki's keyword or the English one, each with a topic's category."""
     site = words.site
     for number, title in enumerate(titles):
         keyword = site.redirect_keyword if number % 2 else "REDIRECT"
@@ -22,7 +22,7 @@ def write_news_redirects(words: NewsWords, titles: Sequence[str]) -> Iterator[Ne
 
 
 def write_other_namespaces(book: Phrasebook, words: NewsWords, titles: Sequence[str]) -> Iterator[NewsPage]:
-    """Pages of other namespaces; they stand in topics' categories and are no news."""
+    """Yield pages of other namespaces, which are in topics' categories but are not news."""
     site, message = words.site, book.notes["message"]
     link = f"[[{site.names[14]}:{words.topics[0].category}]]"
     yield from _category_pages(words, message)
@@ -35,7 +35,7 @@ def write_other_namespaces(book: Phrasebook, words: NewsWords, titles: Sequence[
 
 
 def _category_pages(words: NewsWords, message: str) -> Iterator[NewsPage]:
-    """The topics' categories, the second below the first; former names that redirect; a loop of redirects."""
+    """Yield the topics' categories (the second below the first), redirects from former names, a loop of redirects."""
     prefix = words.site.names[14]
     for number, topic in enumerate(words.topics):
         parent = words.topics[0].category if number == 1 else words.site.names[4]

@@ -1,4 +1,4 @@
-"""What the articles of a sample Wikinews tell, before any wiki markup."""
+"""Draw the stories of a sample Wikinews, without markup."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import Literal
 from babel.dates import format_date
 
 from ease.sample.facts import Entity, World
-from ease.sample.names import capitalize, clean_name
+from ease.sample.names import clean_name
 from ease.sample.news.words import Topic
 from ease.sample.phrases import Phrasebook, Sentence
+from ease.wikimedia.wikitext.titles import capitalize_first
 
 _FIRST_DAY, _DAYS = date(2005, 1, 1), 6900
 _NUMBERS = tuple(str(tens + ones) for tens in (10, 20, 30, 40) for ones in range(5 if tens > 10 else 1, 10))
-"""11 to 19, 25 to 29 and so on: after these the Slavic languages and Arabic put one form of the noun."""
+"""11 to 19, 25 to 29 and so on: Slavic languages and Arabic use one form of the noun after these numbers."""
 _SHORTEST, _LONGEST = 2, 4
 
 
 def write_day(day: date, style: Literal["full", "long"], language: str) -> str:
-    """A date as CLDR writes it, with plain spaces, as titles have them."""
+    """Write a date as CLDR does, with plain spaces as in titles."""
     return clean_name(format_date(day, style, locale=language))
 
 
@@ -39,7 +40,7 @@ class Story:
 
 
 class Reporter:
-    """Draws stories, no two with the same title or the same first sentence."""
+    """Draws stories with distinct titles and distinct first sentences."""
 
     def __init__(self, book: Phrasebook, world: World, random: Random) -> None:
         """Prepare for a language."""
@@ -70,7 +71,7 @@ class Reporter:
         sentences = tuple(self._fill(template, territory) for template in random.sample(fitting, count))
         day = _FIRST_DAY + timedelta(days=random.randrange(_DAYS))
         language = self._book.language
-        name = capitalize(self._book.wiki.names[territory], language)
+        name = capitalize_first(self._book.wiki.names[territory], language)
         title = f"{name} – {write_day(day, 'long', language)}"
         return Story(topic, territory, day, title, sentences)
 

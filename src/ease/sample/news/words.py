@@ -1,4 +1,4 @@
-"""What a sample Wikinews calls things: its namespaces, its topics' categories, its sentence templates."""
+"""Words of a sample Wikinews, from `templates/`: namespaces, categories of topics, sentence templates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Topic:
     """The English name, as in the paper."""
     category: str
     former: str | None
-    """A category that redirects to this one."""
+    """A category that redirects to this category."""
     templates: tuple[tuple[str, ...], ...]
-    """Sentences, each split into literal text (even places) and slots (odd places)."""
+    """Sentence templates, split into literal text (even positions) and slots (odd positions)."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,19 @@ class NewsWords:
     site: Site
     topics: tuple[Topic, ...]
     templates: Mapping[str, str]
-    """The wiki's names of the templates `date`, `source`, `archived` and `lead`."""
+    """Names of the templates `date`, `source`, `archived` and `lead` in the wiki."""
     sources: str
-    """The heading above the sources."""
+    """Heading of the sources."""
 
     @property
     def renamed(self) -> tuple[Topic, ...]:
-        """The topics whose category had another name before."""
+        """Topics whose category was renamed."""
         return tuple(topic for topic in self.topics if topic.former)
 
 
 @cache
 def read_news_words(language: str) -> NewsWords:
-    """A wiki's words, from the language's file."""
+    """Read the words of a wiki."""
     content = read_data_file("ease.sample.news", f"templates/{language}.yml")
     wikipedia = read_site(language)
     own = dict(zip((4, 5), content["project"], strict=True))

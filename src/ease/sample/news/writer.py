@@ -1,4 +1,4 @@
-"""The sample Wikinews as files, written whole or not at all and reused where they already lie."""
+"""Write the sample Wikinews as files, atomically; existing complete files are reused."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from ease.wikimedia.languages import check_languages
 logger = logging.getLogger(__name__)
 
 SMALL_CLASS = 6
-"""Articles on the last of a wiki's topics, fewer than the ten that a class of MewsC-16 needs."""
+"""Articles of the last topic of a wiki; a class of MewsC-16 needs ten."""
 
 _TERRITORIES = 243
-_ARTICLES_A_CASE = 50
-"""One in so many articles is of each case."""
+_ARTICLES_PER_CASE = 50
+"""One of this many articles is of each case."""
 _TRUTH = pa.schema(
     [
         *(("language", pa.string()), ("page_id", pa.int64()), ("revision_id", pa.int64())),
@@ -46,21 +46,21 @@ _TRUTH = pa.schema(
 
 @dataclass(frozen=True)
 class SampleNews:
-    """Where the parts of a sample Wikinews lie: in one folder."""
+    """Paths of a sample Wikinews in its folder."""
 
     folder: Path
 
     @property
     def wikinews(self) -> Path:
-        """The folder of the Wikinews dumps."""
+        """Folder of the Wikinews dumps."""
         return self.folder / "wikinews"
 
     @property
     def truth(self) -> Path:
-        """What a reader should make of each page of the dumps.
+        """Expected result for each page of the dumps.
 
-        Columns: language, page_id, revision_id, namespace, title, case; topic (in English) and
-        first_sentence, or why the page is dropped. Classes are not dropped here, however small.
+        Columns: language, page_id, revision_id, namespace, title, case; topic (in English) and first_sentence, or
+        the reason why the page is dropped. Small classes are not dropped here.
         """
         return self.folder / "news_truth.parquet"
 
@@ -68,15 +68,15 @@ class SampleNews:
 def write_sample_news(
     folder: Path, languages: Sequence[str] = NEWS_LANGUAGES, options: SampleNewsOptions | None = None
 ) -> SampleNews:
-    """Write the sample Wikinews below a folder, in a folder of its own named by what it is made from.
+    """Write the sample Wikinews into a subfolder named by a hash of its parameters.
 
     Args:
-        folder: Where samples lie; made where needed.
-        languages: Wikis to write, of the 16 of MewsC-16 (appendix E of the paper).
+        folder: Parent folder of samples; created if missing.
+        languages: Wikis to write, out of the 16 of MewsC-16 (appendix E of the paper).
         options: Size and seed.
 
     Raises:
-        EaseError: A language has no templates, or the folder cannot be written.
+        EaseError: A language has no templates, or the folder is not writable.
     """
     options = options or SampleNewsOptions()
     _check(languages)
@@ -84,7 +84,7 @@ def write_sample_news(
     key = content_key({**content, "languages": sorted(languages)}, SAMPLE_NEWS)
     files = SampleNews(folder / f"sample-news-{key}")
     if is_whole(files.folder):
-        logger.info("The sample Wikinews lies whole in %s", files.folder)
+        logger.info("The sample Wikinews in %s is complete", files.folder)
         return files
     write_whole(files.folder, content, lambda aside: _write_files(SampleNews(aside), languages, options))
     logger.info("Wrote the sample Wikinews in %d languages to %s", len(languages), files.folder)
@@ -96,8 +96,8 @@ def _check(languages: Sequence[str]) -> None:
     missing = [language for language in languages if language not in NEWS_LANGUAGES]
     if missing:
         raise EaseError(
-            f"The sample Wikinews has no templates for {', '.join(missing)}; it speaks "
-            f"{', '.join(NEWS_LANGUAGES)}. Take those, or give dumps of your own."
+            f"The sample Wikinews has no templates for {', '.join(missing)}: choose from "
+            f"{', '.join(NEWS_LANGUAGES)}, or use your own dumps."
         )
 
 
@@ -130,7 +130,7 @@ def _truth(language: str, pages: Sequence[NewsPage]) -> Iterator[dict[str, Any]]
 
 
 def write_news_pages(language: str, world: World, options: SampleNewsOptions) -> list[NewsPage]:
-    """Write all pages of one wiki, in the order of its dump."""
+    """Return all pages of one wiki in the order of its dump."""
     random = Random(f"news {options.seed} {language}")
     words = read_news_words(language)
     book = make_phrasebook(read_names(language, world.entities, nouns(language)))
@@ -147,8 +147,8 @@ def write_news_pages(language: str, world: World, options: SampleNewsOptions) ->
 
 
 def _assignments(words: NewsWords, articles: int) -> Iterator[tuple[str, Topic]]:
-    """A case and a topic for each article: each case equally often, each topic but the last one, too."""
-    special = [case for case in CASES for _ in range(max(1, articles // _ARTICLES_A_CASE))]
+    """Yield a case and a topic for each article; all cases, and all topics but the last, are equally frequent."""
+    special = [case for case in CASES for _ in range(max(1, articles // _ARTICLES_PER_CASE))]
     for number, case in enumerate(special):
         topics = topics_for(case, words)
         yield case, topics[number % len(topics)]
