@@ -1,4 +1,13 @@
-"""Nodes of `analysis`."""
+"""Nodes of `analysis`: each compares the setting's encoders by one measure.
+
+All nodes share these arguments:
+
+- evaluation_data: the located evaluation sets
+- tasks: the options of each task, by its name
+- encoding: batch size and cache
+- options: what the analysis measures
+- encoders: folders by the names of their methods; None if a method is not trained yet
+"""
 
 from __future__ import annotations
 
@@ -31,58 +40,43 @@ from ease.reporting.plots import plot_alignment_uniformity, plot_cosine_distribu
 
 logger = logging.getLogger(__name__)
 
+Located = dict[str, Any]
 Configured = dict[str, dict[str, Any]]
 
 SHOWN_CHARACTERS = 60
-"""Of a sentence in the log; the saved table has all."""
+"""Maximum length of a sentence in the log; the saved table has complete sentences."""
 
 
 def measure_alignment_uniformity(
-    evaluation_data: dict[str, Any],
+    evaluation_data: Located,
     tasks: Configured,
     encoding: EncodingOptions,
     options: AlignmentOptions,
     **encoders: Path | None,
 ) -> tuple[pd.DataFrame, go.Figure]:
-    """Measure alignment and uniformity of the setting's encoders, as a table and as a plot.
-
-    Args:
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        encoding: Batch size and cache.
-        options: What is measured.
-        encoders: Folders by their methods' names; None where there is none yet.
-    """
+    """Measure alignment and uniformity (Wang and Isola, 2020), as a table and as a plot."""
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     table = compare_alignment_uniformity(_encode_each(encoders, encoding), sets, options)
+    caption = f"Alignment (pairs graded above {options.above:g}) and uniformity on {options.graded}, lower is better"
+    _log(table, caption, "alignment_uniformity", decimals=3)
     figure = plot_alignment_uniformity(table)
-    logger.info(
-        "Alignment (pairs graded above %g) and uniformity on %s, lower is better:\n%s",
-        *(options.above, options.graded, format_table(table, decimals=3)),
-    )
-    log_table(table, "alignment_uniformity")
     log_plot(figure, "alignment_uniformity")
     return table, figure
 
 
 def find_differing_pairs(
-    evaluation_data: dict[str, Any],
+    evaluation_data: Located,
     tasks: Configured,
     encoding: EncodingOptions,
     options: DifferingOptions,
     **encoders: Path | None,
 ) -> pd.DataFrame:
-    """Find the graded pairs on which two models differ most, for better and for worse.
+    """Find the graded pairs on which two models differ most, in both directions.
 
-    Args:
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        encoding: Batch size and cache.
-        options: Which two models; others than the setting's are loaded from their folders or the hub.
-        encoders: Folders by their methods' names; None where there is none yet.
+    A model that is none of the setting's encoders is loaded from its folder or the hub.
 
     Raises:
-        EaseError: If one of the two has not been trained yet, or does not load.
+        EaseError: If one of the two models is not trained yet, or does not load.
     """
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     compared = {name: _encode_named(name, encoders, encoding) for name in (options.model, options.baseline)}
@@ -100,119 +94,85 @@ def find_differing_pairs(
 
 
 def project_language_pair(
-    evaluation_data: dict[str, Any],
+    evaluation_data: Located,
     tasks: Configured,
     encoding: EncodingOptions,
     options: ProjectionOptions,
     **encoders: Path | None,
 ) -> tuple[pd.DataFrame, go.Figure]:
-    """Bring the sentences of a language pair into the plane, a panel for each of the setting's encoders.
-
-    Args:
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        encoding: Batch size and cache.
-        options: Which sentences, and how they are projected.
-        encoders: Folders by their methods' names; None where there is none yet.
-    """
+    """Project the sentences of a language pair into two dimensions, one panel for each encoder."""
     name, _, subset = options.parallel.partition(":")
     sentences = parallel_sentences(name, _located_options(name, evaluation_data, tasks), subset)
     table = project_parallel(_encode_each(encoders, encoding), sentences, options)
-    figure = plot_language_pair(table)
     logger.info(
-        "%d sentences of %s in the plane (%s), with their translations",
+        "%d sentences of %s and their translations in two dimensions (%s)",
         *(options.sentences, options.parallel, options.method),
     )
     log_table(table, "language_pair")
+    figure = plot_language_pair(table)
     log_plot(figure, "language_pair")
     return table, figure
 
 
 def measure_isotropy(
-    evaluation_data: dict[str, Any],
+    evaluation_data: Located,
     tasks: Configured,
     encoding: EncodingOptions,
     options: IsotropyOptions,
     **encoders: Path | None,
 ) -> pd.DataFrame:
-    """Measure how evenly the embeddings of the setting's encoders spread over all directions.
-
-    Args:
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        encoding: Batch size and cache.
-        options: Which sentences.
-        encoders: Folders by their methods' names; None where there is none yet.
-    """
+    """Measure how evenly embeddings spread over all directions."""
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     table = compare_isotropy(_encode_each(encoders, encoding), sets, options)
-    logger.info(
-        "Isotropy (1 is the best) and length of the mean vector (0 is the best) on %s:\n%s",
-        *(options.graded, format_table(table, decimals=3)),
-    )
-    log_table(table, "isotropy")
+    caption = f"Isotropy (1 is best) and length of the mean vector (0 is best) on {options.graded}"
+    _log(table, caption, "isotropy", decimals=3)
     return table
 
 
 def plot_cosines(
-    evaluation_data: dict[str, Any],
+    evaluation_data: Located,
     tasks: Configured,
     encoding: EncodingOptions,
     options: CosineOptions,
     **encoders: Path | None,
 ) -> tuple[pd.DataFrame, go.Figure]:
-    """Show how the cosines of positive and of negative pairs are distributed by each of the setting's encoders.
-
-    Args:
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        encoding: Batch size and cache.
-        options: Which pairs.
-        encoders: Folders by their methods' names; None where there is none yet.
-    """
+    """Plot the distributions of the cosines of positive and of negative pairs."""
     sets = _graded_sets(options.graded, evaluation_data, tasks)
     table = compare_cosines(_encode_each(encoders, encoding), sets, options)
     summary = summarize_cosines(table)
+    bounds = f"graded above {options.above:g} and below {options.below:g}"
+    caption = f"Cosines of pairs of {options.graded} {bounds}, and how well they separate"
+    _log(summary, caption, "cosine_distributions", decimals=3)
     figure = plot_cosine_distributions(table, summary)
-    logger.info(
-        "Cosines of pairs of %s graded above %g and below %g, and how well they are told apart:\n%s",
-        *(options.graded, options.above, options.below, format_table(summary, decimals=3)),
-    )
-    log_table(summary, "cosine_distributions")
     log_plot(figure, "cosine_distributions")
     return table, figure
 
 
 def measure_language_identity(
-    evaluation_data: dict[str, Any],
+    evaluation_data: Located,
     tasks: Configured,
     encoding: EncodingOptions,
     options: LanguageIdentityOptions,
     **encoders: Path | None,
 ) -> pd.DataFrame:
-    """Measure how well a linear classifier tells the languages of embeddings by the setting's encoders.
-
-    Args:
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        encoding: Batch size and cache.
-        options: Languages, sentences and classifier.
-        encoders: Folders by their methods' names; None where there is none yet.
-    """
+    """Measure how well a linear classifier predicts the language of a sentence from its embedding."""
     name = options.parallel
     task = _located_options(name, evaluation_data, tasks)
     parallel = [parallel_sentences(name, task, pair) for pair in options.pairs]
     table = compare_language_identity(_encode_each(encoders, encoding), parallel, options)
-    logger.info(
-        "Accuracy of a classifier of languages on %s; nearer to chance is more neutral:\n%s",
-        *(options.parallel, format_table(table)),
-    )
-    log_table(table, "language_identity")
+    caption = f"Accuracy of a classifier of languages on {name}; nearer to chance is more neutral"
+    _log(table, caption, "language_identity")
     return table
 
 
-def _located_options(reference: str, evaluation_data: Mapping[str, Any], tasks: Configured) -> BaseModel:
-    """The options of a task, or of one subset of it, with the path at which its data were located."""
+def _log(table: pd.DataFrame, caption: str, name: str, **form: Any) -> None:
+    """Log a table to the console and, under a name, to MLflow."""
+    logger.info("%s:\n%s", caption, format_table(table, **form))
+    log_table(table, name)
+
+
+def _located_options(reference: str, evaluation_data: Located, tasks: Configured) -> BaseModel:
+    """Return the options of a task, or of one of its subsets, with the located path of its data."""
     name = task_name(reference)
     located = read_located(evaluation_data)
     if name not in located:
@@ -224,28 +184,26 @@ def _located_options(reference: str, evaluation_data: Mapping[str, Any], tasks: 
     return task_options(name, chosen_tasks([reference], paths))
 
 
-def _graded_sets(
-    reference: str, evaluation_data: Mapping[str, Any], tasks: Configured
-) -> dict[str, list[GradedPair]]:
+def _graded_sets(reference: str, evaluation_data: Located, tasks: Configured) -> dict[str, list[GradedPair]]:
     return graded_pairs(task_name(reference), _located_options(reference, evaluation_data, tasks))
 
 
 def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> dict[str, Encode]:
-    """The encoders that have been made.
+    """Load the trained encoders.
 
     Raises:
-        EaseError: If there is none.
+        EaseError: If none is trained yet.
     """
     from ease.encoders.encoding import encode_with
 
-    made = {name: folder for name, folder in encoders.items() if folder is not None}
-    if not made:
+    trained = {name: folder for name, folder in encoders.items() if folder is not None}
+    if not trained:
         raise EaseError("This setting has no encoder to analyse yet: run its training first.")
-    return {name: encode_with(folder, encoding, name) for name, folder in made.items()}
+    return {name: encode_with(folder, encoding, name) for name, folder in trained.items()}
 
 
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:
-    """One of the setting's encoders, or any other by its folder or hub name."""
+    """Load one of the setting's encoders, or another one by its folder or hub name."""
     from ease.encoders.encoder import load_encoder
     from ease.encoders.encoding import best_device, encode_with
 
