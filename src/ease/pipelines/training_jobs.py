@@ -1,4 +1,4 @@
-"""From tables and a recipe to a training in a nested MLflow run."""
+"""Train by a recipe on tables of the catalog, in a nested MLflow run."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ TEXT_LICENCE = "as its publisher says"
 
 
 class TrainingData(NamedTuple):
-    """What a training is given."""
+    """The inputs of a training."""
 
     encoder: Path
     rows: ibis.Table
-    """Pairs of sentences and entities, or training texts; ordered by their `pair_id`"""
+    """Pairs of sentences and entities, or training texts, with a `pair_id`"""
     vocabulary: ibis.Table | None
-    """Of the entities, for methods that read them"""
+    """For methods that read entities"""
     entity_embeddings: Path | None
     evaluation_data: Mapping[str, Any]
     dumps: Mapping[str, Any]
@@ -67,13 +67,13 @@ def train_tracked(
     lock: FolderLock,
     tracking: TrackingOptions | None = None,
 ) -> TrainingResult:
-    """Train in a nested MLflow run, going on from a broken run's checkpoint; a finished training is not repeated.
+    """Train in a nested MLflow run; resume a broken run from its checkpoint, and skip a finished training.
 
     Args:
-        name: Of the MLflow run.
+        name: Name of the MLflow run.
         data: Tables, encoder and evaluation sets.
         recipe: Method, its parameters and the loop's.
-        lock: On the folder that the training works in and leaves its model in.
+        lock: Lock on the work folder, which receives the model.
         tracking: What MLflow keeps of the model; None keeps nothing.
     """
     from ease.training import run_job
@@ -146,13 +146,13 @@ def _in_order(file: Path, key: str) -> bool:
 def describe_data(
     method: str, texts: Sequence[Mapping[str, Any]] | None, dumps: Mapping[str, Any], setting: Setting
 ) -> ModelCardData:
-    """Tell the model card what a model is trained on.
+    """Return what the model card says about the training data.
 
     Args:
-        method: That trains it.
-        texts: The sources of its training texts; None stands for the setting's pairs.
-        dumps: Those that the pairs are of.
-        setting: Its languages and encoder.
+        method: The training method.
+        texts: The sources of the training texts; None: the setting's pairs.
+        dumps: The dumps of the pairs.
+        setting: Languages and encoder.
     """
     options = [source_options(text) for text in texts or ({"kind": "pairs"},)]
     sources = [source for text in options for source in _sources(text, dumps)]
@@ -172,7 +172,7 @@ def describe_data(
 
 
 def _sources(text: SourceOptions, dumps: Mapping[str, Any]) -> list[DataSource]:
-    """Name the data behind one source of training texts."""
+    """Return the data behind one source of training texts."""
     if text.reads_pairs:
         return _dump_sources(dumps)
     made_here = all(str(place).startswith(SAMPLE) for place in text.places)
@@ -196,7 +196,7 @@ def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
 
 
 def history_rows(result: TrainingResult) -> list[dict[str, Any]]:
-    """Lay the reported values out as rows of step, name and value."""
+    """Return the reported values as rows of step, name and value."""
     return [
         {"step": int(values["step"]), "name": name, "value": value}
         for values in result.history

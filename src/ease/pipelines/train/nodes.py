@@ -29,18 +29,18 @@ from ease.pipelines.training_jobs import TrainingData, describe_data, history_ro
 from ease.pipelines.work import lock_for_run, scratch_for_run
 
 WHITENING = "whitening"
-"""Stands for a method where an encoder is made without gradient steps."""
+"""Name, beside the methods, of the encoder that is fitted without gradient steps."""
 
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
-    """Make or load the encoder that every method of the setting starts from."""
+    """Build or load the encoder that every method of the setting starts from."""
     folder = scratch_for_run(work, f"{setting.name}.untrained") / "encoder"
     write_encoder(sentences, setting, folder)
     return folder
 
 
 def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
-    """Make or load a setting's encoder and save it in a folder."""
+    """Build or load a setting's encoder and save it in a folder."""
     from ease.encoders.encoder import build_encoder as build
     from ease.encoders.encoder import save_encoder
 
@@ -49,7 +49,7 @@ def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None
 
 
 def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
-    """Yield sentences of all languages in a random order that the seed sets; nothing is read before the first."""
+    """Yield sentences of all languages in a seeded random order; nothing is read before the first."""
     ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
     keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
     drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
@@ -65,21 +65,15 @@ def gather_texts(
     setting: Setting,
     work: str,
 ) -> tuple[list[Path], list[dict[str, Any]]]:
-    """Gather the texts that a recipe's `data` names, and report what was taken of each source."""
+    """Gather the texts that a recipe's `data` names, and report how many rows each source gave."""
     folder = scratch_for_run(work, f"{setting.name}.{recipe.method}.texts") / "texts"
     file, report = gather_data(recipe, training_pairs, acquire, texts, folder)
     return [file], report
 
 
-Trained = tuple[Path, list[dict[str, Any]]]
-"""The folder of the best model, inside the work folder until it is kept; rows of step, name and value."""
-
-
-def train_on_entities(
+def train_encoder(
     untrained: Path | None,
-    training_pairs: ibis.Table | None,
-    vocabulary: ibis.Table,
-    entity_embeddings: Path,
+    rows: ibis.Table | None,
     evaluation_data: dict[str, Any],
     dumps: dict[str, Any],
     recipe: Recipe,
@@ -88,51 +82,36 @@ def train_on_entities(
     tasks: dict[str, dict[str, Any]],
     work: str,
     tracking: TrackingOptions,
+    vocabulary: ibis.Table | None = None,
+    entity_embeddings: Path | None = None,
     mlm: Path | None = None,
-) -> Trained:
-    """Train by a method that reads the setting's pairs of sentences and entities.
+) -> tuple[Path, list[dict[str, Any]]]:
+    """Train by one method in a nested MLflow run; resume a broken run from its checkpoint.
+
+    Args:
+        rows: The setting's pairs of sentences and entities, or gathered texts.
+        vocabulary: For methods that read entities, as `entity_embeddings`.
+
+    Returns:
+        The folder of the best model, in the work folder; rows of step, name and value.
 
     Raises:
         EaseError: If there is no encoder to start from, or no pair.
     """
-    training_pairs = required_pairs(training_pairs, setting)
     start = chosen_start(setting, recipe.method, untrained, mlm)
     data = TrainingData(
-        start, training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
+        start,
+        required_pairs(rows, setting),
+        vocabulary,
+        entity_embeddings,
+        evaluation_data,
+        dumps,
+        tasks,
+        setting,
     )
-    return _train(data, recipe, encoders, Path(work), tracking)
-
-
-def train_on_texts(
-    untrained: Path | None,
-    texts: ibis.Table,
-    evaluation_data: dict[str, Any],
-    dumps: dict[str, Any],
-    recipe: Recipe,
-    setting: Setting,
-    encoders: EncoderDefaults,
-    tasks: dict[str, dict[str, Any]],
-    work: str,
-    tracking: TrackingOptions,
-    mlm: Path | None = None,
-) -> Trained:
-    """Train by a method that reads gathered texts.
-
-    Raises:
-        EaseError: If there is no encoder to start from.
-    """
-    start = chosen_start(setting, recipe.method, untrained, mlm)
-    data = TrainingData(start, texts, None, None, evaluation_data, dumps, tasks, setting)
-    return _train(data, recipe, encoders, Path(work), tracking)
-
-
-def _train(
-    data: TrainingData, recipe: Recipe, encoders: EncoderDefaults, work: Path, tracking: TrackingOptions
-) -> Trained:
-    """Train in a nested MLflow run, going on from a broken run's checkpoint."""
-    name = f"{data.setting.name}.{recipe.method}"
-    complete = recipe.complete(data.setting.encoder.name, encoders)
-    result = train_tracked(name, data, complete, lock_for_run(work / name), tracking)
+    name = f"{setting.name}.{recipe.method}"
+    complete = recipe.complete(setting.encoder.name, encoders)
+    result = train_tracked(name, data, complete, lock_for_run(Path(work) / name), tracking)
     return result.model, history_rows(result)
 
 
@@ -146,7 +125,7 @@ def whiten_encoder(
     work: str,
     mlm: Path | None = None,
 ) -> Path:
-    """Append to the encoder that methods start from a map that whitens the training sentences, in a nested MLflow run.
+    """Append a map to the start encoder that whitens the training sentences, in a nested MLflow run.
 
     Raises:
         EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
@@ -184,7 +163,7 @@ def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.
     """Return the setting's training pairs.
 
     Raises:
-        EaseError: If there are none yet, with the command that makes them.
+        EaseError: If there are none yet, with the command that makes the pairs.
     """
     if training_pairs is None:
         raise EaseError(
@@ -195,10 +174,10 @@ def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.
 
 
 def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
-    """Return the encoder that the setting lets a method start from; MLM itself always starts untrained.
+    """Return the encoder that a method of the setting starts from; MLM itself always starts untrained.
 
     Raises:
-        EaseError: If there is none yet, with the command that makes it.
+        EaseError: If there is no such encoder yet, with the command that makes it.
     """
     if setting.start == MLM and method != MLM:
         if mlm is None:
