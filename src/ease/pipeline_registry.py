@@ -1,4 +1,4 @@
-"""All pipelines of the project: pieces first, then sums of pieces."""
+"""All pipelines of the project: stages of a setting, and sums of stages."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from ease.pipelines.stages import StagesOutermost, in_stage
 SETTINGS = ("multilingual", "monolingual")
 EASE, MLM = "ease", "mlm"
 COMPARED = (EASE, "simcse")
-"""The methods that the pipeline of a whole setting trains; `train` knows all of them."""
+"""The methods that `train_<setting>` trains; `train` trains all methods."""
 LOW_RESOURCE = "low_resource"
-"""The setting whose languages are taught to a multilingual encoder, one model each."""
+"""The setting that adds languages to a multilingual encoder, one model for each."""
 LANGUAGES_SWEEP = "low_resource_languages"
 MIRROR_SWEEPS = ("mirror_ablation", "mirror_controlled", "mirror_random", "mirror_dropout", "mirror_span")
 STAGES = {"acquire_evaluation": "acquire"}
-"""Pieces whose stage has another name than the piece."""
+"""Stages of pieces with another name than their stage."""
 SWEEPS = ("seeds", "grid", "control", "ablation", "pooling", "companions", *MIRROR_SWEEPS)
 
 
 def register_pipelines() -> dict[str, Pipeline]:
-    """Name every pipeline that `kedro run --pipelines=NAME` knows.
+    """Return every pipeline that `kedro run --pipelines=NAME` knows.
 
-    A piece by its own name is that of the multilingual setting; `--pipelines=train_monolingual --tags=<piece>` runs it
-    for the other. `train`, `evaluate` and `report` are those of all settings and methods, with whitening:
-    `--namespaces` chooses.
+    A piece by its own name belongs to the multilingual setting; `--pipelines=train_monolingual --tags=<piece>` runs
+    the piece of the other setting. `train`, `evaluate` and `report` comprise all settings and methods, with whitening:
+    select by `--namespaces`.
     """
     compared = {setting: setting_pieces(setting, COMPARED) for setting in SETTINGS}
     methods = (*method_names(), train.WHITENING)
@@ -58,8 +58,8 @@ def register_pipelines() -> dict[str, Pipeline]:
     )
     scored = of_all_settings(every, "evaluate") + evaluate.create_baselines_pipeline(SETTINGS)
     return {
-        # What Kedro-Viz opens with. First, because Viz takes the names in the commands that it shows from the first
-        # pipeline that has a node, and these commands run the default pipeline.
+        # Kedro-Viz opens with this pipeline. It comes first: Viz shows commands that run the default pipeline, with the
+        # node names of the first pipeline that has the node.
         "__default__": StagesOutermost(sums["train_multilingual"], "multilingual"),
         **every["multilingual"],
         "acquire_evaluation": located,
@@ -77,7 +77,7 @@ def register_pipelines() -> dict[str, Pipeline]:
 def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
     """Create the pieces of one setting, in the order in which data flows."""
     start = train.create_encoder_pipeline(setting)
-    # Where MLM is not trained, its encoder would be an input of the pipeline that no stage makes.
+    # If MLM is not trained, no stage would make its encoder.
     trainings = [train.create_pipeline(setting, method, mlm_start=MLM in methods) for method in methods]
     evaluations = [evaluate.create_pipeline(setting, name) for name in (train.UNTRAINED, *methods)]
     pieces = {
@@ -105,6 +105,6 @@ def of_all_settings(pieces: dict[str, dict[str, Pipeline]], name: str) -> Pipeli
 
 
 def training_data(pieces: dict[str, Pipeline]) -> Pipeline:
-    """Sum the pieces that make what the trainings of a sweep are given; a sweep locates its own evaluation sets."""
+    """Sum the pieces that make the inputs of a sweep's trainings; a sweep locates its own evaluation sets."""
     others = ("acquire_evaluation", "train", "evaluate", "report")
     return sum((piece for name, piece in pieces.items() if name not in others), Pipeline([]))

@@ -9,10 +9,10 @@ from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DO_NOT_TRACK", "true")
-# Spark's workers would otherwise take the first Python on the path, which lacks this project's packages.
+# Otherwise Spark's workers start the first Python on the path, which lacks this project's packages.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-# Said by libraries to each other's authors; nothing that a user of this project could act on.
+# Warnings of libraries about other libraries, which a user of this project cannot fix.
 warnings.filterwarnings("ignore", "register_new_resolver\\(\\) is deprecated")
 warnings.filterwarnings("ignore", ".*fetch_arrow_table\\(\\) is deprecated")
 warnings.filterwarnings("ignore", ".*future.infer_string")
@@ -21,7 +21,7 @@ _show_warning = warnings.showwarning
 
 
 def _show_other_warnings(message: Warning | str, *arguments: Any, **options: Any) -> None:
-    """Show a warning, unless it is one that MLflow shows when it is imported, whatever the filters say."""
+    """Show a warning, except one that MLflow shows on import in spite of the filters."""
     if "Add type hints to the `predict` method" not in str(message):
         _show_warning(message, *arguments, **options)
 
@@ -56,13 +56,13 @@ HOOKS = (
     WorkFolders(),
     MlflowRun(),
 )
-DISABLE_HOOKS_FOR_PLUGINS = ("kedro-mlflow", "kedro_mlflow")  # `MlflowRun` takes its place
+DISABLE_HOOKS_FOR_PLUGINS = ("kedro-mlflow", "kedro_mlflow")  # replaced by `MlflowRun`
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",
     "config_patterns": {
         "parameters": ["parameters*", "parameters*/**", "**/parameters*", "**/parameters/**"],
     },
-    # An environment lays single keys over `base`; without this it would replace whole top-level entries.
+    # An environment overrides single keys of `base`; by default it would replace top-level entries.
     "merge_strategy": {"parameters": "soft", "globals": "soft"},
 }

@@ -1,1 +1,1 @@
-"""One folder a pipeline: thin nodes and their wiring."""
+"""One folder for each pipeline: `nodes.py` with thin functions over the core, `pipeline.py` with their wiring."""

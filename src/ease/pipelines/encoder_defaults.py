@@ -1,4 +1,4 @@
-"""Defaults of a training that depend on the encoder it starts from."""
+"""Default parameters of a training that depend on its start encoder."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 
 KINDS = ("random", "pretrained")
-"""Rows that every table has: encoders with random weights (`random:`), and all others."""
+"""Required rows: encoders with random weights (`random:`), and all others."""
 
 DURATION = ("max_steps", "epochs")
-"""Two ways to say how long a training is: where one is given, the other has no default."""
+"""Alternative lengths of a training: if one is given, the other has no default."""
 
 
 class Defaults(BaseModel):
-    """What null stands for in a recipe's `options` and `training`."""
+    """Defaults for nulls in a recipe's `options` and `training`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -27,16 +27,16 @@ class Defaults(BaseModel):
 
 
 class Row(BaseModel):
-    """The defaults of one encoder, or of one kind of encoders."""
+    """The defaults for one encoder, or for one kind of encoder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    training: dict[str, Any] = Field({}, description="parameters of the loop, whatever the method")
-    methods: dict[str, Defaults] = Field({}, description="what differs for single methods, by their names")
+    training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
+    methods: dict[str, Defaults] = Field({}, description="overrides for single methods, by name")
 
 
 class EncoderDefaults(RootModel[dict[str, Row]]):
-    """`parameters/encoders.yml`: a row for each kind of encoder, and for encoders by the last part of their names."""
+    """`parameters/encoders.yml`: one row for each kind of encoder, and rows by the last part of encoders' names."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,15 +51,15 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         """Yield the defaults for a method on an encoder; earlier ones take precedence.
 
         Args:
-            encoder: Its name, as in `setting.encoder.name`.
-            method: A training method.
+            encoder: Name of the encoder, as in `setting.encoder.name`.
+            method: Name of the training method.
         """
         for row in self._rows(encoder):
             yield row.methods.get(method, Defaults())
             yield Defaults(training=row.training)
 
     def describe(self, encoder: str) -> str:
-        """Name the encoder and the row that its defaults come from."""
+        """Return the encoder and the row of its defaults, in words."""
         own, kind = _last_part(encoder), _kind(encoder)
         if own in self.root and own not in KINDS:
             return f"the encoder {own}"
@@ -75,7 +75,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
 
 
 def _last_part(encoder: str) -> str:
-    """Return what an encoder is called without its organisation or folder."""
+    """Return an encoder's name without its organisation or folder."""
     return encoder.rstrip("/").rpartition("/")[2]
 
 
@@ -84,7 +84,7 @@ def _kind(encoder: str) -> str:
 
 
 def fill(values: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Put defaults in place of nulls, in `values` itself; return those that were put there."""
+    """Replace nulls in `values`, in place, by defaults; return the defaults that were used."""
     timed = any(values.get(name) is not None for name in DURATION)
     taken = {
         name: default

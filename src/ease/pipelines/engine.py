@@ -1,4 +1,4 @@
-"""The engine: what computes the tables and parses the dumps, this machine with DuckDB or a Spark cluster."""
+"""The engine that computes tables and parses dumps: DuckDB on this machine, or a Spark cluster."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ ENGINES = ("duckdb", "spark")
 
 
 def check_engine(engine: str) -> None:
-    """Refuse an engine that the catalog has no connection for.
+    """Refuse an engine without a connection in the catalog.
 
     Raises:
-        EaseError: Naming those that it has.
+        EaseError: With the known engines.
     """
     if engine not in ENGINES:
         raise EaseError(f"Unknown `engine` {engine!r}: choose {' or '.join(ENGINES)}.")
 
 
 def shard_map(engine: str) -> MapShards | None:
-    """Return where shards are parsed: on the Spark cluster, or None for processes of this machine."""
+    """Return the function that parses shards on the Spark cluster, or None to parse them in local processes."""
     check_engine(engine)
     if engine == "duckdb":
         return None

@@ -1,4 +1,4 @@
-"""From a recipe's `data` to one file of training texts."""
+"""Gather the training texts that a recipe's `data` names into one file."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, open_workspace, source_options
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
-"""What follows `sample:` in the addresses of the sample's own training texts."""
+"""The sample's own training texts, addressed as `sample:NAME`."""
 
 
 BATCH_ROWS = 100_000
-"""Rows in memory while a table is written."""
+"""Rows held in memory while a table is written."""
 
 
 class TextOptions(BaseModel):
-    """How training texts are gathered."""
+    """Limits of gathering training texts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    memory_limit: str = Field("4GB", description="that DuckDB may hold; beyond it, it spills to disk")
+    memory_limit: str = Field("4GB", description="of DuckDB, which spills to disk beyond it")
 
 
 def gather_data(
@@ -40,20 +40,21 @@ def gather_data(
     options: TextOptions,
     folder: Path,
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """Gather a recipe's texts, whatever the engine of the other tables, on a DuckDB of its own.
+    """Gather a recipe's texts with a separate DuckDB, whichever engine computes the other tables.
 
     Args:
-        recipe: Its sources; the training's seed chooses rows, languages and pairs.
-        training_pairs: The setting's, for sources of the kind `pairs`; None if there are none.
-        acquire: Where the sample lies, for addresses such as `sample:nli`.
+        recipe: Names the sources; its seed chooses rows, languages and pairs.
+        training_pairs: The setting's pairs, for sources of the kind `pairs`; None if there are none.
+        acquire: Locates the sample, for addresses such as `sample:nli`.
         options: Limits.
-        folder: Is emptied, and holds the file in the end.
+        folder: Emptied first; receives the file.
 
     Returns:
-        A Parquet file with pair_id, sentence, positive and negative; what was read of each source, left out and taken.
+        A Parquet file with pair_id, sentence, positive and negative; for each source, how many rows were read, skipped
+        and used.
 
     Raises:
-        EaseError: Naming the file, line or parameter that is wrong.
+        EaseError: With the file, line or parameter that is wrong.
     """
     sources = [source_options(resolved(source, acquire)) for source in recipe.data or ()]
     file = folder / "texts.parquet"
@@ -70,7 +71,7 @@ def gather_data(
 
 
 def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, Any]:
-    """Put the path of the sample's file in the place of an address such as `sample:nli`.
+    """Replace an address such as `sample:nli` by the path of the sample's file.
 
     Raises:
         EaseError: If the sample has no such texts.
@@ -86,7 +87,7 @@ def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, An
 
 
 def write_parquet(table: ibis.Table, path: Path) -> None:
-    """Write a table as one file: Spark's own writer makes a folder of files with random names."""
+    """Write a table as one file; Spark's own writer would make a folder of files with random names."""
     with report_write_errors(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
         for batch in table.to_pyarrow_batches(chunk_size=BATCH_ROWS):
             writer.write_batch(batch)

@@ -1,4 +1,4 @@
-"""One nested MLflow run a training: opened here, reported to while it trains, reopened to add scores."""
+"""All calls of MLflow from nodes: one nested run for each training, its metrics and model, tables and plots."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ TRAINING_TAG = "training"
 """Nodes with this tag open a nested run for each training."""
 
 BELOW_START = "below_start"
-"""Tags the run of a training that made its encoder worse."""
+"""MLflow tag of a training that made its encoder worse."""
 
 RUN_FILE = "training/mlflow_run.json"
-"""Where a trained encoder's folder names the run that trained it."""
+"""File in a trained encoder's folder that names its MLflow run."""
 
 METRICS_A_REQUEST, PARAMETERS_A_REQUEST = 1000, 100
-"""MLflow's own limits."""
+"""MLflow's limits."""
 
 
 @contextmanager
 def training_run(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Open a nested run for one training, with its parameters and the machine's load; yields the run's id."""
+    """Open a nested run for one training, with its parameters and system metrics; yield the run's id."""
     with nested_run(name, parameters, log_system_metrics=True) as run_id:
         yield run_id
 
@@ -56,7 +56,7 @@ def training_run(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
 def nested_run(
     name: str, parameters: Mapping[str, Any] | None = None, *, log_system_metrics: bool = False
 ) -> Iterator[str]:
-    """Open a nested run with its parameters; yields the run's id."""
+    """Open a nested run with its parameters; yield the run's id."""
     with mlflow.start_run(run_name=name, nested=True, log_system_metrics=log_system_metrics) as run:
         mlflow.log_params(dict(parameters or {}))
         yield run.info.run_id
@@ -83,8 +83,8 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
     """Log a saved encoder and its card to the active run, and register it if asked.
 
     Args:
-        folder: The encoder, in sentence-transformers form.
-        name: Of the registered model.
+        folder: The encoder, saved by sentence-transformers.
+        name: Name of the registered model.
         options: Whether to log and to register.
     """
     card = folder / "README.md"
@@ -109,7 +109,7 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
 
 
 class RunReport:
-    """Logs the values that a training reports to its run; a fault of the tracking store does not stop the training."""
+    """Logs the values that a training reports to its run; an error of the tracking store does not stop the training."""
 
     def __init__(self, run_id: str) -> None:
         """Report to a run."""
@@ -122,10 +122,14 @@ class RunReport:
             log_values(self._run_id, [(step, values)])
             self._logged.add((step, frozenset(values)))
         except MlflowException as error:
-            logger.warning("MLflow took no values of step %d (%s): they follow at the end", step, error)
+            logger.warning(
+                "MLflow did not store step %d (%s): it is logged again at the end",
+                step,
+                error,
+            )
 
     def complete(self, history: Sequence[Mapping[str, float]]) -> None:
-        """Log what a history has beyond the values reported here: those of earlier sittings, and of faults."""
+        """Log the values of a history that this run has not logged yet: of earlier sessions, and after errors."""
         lines = [
             (int(line["step"]), {name: value for name, value in line.items() if name != "step"})
             for line in history
@@ -136,7 +140,7 @@ class RunReport:
 
 
 def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) -> None:
-    """Log values by name at their steps, in as few requests as the tracking store takes."""
+    """Log values by name at their steps, in as few requests as MLflow allows."""
     now = get_current_time_millis()
     metrics = [Metric(name, value, now, step) for step, values in lines for name, value in values.items()]
     for start in range(0, len(metrics), METRICS_A_REQUEST):
@@ -144,7 +148,7 @@ def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) ->
 
 
 def note_gain(run_id: str, result: TrainingResult) -> None:
-    """Log how far the kept model is above its start on the development tasks; one below it is tagged so."""
+    """Log the kept model's gain over its start on the development tasks; tag the run if the gain is negative."""
     if result.best_score is None or result.start_score is None:
         return
     log_values(run_id, [(result.best_step, {"development_gain": result.best_score - result.start_score})])
@@ -159,7 +163,7 @@ def note_gain(run_id: str, result: TrainingResult) -> None:
 
 
 def remember_run(encoder: Path, run_id: str | None, start: EncoderOptions) -> None:
-    """Write beside the model the id of its run, if one trained it, and what it started from."""
+    """Save beside a model the id of its run, if a run trained the model, and the options of its start."""
     file = encoder / RUN_FILE
     file.parent.mkdir(parents=True, exist_ok=True)
     about = {"base": start.name, "pooling": start.pooling, "seed": start.seed}
@@ -167,13 +171,13 @@ def remember_run(encoder: Path, run_id: str | None, start: EncoderOptions) -> No
 
 
 def run_of(encoder: Path) -> str | None:
-    """Return the id of the run that trained this encoder, or None for one that no run trained."""
+    """Return the id of the run that trained an encoder, or None if no run did."""
     run_id: str | None = _remembered(encoder).get("run_id")
     return run_id
 
 
 def start_of(encoder: Path) -> dict[str, Any]:
-    """Return `base`, `pooling` and `seed` of the encoder that this one started from, as far as they are known."""
+    """Return `base`, `pooling` and `seed` of an encoder's start, as far as they are known."""
     return {name: value for name, value in _remembered(encoder).items() if name != "run_id"}
 
 
@@ -183,7 +187,7 @@ def _remembered(encoder: Path) -> dict[str, Any]:
 
 
 def add_scores(encoder: Path, scores: Sequence[Score]) -> None:
-    """Add scores to the run that trained the encoder, if one did and the tracking store still has it."""
+    """Add scores to the run that trained an encoder, if the tracking store still has such a run."""
     run_id = run_of(encoder)
     client = MlflowClient()
     if run_id and _has_run(client, run_id):
@@ -213,13 +217,13 @@ def log_scores(run_id: str, scores: Sequence[Score]) -> None:
 
 
 def score_name(score: Score) -> str:
-    """Name a score as MLflow shows it: `task/subset`, and for a task's second figures `task/subset/metric`."""
+    """Return a score's name in MLflow: `task/subset`, or `task/subset/metric` for secondary metrics."""
     name = f"{score.task}/{safe_name(score.subset)}"
     return name if score.metric == get_task(score.task).METRIC else f"{name}/{score.metric}"
 
 
 def log_plot(figure: go.Figure, name: str) -> None:
-    """Log a plot to the active run as `name`.html, which holds plotly.js and needs no network (about 5 MB)."""
+    """Log a plot to the active run as `name`.html, which contains plotly.js and needs no network (about 5 MB)."""
     mlflow.log_figure(figure, f"{name}.html", save_kwargs={"include_plotlyjs": True})
 
 
@@ -242,7 +246,7 @@ def _experiments(client: MlflowClient) -> list[str]:
 
 
 def log_parameters(values: Mapping[str, Any]) -> None:
-    """Log parameters to the active run, long values cut at MLflow's limit."""
+    """Log parameters to the active run; cut long values at MLflow's limit."""
     cut = {name: str(value)[:MAX_PARAM_VAL_LENGTH] for name, value in values.items()}
     names = sorted(cut)
     for start in range(0, len(names), PARAMETERS_A_REQUEST):
@@ -250,10 +254,10 @@ def log_parameters(values: Mapping[str, Any]) -> None:
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return each task's main score by `task/subset`: its averages, or the score of its only subset.
+    """Return each task's averages, or the score of its only subset, by `task/subset`.
 
     Args:
-        rows: Scores of one encoder, as the evaluations save them; those without a value are skipped.
+        rows: Scores of one encoder, as the evaluations save them; rows without a value are skipped.
     """
     main = [row for row in rows if row["value"] is not None and row["metric"] == get_task(row["task"]).METRIC]
     subsets = Counter(row["task"] for row in main)
@@ -267,7 +271,7 @@ def flatten_options(options: BaseModel, prefix: str = "") -> dict[str, Any]:
 
 
 def _with_safe_keys(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Users choose some keys, such as the names of baselines."""
+    """Replace characters that MLflow refuses: users choose some keys, such as the names of baselines."""
     return {
         safe_name(name): _with_safe_keys(value) if isinstance(value, Mapping) else value
         for name, value in values.items()

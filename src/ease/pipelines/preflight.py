@@ -1,4 +1,4 @@
-"""What would stop a run late, found before its first node: by the nodes that will run and their parameters."""
+"""Find errors that would stop a run late before its first node, from its nodes and their parameters."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ logger = logging.getLogger(__name__)
 
 Catalog = CatalogProtocol[Any, Any]
 Check = Callable[[], object]
-"""Raises an EaseError, or a ValidationError, for a fault."""
+"""Raises an EaseError or a ValidationError if it finds a fault."""
 
 SPACE = 2.0
-"""Bytes of disk for each byte of a packed dump: 1.4 were measured for parsed parts and tables, without what follows."""
+"""Bytes of disk for each byte of a compressed dump: 1.4 were measured for parsed parts and tables alone."""
 
 T = TypeVar("T")
 
@@ -56,14 +56,14 @@ class Step(NamedTuple):
     name: str
     parameters: Mapping[str, Any]
     evaluation_data: str | None
-    """The dataset of located evaluation sets that it reads or makes"""
+    """Name of the dataset of located evaluation sets that the node reads or makes"""
 
     def get(self, kind: type[T]) -> T:
-        """Return the parameter that is of a class of options."""
+        """Return the parameter of a class of options."""
         return next(value for value in self.parameters.values() if isinstance(value, kind))
 
     def has(self, kind: type[object]) -> bool:
-        """Tell whether there is one."""
+        """Return whether the node has a parameter of a class of options."""
         return any(isinstance(value, kind) for value in self.parameters.values())
 
     @property
@@ -74,13 +74,13 @@ class Step(NamedTuple):
 
 
 def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
-    """Return everything that would stop this run later on, each in a sentence; warn of what would not.
+    """Return one sentence for each fault that would stop the run; warn of other faults.
 
     Args:
         pipeline: The nodes that will run.
         catalog: Their datasets and parameters.
         data: The root of all data.
-        free: Bytes of its disk that a run needs at least.
+        free: Minimum free bytes of its disk.
     """
     steps = [_step(node, catalog) for node in pipeline.nodes]
     locating = {step.evaluation_data: step for step in steps if step.has(EvaluationSetOptions)}
@@ -105,7 +105,7 @@ def _log_excluded(pipeline: Pipeline, catalog: Catalog) -> None:
 
 
 def _check_disk(steps: list[Step], catalog: Catalog, data: Path, free: int) -> None:
-    """Refuse too small a disk: for the least that a run needs and for what its dumps are parsed to."""
+    """Refuse a disk without room for the minimum free bytes and the parsed dumps."""
     parses = any(step.name == "parse_wikipedia" for step in steps)
     dumps = sum(_dump_bytes(step, catalog) for step in steps if parses and step.name == "locate_dumps")
     check_free_space(data, free + round(dumps * SPACE))
@@ -138,13 +138,13 @@ def _step(node: Node, catalog: Catalog) -> Step:
 
 
 def _place(dataset: object) -> Path | None:
-    """Return where a dataset lies on this machine."""
+    """Return the local path of a dataset; None if it has none."""
     versioned = isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", "")
     return Path(dataset._filepath) if versioned else None  # type: ignore[attr-defined]
 
 
 def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
-    """Yield the checks that a node calls for."""
+    """Yield the checks of a node."""
     match step.name:
         case "build_encoder":
             yield partial(check_encoder, step.get(Setting).encoder.name)
@@ -189,7 +189,7 @@ def _check_languages(source: str, languages: Sequence[str], project: Project) ->
 
 
 def _folder_checks(step: Step) -> Iterator[Check]:
-    """Yield checks of the folders that a node writes to beside its datasets."""
+    """Yield checks of the folders, other than its datasets, that a node writes to."""
     if "work" in step.parameters:
         yield partial(check_writable, Path(step.parameters["work"]))
     if not step.has(AcquireOptions):
@@ -224,14 +224,14 @@ def _check_vectors(options: EmbeddingOptions) -> None:
 
 
 def _warn_of_baselines(options: EvaluateOptions) -> None:
-    """One baseline that does not load must not keep the others from their scores."""
+    """Warn only: a baseline that does not load must not prevent the scores of the others."""
     for name, baseline in options.baselines.items():
         if fault := _fault(partial(check_encoder, baseline.name)):
             logger.warning("The baseline %s cannot be scored. %s", name, fault)
 
 
 def _development_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
-    """Check the sets that choose the checkpoint: on disk if this run locates them, else those located before."""
+    """Yield checks of the sets that choose checkpoints: their files if this run locates them, else the located ones."""
     wanted, data = step.get(Setting).dev_tasks, step.evaluation_data
     for name in dict.fromkeys(map(task_name, wanted)):
         references = [reference for reference in wanted if task_name(reference) == name]
@@ -243,7 +243,7 @@ def _development_checks(step: Step, locating: Mapping[str | None, Step], catalog
 
 
 def _sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
-    """Yield the checks of a sweep: variants, their start, development sets and the tasks that score them."""
+    """Yield the checks of a sweep: its variants, their start, development sets and test tasks."""
     if not step.has(Sweep) or not step.name.startswith("run_"):  # its sets are located by a node of their own
         return
     sweep, setting = step.get(Sweep), step.get(Setting)

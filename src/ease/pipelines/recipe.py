@@ -18,14 +18,14 @@ logger = logging.getLogger(__name__)
 
 
 class CompleteRecipe(BaseModel):
-    """A recipe in which every parameter has its value."""
+    """A recipe without null parameters that have a default for the encoder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description="the name of a file in ease/methods")
     options: dict[str, Any] = Field(description="the method's own parameters")
-    data: tuple[dict[str, Any], ...] | None = Field(None, description="the sources of its training texts")
-    rows: int | None = Field(None, description="training texts in all")
+    data: tuple[dict[str, Any], ...] | None = Field(None, description="the sources of the training texts")
+    rows: int | None = Field(None, description="total number of training texts")
     training: TrainingOptions = Field(description="the loop's parameters")
 
     @property
@@ -35,24 +35,24 @@ class CompleteRecipe(BaseModel):
 
 
 class Recipe(BaseModel):
-    """What `parameters/methods/<method>.yml` holds for a setting."""
+    """The parameters of a method for one setting, as in `parameters/methods/<method>.yml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description="the name of a file in ease/methods")
     options: dict[str, Any] = Field(
-        description="the method's own parameters; null: what `encoders` has for the encoder"
+        description="the method's own parameters; null: the default in `encoders` for the encoder"
     )
     data: tuple[dict[str, Any], ...] | None = Field(
         None,
-        description="the sources of its training texts, each with its `kind`, the name of a file in ease/texts; null "
+        description="the sources of the training texts, each with its `kind`, the name of a file in ease/texts; null "
         "for methods that read the setting's pairs of sentences and entities",
     )
     rows: int | None = Field(
-        None, ge=1, description="training texts in all; null: as many as the sources' weights allow"
+        None, ge=1, description="total number of training texts; null: as many as the sources' weights allow"
     )
     training: dict[str, Any] = Field(
-        description="the loop's parameters, those of `TrainingOptions`; null likewise"
+        description="the loop's parameters (`TrainingOptions`); null: the default in `encoders`"
     )
 
     @model_validator(mode="after")
@@ -79,14 +79,14 @@ class Recipe(BaseModel):
         return int(self.training.get("seed") or 0)
 
     def complete(self, encoder: str, defaults: EncoderDefaults) -> CompleteRecipe:
-        """Replace every null that `defaults` has a value for, and log the values taken.
+        """Replace every null that has a default for the encoder, and log these defaults.
 
         Args:
-            encoder: Name of the encoder that the training starts from.
-            defaults: Values by encoder, or by its kind.
+            encoder: Name of the start encoder.
+            defaults: Defaults by encoder, or by kind of encoder.
 
         Raises:
-            EaseError: If a value that is neither given nor in the table is missing.
+            EaseError: If a required value is neither given nor has a default.
         """
         options, training = dict(self.options), dict(self.training)
         taken: dict[str, Any] = {}
@@ -102,13 +102,13 @@ class Recipe(BaseModel):
 
 
 def _check_parameters(method: str, options: dict[str, Any], training: dict[str, Any]) -> None:
-    """Refuse unknown parameters and wrong values; null is checked once the encoder's defaults are filled in."""
+    """Refuse unknown parameters and wrong values; nulls are checked after the encoder's defaults replaced them."""
     _training(training)  # first, as a method's options import torch
     method_options(method, {name: value for name, value in options.items() if value is not None})
 
 
 def _training(values: dict[str, Any]) -> TrainingOptions:
-    """Build the loop's parameters; null is the class's own default where the field takes no null."""
+    """Build the loop's parameters; null means the class's default if the field does not accept null."""
     fields = TrainingOptions.model_fields
     given = {
         name: value

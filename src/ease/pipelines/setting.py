@@ -1,4 +1,4 @@
-"""A setting: the choices that one comparison of methods shares."""
+"""A setting: the choices that all methods of a comparison share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ease.wikimedia.languages import check_codes
 
 
 def _words(value: Any) -> Any:
-    """Split a string: the command line gives a list as words."""
+    """Split a string into words: a list on the command line."""
     return value.split() if isinstance(value, str) else value
 
 
 MLM = "mlm"
-"""The method, masked-language modelling, whose encoder other methods may start from."""
+"""Masked-language modelling, the method whose encoder other methods may start from."""
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
@@ -35,7 +35,7 @@ class Setting(BaseModel):
     encoder: EncoderOptions = Field(description="what every method starts from")
     start: Literal["untrained", "mlm"] = Field(
         "untrained",
-        description="untrained: methods start from the encoder as it is; mlm: from what the method `mlm` made of it",
+        description="untrained: methods start from the encoder as it is; mlm: from the one that `mlm` trained",
     )
     dev_tasks: Words = Field(
         description="tasks, or single splits of them (`stsb:dev`), whose averaged scores choose the best checkpoint"

@@ -1,4 +1,7 @@
-"""Namespaces of nodes by stage, which Kedro-Viz draws as boxes that open."""
+"""Namespaces of nodes by stage, which Kedro-Viz draws as boxes.
+
+Kedro has no public way to change a node's namespace without renaming its datasets, hence `node._copy`.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,18 @@ def in_stage(pipeline: Pipeline, setting: str, stage: str) -> Pipeline:
 
 
 class StagesOutermost(Pipeline):
-    """A pipeline of one setting whose nodes are shown without the setting's namespace, and found with and without it.
+    """A pipeline of one setting without the setting's namespace; nodes can be selected with and without it.
 
-    Kedro-Viz shows outermost namespaces first: below the setting's namespace the stages would be hidden in one box. A
-    sum with another pipeline has the nodes with their complete names, so that nodes of both are the same.
+    Kedro-Viz shows outermost namespaces first: the setting's namespace would hide all stages in one box. A sum with
+    another pipeline restores the complete names, so that nodes of both pipelines are the same.
     """
 
     def __init__(self, complete: Pipeline, setting: str) -> None:
         """Remove the setting from the namespaces.
 
         Args:
-            complete: The pipeline, all of whose namespaces begin with the setting.
-            setting: To remove.
+            complete: A pipeline whose namespaces all begin with the setting.
+            setting: The namespace to remove.
         """
         self.complete = complete
         self._setting = setting
@@ -71,5 +74,5 @@ class StagesOutermost(Pipeline):
 
 
 def spellings(pipeline: Pipeline) -> list[Pipeline]:
-    """Return a pipeline once for each way in which its nodes and namespaces may be named."""
+    """Return a pipeline in each of the ways in which its nodes and namespaces may be named."""
     return [pipeline, pipeline.complete] if isinstance(pipeline, StagesOutermost) else [pipeline]

@@ -1,4 +1,4 @@
-"""The encoder of the method `mlm` that other methods start from: refused before the first node where there is none."""
+"""Find runs whose methods start from the encoder of the method `mlm`, but have no such encoder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRAINING = ("train_encoder", "whiten_encoder")
 """Nodes that start from an encoder."""
 
 PREPARATION = "acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings"
-"""The tags of all that a training needs."""
+"""Tags of the stages before a training."""
 
 
 def find_missing_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
@@ -42,12 +42,12 @@ def find_missing_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[st
 
 
 def missing_start(setting: str, methods: Iterable[str], whole: bool = False) -> str:
-    """Say that there is no encoder to start from, and which commands train it.
+    """Return the message that there is no encoder to start from, with the commands that train it.
 
     Args:
         setting: The setting's name.
-        methods: That would start from the encoder.
-        whole: Whether the run is the complete job of the setting, which never trains `mlm`.
+        methods: Methods that start from the encoder.
+        whole: Whether the run is the setting's complete job, which never trains `mlm`.
     """
     chosen = ",".join(f"{setting}.{method}" for method in (MLM, *methods))
     start = f" --params {setting}.setting.start={MLM}"
@@ -59,7 +59,7 @@ def missing_start(setting: str, methods: Iterable[str], whole: bool = False) -> 
 
 
 def _setting(node: Node, catalog: CatalogProtocol) -> Setting | None:  # type: ignore[type-arg]
-    """Return the setting of a node that trains."""
+    """Return the setting of a training node; None for other nodes."""
     if node.name.rpartition(".")[2] not in TRAINING:
         return None
     values = (catalog.load(name) for name in node.inputs if is_parameter(name) and name.endswith(".setting"))

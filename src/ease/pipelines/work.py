@@ -1,4 +1,4 @@
-"""Work folders of a run: Kedro takes results over after their node has ended, so the locks last as long as the run."""
+"""Work folders of a run, locked until the run ends: Kedro saves a result only after its node has returned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _held = ExitStack()
 
 
 def lock_for_run(folder: Path) -> FolderLock:
-    """Lock a folder that later runs resume from, until this run ends.
+    """Lock until the end of this run a folder that later runs resume from.
 
     Raises:
         EaseError: If another run holds the lock, or the folder cannot be written.

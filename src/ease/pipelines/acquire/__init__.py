@@ -1,4 +1,4 @@
-"""Find the dumps at the sources' addresses; make the sample wiki where the address is `sample:`."""
+"""Locate the dumps at the address of their source; make the sample wiki if the address is `sample:`."""
 
 from ease.pipelines.acquire.pipeline import create_pipeline
 

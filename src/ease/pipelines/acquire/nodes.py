@@ -26,14 +26,14 @@ __all__ = ["SAMPLE", "AcquireOptions", "locate_dumps", "make_sample"]
 
 
 def make_sample(options: AcquireOptions) -> SampleFiles:
-    """Write the sample wiki, or reuse it where it already lies there whole."""
+    """Write the sample wiki, or reuse a complete one."""
     return write_sample(options.sample_folder, PAPER_LANGUAGES, options.sample)
 
 
 def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     """List the dump files of the setting's languages, their page_props and the Wikidata dump, with their dates.
 
-    What is to come from a mirror and is not there yet is fetched.
+    Missing files of a mirror are downloaded.
 
     Raises:
         EaseError: If a source does not exist or lacks a language, or several languages have no Wikidata dump, or a
@@ -43,7 +43,7 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     if not options.wikidata and not own_items and len(setting.languages) > 1:
         raise EaseError(
             f"`acquire.wikidata` is null, but `{setting.name}` has {len(setting.languages)} languages: only Wikidata "
-            "tells which entities are the same across them. Give a Wikidata JSON dump, set `wikidata_titles` to "
+            "identifies the same entity across them. Give a Wikidata JSON dump, set `wikidata_titles` to "
             "page_props, or give one language."
         )
     source = _wikipedia(options, setting)
@@ -65,13 +65,13 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
 
 
 def _places(source: str, dumps: Sequence[DumpFile]) -> list[Path]:
-    """Where other tables of the dumps lie: in the source's folder, or beside the files that it names."""
+    """Return the folders of the dumps' other tables: the source's folder, or the folders of its files."""
     place = located(source)
     return [place] if kind_of(place) == "directory" else sorted({dump.path.parent for dump in dumps})
 
 
 def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
-    """Where the wikis' dumps lie: on this machine, or at an address that they are read from."""
+    """Return the local or remote address of the wikis' dumps; make the sample's, or download a mirror's."""
     if options.wikipedia == SAMPLE:
         return str(make_sample(options).wikipedia)
     if is_mirror(options.wikipedia):
@@ -80,7 +80,7 @@ def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
 
 
 def _wikidata(options: AcquireOptions) -> str | Path:
-    """Where Wikidata's dump lies, likewise."""
+    """Return the address of Wikidata's dump, likewise."""
     assert options.wikidata is not None
     if options.wikidata == SAMPLE:
         sample = make_sample(options)

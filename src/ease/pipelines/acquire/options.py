@@ -1,4 +1,4 @@
-"""Where the dumps come from."""
+"""Options of `acquire`: the sources of the dumps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DATE = rf"^(\d{{8}}|{LATEST})$"
 
 
 class AcquireOptions(BaseModel):
-    """Where the dumps come from, and where those that are fetched or made are put."""
+    """The sources of the dumps, and the folders for downloaded and generated dumps."""
 
     # A date is a number in YAML.
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
@@ -31,43 +31,42 @@ class AcquireOptions(BaseModel):
     )
     wikidata_titles: Literal["json", "page_props"] = Field(
         "json",
-        description="what tells the items of titles: Wikidata's JSON dump, or the wikis' own page_props tables, which "
-        "lie beside their dumps",
+        description="source of the titles' items: Wikidata's JSON dump, or the wikis' page_props tables, which lie "
+        "beside their dumps",
     )
     wikidata_types: WikidataForm = Field(
-        "json", description="what tells the items' types: Wikidata's JSON dump, or its truthy statements"
+        "json", description="source of the items' types: Wikidata's JSON dump, or its truthy statements"
     )
-    sample_folder: Path = Field(description="where the sample wiki is written")
+    sample_folder: Path = Field(description="folder of the sample wiki")
     sample: SampleOptions = Field(description="size and seed of the sample wiki")
-    download_folder: Path = Field(description="where dumps are put that a mirror has")
+    download_folder: Path = Field(description="folder of downloaded dumps")
     dump_date: str = Field(
         LATEST, pattern=_DATE, description="YYYYMMDD, or `latest` for the newest finished one"
     )
-    wikidata_date: str = Field(LATEST, pattern=_DATE, description="the same for Wikidata, whose dates differ")
+    wikidata_date: str = Field(LATEST, pattern=_DATE, description="date of the Wikidata dump, not the wikis'")
     dump_kind: Literal["multistream", "plain"] = Field(
-        "multistream", description="of the wikis' dumps; multistream is read in parallel"
+        "multistream", description="kind of the wikis' dumps; multistream is parsed in parallel"
     )
     wikidata_packing: Literal["bz2", "gz"] = Field(
-        "bz2", description="of Wikidata's dump; gz is half as large again and unpacks ten times as fast"
+        "bz2",
+        description="compression of Wikidata's dump; gz is 1.5 times as large and decompresses ten times as fast",
     )
-    connections: int = Field(
-        2, ge=1, le=8, description="files fetched at once; Wikimedia asks for two at most"
-    )
+    connections: int = Field(2, ge=1, le=8, description="parallel downloads; Wikimedia asks for two at most")
     contact: str | None = Field(
-        None, description="an e-mail or web address, told to mirrors: Wikimedia refuses anonymous programs"
+        None, description="an e-mail or web address sent to mirrors: Wikimedia refuses anonymous programs"
     )
 
     @model_validator(mode="after")
     def _check_wikidata(self) -> Self:
         if self.wikidata_titles == "json" and self.wikidata_types == "truthy":
             raise ValueError(
-                "`wikidata_types: truthy` goes with `wikidata_titles: page_props`: the JSON dump that tells the titles "
-                "tells the types, too"
+                "`wikidata_types: truthy` goes with `wikidata_titles: page_props`: the JSON dump has both titles "
+                "and types"
             )
         return self
 
     def mirror(self, wikidata: bool = False) -> MirrorOptions:
-        """Which dumps of a mirror to fetch."""
+        """Return which dumps of a mirror to download."""
         return MirrorOptions(
             folder=self.download_folder,
             date=self.wikidata_date if wikidata else self.dump_date,
@@ -80,5 +79,5 @@ class AcquireOptions(BaseModel):
 
     @property
     def download(self) -> DownloadOptions:
-        """How to ask servers for files."""
+        """How files are downloaded."""
         return DownloadOptions(connections=self.connections, contact=self.contact)

@@ -1,4 +1,4 @@
-"""Lay out the evaluation sets that the tasks read."""
+"""Locate or download the evaluation sets of the tasks."""
 
 from ease.pipelines.acquire_evaluation.pipeline import create_baselines_pipeline, create_pipeline
 

@@ -1,4 +1,4 @@
-"""Evaluation sets looked for before a run: unknown tasks, and files that are missing."""
+"""Check before a run that its evaluation tasks are known and that their files exist or can be downloaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
     """Refuse unknown or wrongly configured tasks.
 
     Raises:
-        EaseError: Naming the task, with the nearest ones, or its option.
+        EaseError: With the task and the nearest known ones, or with its wrong option.
     """
     for name in map(task_name, references):
         get_task(name)
@@ -31,10 +31,10 @@ def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
 
 
 def check_development_sets(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
-    """Refuse a run that lacks the sets which choose its checkpoints, and cannot fetch them.
+    """Refuse a run without the sets that choose its checkpoints, unless the run downloads them.
 
     Raises:
-        EaseError: Naming the task, the files and how to get them.
+        EaseError: With the task, the files and how to get them.
     """
     check_tasks(references, tasks)
     for name, files in _files(references, sets, tasks):
@@ -45,10 +45,10 @@ def check_development_sets(references: Sequence[str], sets: EvaluationSetOptions
 
 
 def check_some_set(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
-    """Refuse to train what nothing would score.
+    """Refuse a run without any set that would score its trainings.
 
     Raises:
-        EaseError: If no data of any of the tasks are there, or can be fetched.
+        EaseError: If no task has data, and none can be downloaded.
     """
     check_tasks(references, tasks)
     whole = (
@@ -62,7 +62,7 @@ def check_some_set(references: Sequence[str], sets: EvaluationSetOptions, tasks:
 
 
 def fetchable(task: str) -> set[str]:
-    """Return the files of a task, below the evaluation folder, that are fetched on demand."""
+    """Return the files of a task, below the evaluation folder, that can be downloaded."""
     sources = read_sources()
     return {file.path for file in list_files(sources[task])} if task in sources else set()
 
@@ -70,7 +70,7 @@ def fetchable(task: str) -> set[str]:
 def _files(
     references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions
 ) -> Iterator[tuple[str, Mapping[str, tuple[Path, ...]]]]:
-    """Yield each task with the files of its subsets; none of the sample's, which the run itself makes."""
+    """Yield each task with the files of its subsets, except for the sample's, which the run makes."""
     for name, options in chosen_tasks(references, tasks).items():
         made = str(options["path"]).startswith(SAMPLE)
         placed: dict[str, Any] = {**options, "path": str(sets.folder / options["path"])}
@@ -78,7 +78,7 @@ def _files(
 
 
 def _missing(name: str, files: Mapping[str, tuple[Path, ...]], sets: EvaluationSetOptions) -> list[str]:
-    """Return the files, below the evaluation folder, that are neither there nor fetched by this run."""
+    """Return the files, below the evaluation folder, that neither exist nor will be downloaded by this run."""
     paths = sorted({path for lacking in missing_files(files).values() for path in lacking})
     below = [
         path.relative_to(sets.folder).as_posix() if path.is_relative_to(sets.folder) else str(path)

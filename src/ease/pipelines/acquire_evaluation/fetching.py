@@ -1,4 +1,4 @@
-"""Evaluation sets fetched from where they were published, a file at a time, or out of archives."""
+"""Download evaluation sets from their publishers, as single files or as members of archives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ease.pipelines.acquire_evaluation.sources import Source
 logger = logging.getLogger(__name__)
 
 SUMS = "SHA256SUMS"
-"""The checksums of what was fetched, in the evaluation folder, in the form of `sha256sum`."""
+"""File of the checksums of downloaded files, in the evaluation folder, in the format of `sha256sum`."""
 
 _ARCHIVES = ".archives"
 _CHANGED = (
@@ -33,7 +33,7 @@ _CHANGED = (
 
 
 class FetchedSet(BaseModel):
-    """What became of a task's files, by their paths below the evaluation folder."""
+    """The downloaded, present and failed files of a task, by their paths below the evaluation folder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,7 +41,7 @@ class FetchedSet(BaseModel):
     fetched: tuple[str, ...] = ()
     present: tuple[str, ...] = ()
     failed: Mapping[str, str] = {}
-    """With the reason."""
+    """With the reasons."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,19 @@ class _Wanted:
 def fetch_evaluation_sets(
     tasks: Sequence[str], sources: Mapping[str, Source], folder: Path, options: DownloadOptions
 ) -> dict[str, FetchedSet]:
-    """Fetch what tasks lack; a file that cannot be fetched does not stop the others.
+    """Download missing files of tasks; a failed download does not stop the others.
 
-    Files that are there stay untouched. A file of unknown checksum is noted in SHA256SUMS when it is first seen, and
-    held to that afterwards.
+    Existing files stay untouched. A file without a known checksum is recorded in SHA256SUMS when first seen, and
+    compared with that checksum afterwards.
 
     Args:
-        tasks: Names; those without a source are passed over.
-        sources: By task, as `read_sources` gives them.
-        folder: Of all evaluation sets.
-        options: How to ask servers for files.
+        tasks: Names of tasks; tasks without a source are skipped.
+        sources: Sources by task, as `read_sources` returns them.
+        folder: The evaluation folder.
+        options: How to download.
 
     Raises:
-        EaseError: If the folder cannot be written to, or is full.
+        EaseError: If the folder cannot be written to, or the disk is full.
     """
     wanted = {task: list_files(sources[task]) for task in dict.fromkeys(tasks) if task in sources}
     every = {file.path: file for files in wanted.values() for file in files}
@@ -94,7 +94,7 @@ def fetch_evaluation_sets(
 
 
 def list_files(source: Source) -> list[_Wanted]:
-    """Return the files that a source has."""
+    """Return the files of a source."""
     single = [
         _Wanted(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
         for group in source.files
@@ -109,7 +109,7 @@ def list_files(source: Source) -> list[_Wanted]:
 
 
 def _check_present(folder: Path, expected: Mapping[str, str | None]) -> dict[str, str]:
-    """Compare the files that are there with their checksums."""
+    """Return the existing files that differ from their checksums, with the reason."""
     failed = {}
     for path, sha256 in expected.items():
         if sha256 and (folder / path).exists() and (found := hash_contents(folder / path)) != sha256:
@@ -135,7 +135,7 @@ def _fetch_files(
 def _fetch_members(
     files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None], client: Client
 ) -> dict[str, str]:
-    """Fetch each archive once, whatever tasks want of it, and take what they want."""
+    """Download each archive once for all tasks, and unpack the wanted members."""
     failed: dict[str, str] = {}
     archives = {
         file.url: RemoteFile(
@@ -153,7 +153,7 @@ def _fetch_members(
         except EaseError as error:
             failed |= {file.path: str(error).replace(str(archive.path), url) for file in members}
         archive.path.unlink(missing_ok=True)
-    with suppress(OSError):  # what broke off is kept there
+    with suppress(OSError):  # an interrupted download stays there
         (folder / _ARCHIVES).rmdir()
     return failed
 
@@ -161,7 +161,7 @@ def _fetch_members(
 def _take_members(
     archive: Path, files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Unpack members aside, and put those that are right into their places."""
+    """Unpack members into a temporary folder, and move those with the right checksum to their places."""
     failed = {}
     with report_write_errors(folder), tempfile.TemporaryDirectory(dir=archive.parent) as aside:
         places = {str(file.member): Path(aside) / str(number) for number, file in enumerate(files)}
@@ -207,7 +207,7 @@ def _report(
 
 
 def _tell(task: str, found: FetchedSet) -> None:
-    """Say what was fetched, under which licence, and what could not be."""
+    """Log the downloaded files with their licence, and the failed ones."""
     if found.fetched:
         logger.info(
             "Evaluation set %s: %d files fetched; licence: %s", task, len(found.fetched), found.licence

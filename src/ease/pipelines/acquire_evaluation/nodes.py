@@ -18,17 +18,17 @@ from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
 from ease.pipelines.setting import Setting
 
 SAMPLE_SETS = ("parallel", "graded", "graded_dev")
-"""What follows `sample:` in the addresses of the sample's own evaluation sets."""
+"""The sample's own evaluation sets, addressed as `sample:NAME`."""
 
 
 class EvaluationSetOptions(BaseModel):
-    """Where evaluation sets come from."""
+    """The folder of evaluation sets, and whether to download missing ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    folder: Path = Field(description="what the tasks' relative paths start from")
+    folder: Path = Field(description="the evaluation folder, to which the tasks' paths are relative")
     fetch: bool = Field(
-        False, description="fetch what is missing from where it was published, where that is allowed"
+        False, description="download missing sets from their publishers, if their licences allow it"
     )
 
 
@@ -39,20 +39,20 @@ def locate_evaluation_sets(
     evaluate: EvaluateOptions,
     setting: Setting,
 ) -> dict[str, Any]:
-    """Find and read the files of each task that the setting uses, take their checksums, and say what is wrong.
+    """Locate and read the files of each task of the setting, and hash them.
 
     Args:
-        acquire: Where the sample wiki lies, whose kept-out sentences are the sets at `sample:`.
-        sets: Where the other sets lie.
+        acquire: Locates the sample wiki, whose held-out sentences are the sets at `sample:`.
+        sets: Locates the other sets.
         tasks: Each task's options; `path` is the set's address: a file, a folder, or `sample:` with
             one of `SAMPLE_SETS`.
-        evaluate: Other tasks to score than the setting's.
-        setting: Whose tasks to look for.
+        evaluate: Other tasks to score.
+        setting: Names the tasks.
 
     Raises:
         EaseError: If a task is unknown or wrongly configured.
     """
-    # The setting's own tasks stay located whatever else is scored: trainings and analyses go on reading them.
+    # Trainings and analyses read the setting's own tasks even if other tasks are scored.
     references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
     return locate(references, acquire, sets, tasks)
 

@@ -26,19 +26,19 @@ def embed_entities(
     setting: Setting,
     work: str,
 ) -> tuple[Path, dict[str, Any]]:
-    """Make the entity table that training starts from, and report how many of its rows were found.
+    """Make the initial entity embeddings, and report how many entities have a vector.
 
     Returns:
         A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
     """
     from transformers import AutoConfig
 
-    # The paper's vectors are of the English Wikipedia; a setting without English has its first language instead.
+    # The paper uses vectors of the English Wikipedia; a setting without English uses its first language.
     language = "en" if "en" in setting.languages else setting.languages[0]
     links = sitelinks if dumps["wikidata"] or dumps["page_props"] else None
     names = name_entities(vocabulary, links, redirects, language).to_pyarrow()
     total = int(vocabulary.count().execute())
-    # Of its tokens, to which the entity embeddings are fitted.
+    # The size of token embeddings, to which the entity embeddings are fitted.
     dimension = AutoConfig.from_pretrained(encoder).hidden_size
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     folder = scratch_for_run(work, f"{setting.name}.entity_embeddings")

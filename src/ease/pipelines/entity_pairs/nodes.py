@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 def build_vocabulary(
     links: ibis.Table, sitelinks: ibis.Table, options: VocabularyOptions, setting: Setting
 ) -> ibis.Table:
-    """Keep the entities that are linked often enough, and number them.
+    """Number the entities above `min_link_count`.
 
     Raises:
-        EaseError: If none is: an empty vocabulary would be the latest one for the runs to come.
+        EaseError: If there is no such entity.
     """
     vocabulary = build(links, sitelinks, options, setting.languages)
     if not vocabulary.count().execute():
@@ -40,10 +40,10 @@ def build_vocabulary(
 def report_filters(
     sentences: ibis.Table, links: ibis.Table, vocabulary: ibis.Table, options: PairOptions
 ) -> tuple[pd.DataFrame, go.Figure]:
-    """Count what each filter removed, as a table, in the log and as a plot.
+    """Count the pairs that each filter removed, as a table, in the log and as a plot.
 
     Raises:
-        EaseError: If no pair is left, saying which filter removed how many.
+        EaseError: If no pair is left, with the number of pairs that each filter removed.
     """
     funnel = count_filters(sentences, links, vocabulary, options).to_pandas()
     check_pairs_left(funnel)

@@ -1,4 +1,4 @@
-"""Scoring one encoder task by task: what can be scored is kept as it comes, the rest is named."""
+"""Score one encoder task by task; keep every score that can be computed and report the others."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ logger = logging.getLogger(__name__)
 
 
 class Unscored(NamedTuple):
-    """What was to be scored and could not be."""
+    """Something that could not be scored."""
 
     task: str | None
     """None: the encoder itself failed"""
     subset: str | None
-    """None: all that the task has"""
+    """None: all subsets of the task"""
     reason: str
 
 
 class Scored(NamedTuple):
-    """What scoring an encoder gave."""
+    """The result of scoring an encoder."""
 
     scores: list[Score]
     unscored: list[Unscored]
@@ -49,25 +49,25 @@ def score_each(
     encoding: EncodingOptions,
     report: Callable[[Sequence[Score]], None] = lambda scores: None,
 ) -> Scored:
-    """Score an encoder on those of the named tasks whose data can be read.
+    """Score an encoder on the named tasks whose data can be read.
 
-    A task that fails costs its own scores alone, and so does an encoder that does not load.
+    A task that fails is reported; the other tasks are scored. An encoder that does not load is reported, too.
 
     Args:
         load: Loads the encoder.
         encoder: Its folder, file or hub name.
         references: Tasks, or single subsets of them.
-        located: Where each task's set lies.
+        located: The located set of each task.
         tasks: Each task's options by its name.
-        encoding: Batch size and cache; scores that a stopped run left in the cache are not computed again.
-        report: Is given the scores of each task as soon as they are there.
+        encoding: Batch size and cache; cached scores of a stopped run are reused.
+        report: Called with the scores of each task as soon as they are computed.
     """
     from ease.encoders.encoding import best_device, encode_with, fingerprint
 
     there = scorable(references, located)
     scored = Scored([], _unreadable(references, located))
     if not there:
-        logger.warning("Nothing to score: of %s no data are there", ", ".join(references) or "no task")
+        logger.warning("Nothing to score: there are no data of %s", ", ".join(references) or "no task")
         return scored
     try:
         model = load(encoder).to(best_device())
@@ -95,7 +95,7 @@ def score_all(
     tasks: TaskOptions,
     encoding: EncodingOptions,
 ) -> list[Score]:
-    """Score a saved encoder on those of the named tasks whose data can be read.
+    """Score a saved encoder on the named tasks whose data can be read.
 
     Raises:
         EaseError: If the encoder does not load or one of these tasks fails.
@@ -111,7 +111,7 @@ def score_all(
 
 
 def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
-    """List the subsets, of those that are named, whose files are there but cannot be read."""
+    """Return the named subsets whose files exist but cannot be read."""
     named = {(name, subset) for name, _, subset in (reference.partition(":") for reference in references)}
     return [
         Unscored(name, subset, fault)
@@ -152,7 +152,7 @@ def log_scored(encoder: object, scored: Scored) -> None:
 
 
 def score_rows(scores: Sequence[Score], located: Located, **about: Any) -> list[dict[str, Any]]:
-    """Lay scores out as rows that say what they were made from: model, data and code."""
+    """Return scores as rows with the versions of model, data and code."""
     return [
         {
             **about,
@@ -165,7 +165,7 @@ def score_rows(scores: Sequence[Score], located: Located, **about: Any) -> list[
 
 
 def rows_of(scored: Scored, located: Located, **about: Any) -> list[dict[str, Any]]:
-    """Lay out scores, and what could not be scored as rows without a value, whose note is the reason."""
+    """Return scores as rows; add a row without a value, noted with the reason, for everything unscored."""
     unscored = [
         {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.reason}
         for line in scored.unscored

@@ -17,7 +17,7 @@ from ease.pipelines.setting import Setting
 logger = logging.getLogger(__name__)
 
 BASELINES = "baselines"
-"""What stands in place of a setting where encoders are scored that nothing here has trained."""
+"""Namespace, in place of a setting, of encoders that are scored without training."""
 
 
 def score_encoder(
@@ -30,13 +30,13 @@ def score_encoder(
 ) -> list[dict[str, Any]]:
     """Score a saved encoder on the setting's test tasks, and add the scores to its card and to its MLflow run.
 
-    What could not be scored gives rows without a value.
+    Rows without a value name what could not be scored.
 
     Args:
-        encoder: Folder in sentence-transformers form; None where no such encoder has been made, which gives no score.
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        setting: Whose test tasks to score.
+        encoder: Its folder; None if the encoder is not trained yet, which gives no rows.
+        evaluation_data: The located evaluation sets.
+        tasks: The options of each task, by its name.
+        setting: Names the test tasks.
         evaluate: Other tasks to score.
         encoding: Batch size and cache.
     """
@@ -72,14 +72,14 @@ def score_baselines(
 ) -> list[dict[str, Any]]:
     """Score the encoders that the parameters name, each in a nested MLflow run of its own.
 
-    What could not be scored gives rows without a value.
+    Rows without a value name what could not be scored.
 
     Args:
-        evaluation_data: Where each task's set lies.
-        tasks: Each task's options by its name.
-        evaluate: The baselines, and other tasks than the settings' to score.
+        evaluation_data: The located evaluation sets.
+        tasks: The options of each task, by its name.
+        evaluate: The baselines, and other tasks to score.
         encoding: Batch size and cache.
-        settings: Whose test tasks to score.
+        settings: Name the test tasks.
     """
     from ease.encoders.encoder import load_encoder
 

@@ -1,4 +1,4 @@
-"""Which encoders are scored, and on what."""
+"""Options of `evaluate`: which encoders are scored, on which tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ease.io.registry import check_name
 from ease.pipelines.setting import Setting, Words
 
 ALL = "all"
-"""Stands for every evaluation task."""
+"""The name for all evaluation tasks."""
 
 
 class Baseline(BaseModel):
@@ -26,16 +26,14 @@ class Baseline(BaseModel):
 
 
 class EvaluateOptions(BaseModel):
-    """What `evaluate` scores beyond the trained encoders, and on which tasks."""
+    """Baselines, and the tasks to score."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     tasks: Words | None = Field(
         description="tasks, or single subsets of them (`stsb:test`), or `all`; null: each setting's test tasks"
     )
-    baselines: dict[str, Baseline] = Field(
-        description="encoders to score, by the names that the report gives them"
-    )
+    baselines: dict[str, Baseline] = Field(description="encoders to score, by their names in the report")
 
     @field_validator("tasks")
     @classmethod
@@ -48,7 +46,7 @@ class EvaluateOptions(BaseModel):
         """Return the tasks to score.
 
         Args:
-            test_tasks: Of the setting.
+            test_tasks: The setting's test tasks.
         """
         if self.tasks is None:
             return tuple(test_tasks)

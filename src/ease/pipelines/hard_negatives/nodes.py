@@ -25,13 +25,13 @@ def mine_hard_negatives(
     dumps: dict[str, Any],
     options: HardNegativeOptions,
 ) -> ibis.Table:
-    """Give each pair an entity of the same type absent from its page; without Wikidata there are no types."""
+    """Add to each pair an entity of the same type that is absent from the page; none without Wikidata's types."""
     appearing = links.select("language", "page_id", "entity").union(page_subjects(sentences, sitelinks))
     return mine(pairs, appearing, entity_types if dumps["wikidata"] else None, vocabulary, options)
 
 
 def count_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list[dict[str, Any]]:
-    """Count for each language the pairs with a hard negative, kept without and dropped."""
+    """Count for each language the pairs with a hard negative, kept without one, and dropped."""
     counts = count(pairs, training_pairs).to_pandas()
     logger.info(
         "Hard negatives (only languages with pairs that have none, and the total):\n%s",

@@ -34,27 +34,26 @@ logger = logging.getLogger(__name__)
 
 Dumps = dict[str, Any]
 Table: TypeAlias = "ibis.Table | list[Path]"
-"""A table, or the parts that it is made of."""
+"""A table, or the files of its parts."""
 
 
 class CachedIngestOptions(IngestOptions):
-    """How dumps are read, and where their parts are kept."""
+    """How dumps are parsed, and the folder of the parsed parts."""
 
     parts: str = Field(
-        description="folder of the parsed parts, kept from run to run outside the versions; a path, or an address that "
-        "fsspec reaches"
+        description="folder of the parsed parts, which later runs reuse; a path, or an address that fsspec reaches"
     )
 
     @property
     def folder(self) -> Path:
-        """The folder of the parts, absolute: a Spark worker runs in a folder of its own."""
+        """The absolute folder of the parts: a Spark worker has another working directory."""
         return located(self.parts).absolute()
 
 
 def parse_wikipedia(
     dumps: Dumps, options: CachedIngestOptions, engine: str
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
-    """Parse the dumps into parts of `sentences`, `redirects` and `pages`, and count what became of the pages."""
+    """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages."""
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     parts = ingest_wikipedia(files, options, options.folder, shard_map(engine))
     return parts.sentences, parts.redirects, parts.pages, parts.counts
@@ -65,7 +64,7 @@ def read_wikidata(
 ) -> tuple[Table, Table, dict[str, Any]]:
     """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty.
 
-    Where `acquire` listed page_props tables, sitelinks are what these say of the pages.
+    If `acquire` listed page_props tables, the sitelinks come from these.
     """
     if dumps["page_props"]:
         return _join_page_props(dumps, pages, options, engine)
@@ -79,7 +78,7 @@ def read_wikidata(
 
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
-    """Return the parts of both tables without a row."""
+    """Return empty parts of both tables."""
     part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS)
     make_part(part, _write_no_wikidata)
     return part / SITELINKS_FILE, part / TYPES_FILE
@@ -94,7 +93,7 @@ def _write_no_wikidata(folder: Path) -> Counts:
 def _join_page_props(
     dumps: Dumps, pages: ibis.Table, options: CachedIngestOptions, engine: str
 ) -> tuple[Table, Table, dict[str, Any]]:
-    """Find sitelinks by the wikis' own page_props, and the types of their items."""
+    """Read sitelinks from the wikis' page_props tables, and the types of their items."""
     files = [DumpFile.from_json(file) for file in dumps["page_props"]]
     items = ingest_page_props(files, options, options.folder, shard_map(engine))
     parts, counts = _read_types(dumps, options)
@@ -108,7 +107,7 @@ def _join_page_props(
 
 
 def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path], dict[str, Any]]:
-    """Read the types of all items from the form of the dump that `acquire` found."""
+    """Read the types of all items from the JSON or truthy dump that `acquire` found."""
     if dumps["wikidata"] is None:
         logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
         return [_no_wikidata(options)[1]], {}
@@ -123,7 +122,7 @@ def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path],
 def resolve_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
-    """Follow redirects and turn link targets into entities: Wikidata's, or titles where none tells the items."""
+    """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
     known = dumps["wikidata"] or dumps["page_props"]
     return resolve(sentences, redirects, sitelinks if known else None, setting.languages)
 
@@ -131,7 +130,7 @@ def resolve_links(
 def summarize_ingest(
     page_counts: dict[str, Any], wikidata_counts: dict[str, Any], sentences: ibis.Table, links: ibis.Table
 ) -> tuple[dict[str, Any], go.Figure]:
-    """Say for each language what became of its pages and links: as JSON, as a table in the log, as a plot."""
+    """Count the pages and links of each language: as JSON, as a table in the log, and as a plot."""
     found = summarize_links(sentences, links).to_pandas().set_index("language")
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Make MewsC-16 from Wikinews dumps, and compare it with the paper's."""
+"""Build MewsC-16 from Wikinews dumps, and compare its statistics with the paper's."""
 
 from ease.pipelines.mewsc16.pipeline import create_pipeline
 

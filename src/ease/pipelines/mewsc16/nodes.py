@@ -46,14 +46,14 @@ class Published(BaseModel):
 
 
 class Mewsc16Options(NewsOptions):
-    """Where the Wikinews dumps come from, how they are read, and what the paper's data set has."""
+    """The source of the Wikinews dumps, how they are read, and the paper's statistics."""
 
     wikinews: str = Field(
         description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikinews dumps"
     )
     languages: Words = Field(description="Wikinews language codes")
     sample: SampleNewsOptions = Field(description="size and seed of the sample Wikinews")
-    work: Path = Field(description="where the data set is made before it is kept")
+    work: Path = Field(description="folder for temporary files")
     published: dict[str, Published] = Field(
         description="the paper's statistics (Table 13) by language, and `total`"
     )
@@ -66,7 +66,7 @@ class Mewsc16Options(NewsOptions):
 
 
 def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[str, Any]:
-    """List the Wikinews dumps of the languages with their dates; make or fetch those that are to be made or fetched.
+    """List the Wikinews dumps of the languages with their dates; make the sample's or download a mirror's.
 
     Raises:
         EaseError: If the source does not exist, lacks a language, or cannot be fetched.
@@ -87,7 +87,7 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
 
 
 def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
-    """Make the data set's folder, and count what became of each language's pages."""
+    """Build the folder of the data set, and count the pages of each language."""
     dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
     folder = scratch_for_run(options.work, "mewsc16") / "mewsc16"
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
@@ -97,7 +97,7 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
 def compare_statistics(
     counts: dict[str, dict[str, Any]], options: Mewsc16Options
 ) -> tuple[pd.DataFrame, go.Figure]:
-    """Lay sentences and label types beside the paper's: as a table, as a plot, in the log and in MLflow."""
+    """Compare sentences and label types with the paper's: as a table, as a plot, in the log and in MLflow."""
     table = statistics(counts, options.published)
     figure = plot_mewsc16(table[table["language"] != TOTAL])
     logger.info("MewsC-16 as made here, beside the paper's Table 13:\n%s", format_table(table))
@@ -107,9 +107,9 @@ def compare_statistics(
 
 
 def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published]) -> pd.DataFrame:
-    """Count sentences and label types of each language and of all, with the paper's and the differences.
+    """Count sentences and label types of each language and in total, with the paper's and the differences.
 
-    The paper's total is beside ours only where all of its languages are there.
+    The paper's total is shown only if all of its languages are counted.
     """
     rows = [
         (language, found["sentences"], len(found["classes"])) for language, found in sorted(counts.items())

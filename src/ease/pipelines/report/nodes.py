@@ -35,7 +35,7 @@ HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
 
 def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Figure]:
-    """Lay the scores of several encoders side by side, as a table and as a plot, also in the log and in MLflow.
+    """Compare the scores of several encoders as a table and as a plot, also in the log and in MLflow.
 
     Args:
         scores: Each encoder's scores by its method's name.
@@ -49,7 +49,7 @@ def compare_scores(**scores: list[dict[str, Any]]) -> tuple[pd.DataFrame, go.Fig
 
 
 def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
-    """Draw the training curves of several methods, also in MLflow.
+    """Plot the training curves of several methods, also in MLflow.
 
     Args:
         histories: Each training's history by its method's name.
@@ -60,7 +60,7 @@ def compare_curves(**histories: list[dict[str, Any]]) -> go.Figure:
 
 
 def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figure, work: str) -> Path:
-    """Write the scores and the curves of a setting's methods as one page that needs no network."""
+    """Write the scores and the curves of a setting's methods as one HTML page that needs no network."""
     page = scratch_for_run(work, "comparison") / "comparison.html"
     write_text_atomically(
         page, render_comparison(comparison.to_pandas(), {"Scores": scores, "Curves": curves})
@@ -69,17 +69,17 @@ def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figur
 
 
 def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str]) -> pd.DataFrame:
-    """Put the rows of several methods below one another; a method may have none."""
+    """Concatenate the rows of several methods; a method may have none."""
     rows = [{**row, "method": method} for method, own in given.items() for row in own]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
 
 def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[str, Any]]:
-    """Say of each score of a setting's sweeps which recipe and seed it is of.
+    """Return the scores of a setting's sweeps with their variants and seeds.
 
     Args:
-        setting: Whose sweeps these are.
-        sweeps: Each sweep's scores by its name; None where it has not run.
+        setting: The setting of the sweeps.
+        sweeps: Each sweep's scores by its name; None if the sweep has not run.
     """
     rows = []
     for name, table in sweeps.items():
@@ -93,14 +93,14 @@ def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[st
 def gather_scores(
     setting: Setting, sweep_scores: list[dict[str, Any]], **scores: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Say of each score of a setting which encoder and method it is of.
+    """Return the scores of a setting with their encoders and methods.
 
     Args:
-        setting: Whose scores these are.
-        sweep_scores: Those of repeated trainings, which come last.
-        scores: Each encoder's scores by its method's name; empty where none has been made.
+        setting: The setting of the scores.
+        sweep_scores: Scores of the setting's sweeps, which come last.
+        scores: Each encoder's scores by its method's name; empty if the encoder is not scored yet.
     """
-    # What a row itself says of its encoder holds, whatever the setting has become since.
+    # A row's own values take precedence: the setting may have changed since.
     rows = [{**_about(setting), "method": method, **row} for method, own in scores.items() for row in own]
     return [*rows, *sweep_scores]
 
@@ -116,12 +116,12 @@ def write_report(
     baselines: list[dict[str, Any]],
     **settings: list[dict[str, Any]],
 ) -> tuple[Path, go.Figure, go.Figure]:
-    """Write the report as Markdown and HTML, also in MLflow, and its tables into the log.
+    """Write the report as Markdown and HTML, also to MLflow; log its tables.
 
     Args:
         published: The papers' figures.
         options: What else to show.
-        work: Folder to write in, before the report gets its place.
+        work: Folder for temporary files.
         baselines: Scores of encoders that are not trained here.
         settings: Scores of each setting, as `gather_scores` gives them.
 
@@ -145,7 +145,7 @@ def write_report(
 
 
 def log_tables(report: Report) -> None:
-    """Print the tables in which a model of ours stands."""
+    """Log the tables that contain one of our models."""
     for table in report.tables:
         logger.info("%s, %s", table.title, table_markdown(table))
     for line in report.left_out:

@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class Inputs(NamedTuple):
-    """What every variant of a sweep is given."""
+    """The inputs of every training of a sweep."""
 
     sentences: ibis.Table
     data: TrainingData
@@ -63,7 +63,7 @@ def locate_sweep_sets(
     setting: Setting,
     sweep: Sweep,
 ) -> dict[str, Any]:
-    """Find and read the files of the tasks that choose the checkpoints of a sweep and score its variants."""
+    """Locate the evaluation sets that choose the checkpoints of a sweep and score its variants."""
     references = (*setting.dev_tasks, *(sweep.tasks or setting.test_tasks))
     return locate(references, acquire, sets, tasks)
 
@@ -111,7 +111,7 @@ def run_sweep(
 
 
 def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
-    """Train one variant from one seed, unless it is the start itself, and score it on the test tasks."""
+    """Train one variant from one seed and score it on the test tasks; the variant `start` is only scored."""
     name = variant.run_name(seed)
     data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
     about: dict[str, Any] = {"variant": variant.label, "method": variant.method, "seed": seed}
@@ -135,7 +135,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
 
 
 def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
-    """Make the encoder that variants of equal encoder options start from, once."""
+    """Return the start encoder of a setting; build it once for all variants with the same encoder options."""
     folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
     untrained = folder / "untrained"
     if not untrained.exists():
@@ -152,7 +152,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
 
 
 def encoder_key(sentences: ibis.Table, setting: Setting) -> str:
-    """Hash what a setting's encoder depends on: its options, and its folder or the sentences for its tokenizer."""
+    """Hash a setting's encoder options, and the encoder's folder or the sentences for its tokenizer."""
     options = setting.encoder
     key = hashlib.sha256(options.model_dump_json().encode())
     if options.name == RANDOM:
@@ -166,7 +166,7 @@ def encoder_key(sentences: ibis.Table, setting: Setting) -> str:
 def variant_data(
     variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs
 ) -> TrainingData:
-    """Return what a variant is trained on: its texts, or its share of the pairs and the entity table."""
+    """Return the training data of a variant: its texts, or its subset of the pairs and its entity table."""
     seed = recipe.training.seed
     if recipe.data is not None:
         folder = inputs.folder / "texts"
@@ -189,14 +189,14 @@ def variant_data(
 
 
 def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
-    """Draw so many pairs of each language, by the seed alone."""
+    """Draw a number of pairs of each language; the draw depends on the seed alone."""
     ticket = draw(seed, pairs.pair_id)
     turn = ibis.row_number().over(group_by=pairs.language, order_by=[ticket, pairs.pair_id])
     return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")
 
 
 def score_model(encoder: Path, data: TrainingData) -> list[Score]:
-    """Score an encoder on those test tasks whose data are there."""
+    """Score an encoder on the test tasks whose data exist."""
     located = read_located(data.evaluation_data)
     return score_all(encoder, data.setting.test_tasks, located, data.tasks, EncodingOptions())
 
@@ -240,5 +240,5 @@ def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Set
 
 
 def _subsets(language: str) -> tuple[str, str]:
-    """What tasks of pairs with English call a language: `br-en`, or `bre-eng` in Tatoeba."""
+    """Return the subset of a language in tasks of pairs with English: `br-en`, or `bre-eng` in Tatoeba."""
     return f"{language}-{PIVOT}", f"{Language(language).iso_639_3}-eng"

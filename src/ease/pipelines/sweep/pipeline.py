@@ -15,9 +15,9 @@ def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = Non
     """Create the sweep that `parameters/sweeps/<name>.yml` describes, over one setting's data.
 
     Args:
-        setting: Whose data.
-        name: Of the sweep.
-        methods: Whose recipes it may vary; all by default.
+        setting: Provides the data.
+        name: Name of the sweep.
+        methods: Methods whose recipes the sweep may vary; all by default.
     """
     recipes = {method: f"params:{method}" for method in methods or method_names()}
     evaluation_data = f"{name}_evaluation_data"

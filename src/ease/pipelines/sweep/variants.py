@@ -1,4 +1,4 @@
-"""What a sweep varies."""
+"""Options of a sweep: its variants, seeds and tasks."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from ease.pipelines.setting import Setting, Words
 
 PIVOT = "en"
 START = "start"
-"""The method of a variant that scores the encoder as it starts, without training."""
+"""The method of a variant that scores the start encoder without training."""
 
 
 class Variant(BaseModel):
-    """One way to train, repeated from several seeds."""
+    """A recipe with changes, trained from several seeds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    method: str = Field(description=f"whose recipe is varied, or `{START}`: the encoder that it starts from")
-    seeds: tuple[int, ...] = Field(min_length=1, description="of the encoder's weights and of the training")
-    name: str | None = Field(None, description="in tables and plots; null: what differs from the recipe")
-    options: dict[str, Any] = Field({}, description="method parameters that differ from the recipe's")
-    training: dict[str, Any] = Field({}, description="parameters of the loop that differ from the recipe's")
+    method: str = Field(description=f"the varied method, or `{START}`: the start encoder without training")
+    seeds: tuple[int, ...] = Field(
+        min_length=1, description="seeds of the encoder's weights and of the training"
+    )
+    name: str | None = Field(None, description="the name in tables and plots; null: the changes")
+    options: dict[str, Any] = Field({}, description="changed parameters of the method")
+    training: dict[str, Any] = Field({}, description="changed parameters of the loop")
     data: tuple[dict[str, Any], ...] | None = Field(
         None, description="other sources of training texts; null: the recipe's"
     )
@@ -38,15 +40,15 @@ class Variant(BaseModel):
         None, ge=1, description="training texts, or pairs of each language; null: the recipe's"
     )
     pooling: PoolingName | None = Field(None, description="null: the setting's")
-    languages: Words | None = Field(None, description="whose pairs are trained on; null: all")
-    entity_table: Literal["given", "random"] = Field("given", description="what the entity table starts from")
+    languages: Words | None = Field(None, description="languages of the pairs to train on; null: all")
+    entity_table: Literal["given", "random"] = Field("given", description="initial entity embeddings")
     permute_entities: bool = Field(
         False, description="give each language its own permutation of the entities"
     )
 
     @property
     def label(self) -> str:
-        """Name the variant by what differs from the recipe."""
+        """The variant's name, or its changes to the recipe."""
         if self.name:
             return self.name
         differing = {**self.options, **self.training, "pooling": self.pooling, "rows": self.rows}
@@ -62,17 +64,17 @@ class Variant(BaseModel):
         return f"{self.label} seed={seed}"
 
     def of_language(self, language: str) -> Variant:
-        """Return the variant that is trained on one language beside English."""
+        """Return the variant trained on English and one more language."""
         return self.model_copy(update={"name": f"{self.label} {language}", "languages": (PIVOT, language)})
 
     def recipe(
         self, recipes: dict[str, Any], seed: int, encoder: str, defaults: EncoderDefaults
     ) -> CompleteRecipe:
-        """Return the method's recipe with what differs, the seed, and the defaults for the encoder."""
+        """Return the changed recipe with the seed and the defaults for the encoder."""
         return self.varied(recipes, seed).complete(encoder, defaults)
 
     def varied(self, recipes: dict[str, Any], seed: int) -> Recipe:
-        """Return the method's recipe with what differs, and the seed.
+        """Return the changed recipe with the seed.
 
         Raises:
             EaseError: If the method is unknown, or the setting has no recipe for it.
@@ -95,12 +97,12 @@ class Variant(BaseModel):
 
 
 class Grid(BaseModel):
-    """Every combination of several values of parameters, each from every seed."""
+    """All combinations of several values of parameters, each trained from every seed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    method: str = Field(description="whose recipe is varied")
-    seeds: tuple[int, ...] = Field(min_length=1, description="of each combination")
+    method: str = Field(description="the method whose recipe is varied")
+    seeds: tuple[int, ...] = Field(min_length=1, description="seeds of each combination")
     options: dict[str, tuple[Any, ...]] = Field({}, description="the values of method parameters")
     training: dict[str, tuple[Any, ...]] = Field({}, description="the values of parameters of the loop")
 
@@ -113,15 +115,17 @@ class Grid(BaseModel):
 
 
 class Sweep(BaseModel):
-    """Variants to train and score on the setting's test tasks."""
+    """Variants to train, and the tasks that score them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[\w-]+$", description="the sweep's name, as in paths")
-    variants: tuple[Variant, ...] = Field((), description="single ones")
+    variants: tuple[Variant, ...] = Field((), description="single variants")
     grids: tuple[Grid, ...] = Field((), description="combinations of values")
     start: Literal["untrained", "mlm"] | None = Field(None, description="null: the setting's")
-    tasks: Words | None = Field(None, description="that score the variants; null: the setting's test tasks")
+    tasks: Words | None = Field(
+        None, description="tasks that score the variants; null: the setting's test tasks"
+    )
     shown: str | None = Field(
         None, description="the task, or subset of one, that the plot shows; null: the first"
     )
@@ -144,10 +148,10 @@ class Sweep(BaseModel):
         return self
 
     def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
-        """Return the single ones and those of the grids; with `each_language`, one for each language.
+        """Return the variants and those of the grids; with `each_language`, one for each language.
 
         Args:
-            languages: Of the setting.
+            languages: Languages of the setting.
         """
         given = (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
         others = [language for language in languages if language != PIVOT]

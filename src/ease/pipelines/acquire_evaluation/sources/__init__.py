@@ -1,4 +1,4 @@
-"""Where evaluation sets may be fetched from: a file `<task>.yml` here for each task of which that is known."""
+"""Download sources of evaluation sets, one file `<task>.yml` for each task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 def _below(path: str) -> str:
-    """Refuse a path that would lead out of the folder."""
+    """Refuse a path outside the evaluation folder."""
     parts = PurePosixPath(path).parts
     if not parts or PurePosixPath(path).is_absolute() or ".." in parts:
         raise ValueError(f"{path!r} is no path below the evaluation folder")
@@ -27,30 +27,30 @@ class _Listed(BaseModel):
 
 
 class FileGroup(_Listed):
-    """Files that lie side by side."""
+    """Files of one folder."""
 
-    address: str = Field(description="what the files' addresses begin with")
-    folder: Below = Field(description="where to put them, below the evaluation folder")
-    sha256: dict[Below, Sha256 | None] = Field(description="by the files' names; null where it is not known")
+    address: str = Field(description="common prefix of the files' URLs")
+    folder: Below = Field(description="target folder, below the evaluation folder")
+    sha256: dict[Below, Sha256 | None] = Field(description="checksums by the files' names; null if unknown")
 
 
 class Member(_Listed):
     """A file of an archive."""
 
-    path: Below = Field(description="where to put it, below the evaluation folder")
-    sha256: Sha256 | None = Field(None, description="null where it is not known")
+    path: Below = Field(description="target path, below the evaluation folder")
+    sha256: Sha256 | None = Field(None, description="null if unknown")
 
 
 class Archive(_Listed):
     """A zip or tar file."""
 
     url: str
-    members: dict[str, Member] = Field(description="the files to take of it, by their names in it")
-    most_bytes: int = Field(2 << 30, gt=0, description="that those may have together")
+    members: dict[str, Member] = Field(description="the files to unpack, by their names in the archive")
+    most_bytes: int = Field(2 << 30, gt=0, description="maximum total size of the unpacked files")
 
 
 class Source(_Listed):
-    """Where a task's data come from."""
+    """The source of a task's data."""
 
     licence: str
     files: tuple[FileGroup, ...] = ()
@@ -58,7 +58,7 @@ class Source(_Listed):
 
 
 def read_sources() -> dict[str, Source]:
-    """The sources that this project knows, by task; MLDoc is not among them, since Reuters licenses its text."""
+    """Return the known sources by task; MLDoc has none, since Reuters licenses its text."""
     folder = files(__name__)
     return {
         entry.name.removesuffix(".yml"): Source.model_validate(yaml.safe_load(entry.read_text("utf-8")))
