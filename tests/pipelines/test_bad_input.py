@@ -47,7 +47,7 @@ BAD = {
     "several languages without Wikidata": Bad(
         "acquire",
         {"acquire__wikidata": "null"},
-        "only Wikidata tells which entities are the same .*Give a Wikidata JSON dump, .* or give one language",
+        "only Wikidata identifies the same entity .*Give a Wikidata JSON dump, .* or give one language",
     ),
     "missing Wikidata": Bad(
         "acquire", {"acquire__wikidata": "no.json"}, r"no\.json does not exist: set the source to a folder"
