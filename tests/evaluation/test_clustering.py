@@ -78,7 +78,7 @@ def test_purities_are_shares_of_the_most_frequent_class(seed: int) -> None:
 def test_classes_and_clusters_of_unlike_length_are_refused(measure: object) -> None:
     assert callable(measure)
     for true, found in [([1, 2], [1, 2, 3]), ([], [])]:
-        with pytest.raises(EaseError, match="give one of each for a row"):
+        with pytest.raises(EaseError, match="give one of each a row"):
             measure(true, found)
 
 

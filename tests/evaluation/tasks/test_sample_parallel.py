@@ -115,7 +115,7 @@ def test_a_language_that_the_file_lacks_is_named(facts: Path, encode: Encode) ->
 def test_one_candidate_or_the_pivot_itself_is_refused() -> None:
     with pytest.raises(ValidationError, match="candidates"):
         Options(path=Path("x"), candidates=1)
-    with pytest.raises(ValidationError, match="holds the pivot en"):
+    with pytest.raises(ValidationError, match="contains the pivot en"):
         Options(path=Path("x"), languages=("ja", "en"))
 
 
