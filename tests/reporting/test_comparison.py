@@ -80,7 +80,7 @@ def test_an_average_that_lacks_scores_is_a_dash_with_a_footnote() -> None:
     ours = row_of(table, "MiniLM")
     assert texts(ours) == ["72.4", "80.6", "75.6", "–", "–", "–", "–", "–"]
     assert [cell.footnote for cell in ours.cells] == [None] * 7 + [1]
-    assert table.footnotes == ["MiniLM: 3 of 7 scores are there, and an average is shown over all or none."]
+    assert table.footnotes == ["MiniLM: 3 of 7 scores exist; the average is shown only over all of them."]
     complete = [
         *(baseline("sts", str(year), 70.0) for year in range(2012, 2017)),
         baseline("stsb", "test", 70.0),

@@ -56,7 +56,7 @@ def test_only_tables_with_a_figure_of_ours_are_shown_and_the_others_named(made: 
     assert re.findall(r"(\d+) \(", ease) == ["1", "4", "6", "10", "11"]
     assert re.findall(r"(\w+) \([A-Z]", dueam) == ["3", "5a", "5b", "6", "14", "15", "16"]
     assert "Figure 4 (Question-answer entailment, QNLI), 7 (Ablation study)" in mirror_bert
-    assert msimcse.startswith("Tables of mSimCSE (2022) without a figure of ours: 1 (Sentence retrieval")
+    assert msimcse.startswith("Tables of mSimCSE (2022) without a score of ours: 1 (Sentence retrieval")
 
 
 def test_tasks_that_a_paper_shows_have_no_table_of_their_own() -> None:

@@ -79,7 +79,7 @@ def test_scores_become_a_report(scored: Project, text: str) -> None:
 def test_the_tables_are_printed(done: Done, text: str) -> None:
     (table,) = re.findall(r"EASE \(2022\), Table 2:.*\n\n.*\n\n((?:\|.*\n)+)", text)
     assert table in done.stderr + done.stdout
-    assert "Tables of EASE (2022) without a figure of ours: 1 " in done.stderr + done.stdout
+    assert "Tables of EASE (2022) without a score of ours: 1 " in done.stderr + done.stdout
 
 
 def test_the_figures_are_kept(scored: Project, done: Done) -> None:

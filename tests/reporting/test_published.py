@@ -83,14 +83,14 @@ ONE = {"header": "a", "task": "stc", "subset": "agnews"}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rows": {"M": [1.0]}}, "has 2 columns, its row 'M' 1 figures"),
+        ({"rows": {"M": [1.0]}}, "has 2 columns, but its row 'M' has 1 scores"),
         ({"rows": {"X": [1.0, 1.0]}}, "rows without an entry in `models`: \\['X'\\]"),
         ({"columns": [ONE, {"header": "Avg.", "mean_of": ["b"]}]}, "'T' has no column 'b'"),
         ({"columns": [ONE, {"header": "Avg.", "mean_of": ["Avg."]}]}, "'Avg.' of S refers to itself"),
         ({"columns": [ONE, {"header": "Avg.", "mean_of": ["a"], "table": "9"}]}, "asked of table 9"),
         ({"columns": [ONE, {"header": "b", "task": "stc"}]}, "'b' needs either"),
         ({"columns": [ONE, {**ONE, "header": "b", "mean_of": ["a"]}]}, "'b' needs either"),
-        ({"columns": [ONE, ONE]}, "two columns of one name: a, a"),
+        ({"columns": [ONE, ONE]}, "columns of the same name: a, a"),
         ({"metric": ""}, "needs `metric`"),
         ({"colour": "red"}, "Extra inputs are not permitted"),
     ],

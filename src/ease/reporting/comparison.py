@@ -1,4 +1,4 @@
-"""A paper's table with our models in it: best figures, differences and footnotes."""
+"""Published tables with our models added: best scores, differences and footnotes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure in points, to be shown with one decimal; None shows a dash."""
+    """A score in points, shown with one decimal; None is shown as a dash."""
 
     value: float | None = None
     deviation: float | None = None
@@ -27,10 +27,10 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The figure as it is read, with its standard deviation."""
+        """The formatted score with its standard deviation."""
         if self.value is None:
             return NONE
-        rounded = round(self.value, 1) + 0.0  # which makes a negative zero positive
+        rounded = round(self.value, 1) + 0.0  # turns negative zero into zero
         value = f"{rounded:{'+' if self.signed and rounded else ''}.1f}"
         spread = "" if self.deviation is None else f" ± {self.deviation:.1f}"
         return value.replace("-", MINUS) + spread
@@ -38,14 +38,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A model's figures, or the difference of ours from its published counterpart."""
+    """Scores of a model, or differences of our model from its published counterpart."""
 
     name: str
     label: str
-    """The name where it stands alone, as in figures."""
+    """The name in figures."""
     kind: Kind
     base: str
-    """What the rows of a group share: the name of the encoder that they start from, without its owner."""
+    """Name, without owner, of the encoder that training starts from; groups rows."""
     origin: str
     cells: tuple[Cell, ...]
     method: str = ""
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass
 class ComparisonTable:
-    """A table as it is shown."""
+    """A table of the report."""
 
     title: str
     score: str
@@ -64,10 +64,10 @@ class ComparisonTable:
 
 
 def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> ComparisonTable | None:
-    """Put our models into a paper's table, each beside those that start from the same encoder.
+    """Add our models to a published table, grouped by the encoder that they start from.
 
     Returns:
-        None where no model of ours has a figure for it.
+        None if none of our models has a score for it.
     """
     table = paper.tables[number]
     sources = [paper.sources(number, column.header) for column in table.columns]
@@ -93,21 +93,21 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> Compariso
 def build_plain_table(
     title: str, score: str, columns: dict[str, Source], own: Sequence[OwnModel]
 ) -> ComparisonTable:
-    """Lay out scores that no paper has printed: a column a score."""
+    """Return a table of scores that no paper reports, one column a score."""
     shown = _own_rows(own, [(source,) for source in columns.values()])
     return ComparisonTable(title, score, tuple(columns), _mark_best(shown.rows), [], shown.footnotes)
 
 
 @dataclass
 class _Own:
-    """Our rows of a table, their models by the rows' labels, and what is to be said of single cells."""
+    """Our rows of a table, their models by the rows' labels, and footnotes."""
 
     rows: list[Row] = field(default_factory=list)
     models: dict[str, OwnModel] = field(default_factory=dict)
     footnotes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> int | None:
-        """Number a footnote; the same words share a number."""
+        """Return a footnote's number; equal footnotes share it."""
         if not text:
             return None
         if text not in self.footnotes:
@@ -116,7 +116,7 @@ class _Own:
 
 
 def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) -> _Own:
-    """Our models that have a figure in some column; footnotes of others are not kept."""
+    """Return rows of our models that have a score in some column."""
     shown = _Own()
     for model in own:
         measured = [model.measure(needed) for needed in sources]
@@ -139,10 +139,10 @@ def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) ->
 
 
 def _footnote(model: OwnModel, found: Measured, needed: Sequence[Source]) -> str:
-    """What a reader must know of a figure, or why an average is missing."""
+    """Return the note of a score, or why an average is missing."""
     have = len(needed) - len(found.missing)
     if found.missing and have:
-        return f"{model.label}: {have} of {len(needed)} scores are there, and an average is shown over all or none."
+        return f"{model.label}: {have} of {len(needed)} scores exist; the average is shown only over all of them."
     return f"{model.label}: {found.note}." if found.note and found.mean is not None else ""
 
 
@@ -152,7 +152,7 @@ def _published_row(name: str, model: Model, table: Table) -> Row:
 
 
 def _mark_best(group: Sequence[Row]) -> list[Row]:
-    """Mark the highest comparable figure of each column, as printed, where several models compete."""
+    """Mark the highest comparable score of each column, after rounding, if several models have one."""
     marked = list(group)
     for column in range(len(group[0].cells) if group else 0):
         figures = {
@@ -171,7 +171,7 @@ def _mark_best(group: Sequence[Row]) -> list[Row]:
 def _differences(
     row: Row, model: OwnModel | None, published: dict[str, Model], rows: dict[str, Row]
 ) -> list[Row]:
-    """Our figures, as shown, minus those of the published counterpart, if this table has one."""
+    """Return our rounded scores minus those of the published counterpart, if the table has one."""
     if row.kind != "own" or model is None:
         return []
     counterpart = next((name for name in rows if model.is_like(published[name])), None)

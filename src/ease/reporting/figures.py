@@ -1,4 +1,4 @@
-"""What the figures of the report show of its tables."""
+"""Data of the bar charts of comparison tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ COLUMNS = ["label", "kind", "method", "column", "value", "deviation"]
 
 
 def bar_rows(table: ComparisonTable) -> pd.DataFrame:
-    """Figures of our models and of those that they are to be compared with, where we have any, a row a figure.
+    """Return scores of our models and of the published ones to compare with, in the columns that ours have.
 
-    Compared with are the published counterparts of our models; where there are none, the best published model of each
-    encoder by the last column, which holds the average.
+    Published models are the counterparts of ours; without counterparts, the best one of each encoder by the last
+    column, which is the average.
 
     Returns:
-        Columns `label`, `kind` (published or own), `method`, `column`, `value`, `deviation`.
+        One row a score: `label`, `kind` (published or own), `method`, `column`, `value`, `deviation`.
     """
     named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
     compared = [row for row in table.rows if row.kind == "published" and row.name in named]
@@ -32,7 +32,7 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
 
 
 def best_published(table: ComparisonTable) -> list[Row]:
-    """The published model of each encoder whose last figure is the highest."""
+    """Return the published model of each encoder with the highest score in the last column."""
     best: dict[str, Row] = {}
     for row in table.rows:
         if row.kind == "published" and _last_figure(row) > _last_figure(best.get(row.base)):

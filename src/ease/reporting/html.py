@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing from the network."""
+"""The report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIG = {"displaylogo": False, "responsive": True}
 
 
 def render_html(report: Report) -> str:
-    """Write the whole report, its figures drawn by the Plotly that the file itself holds."""
+    """Render the report with Plotly embedded."""
     bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
     scatters = [plot_table_scatter([points]) for points in report.scatters]
     return (
@@ -37,11 +37,11 @@ def render_html(report: Report) -> str:
 
 
 def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure]) -> str:
-    """Write a table of scores and the figures below it.
+    """Render a table of scores with figures below it.
 
     Args:
-        table: As `score_table` makes it; points are rounded to one decimal.
-        figures: By their headings.
+        table: Result of `score_table`; points are rounded to one decimal.
+        figures: Figures by their headings.
     """
     shown = _embed(list(figures.values()), "figure")
     template = _environment().get_template("comparison.html.j2")
@@ -59,14 +59,14 @@ def _environment() -> Environment:
 
 
 def _plotly() -> Markup:
-    """The library that draws the figures."""
+    """Return the source of plotly.js."""
     from plotly.offline import get_plotlyjs  # imports IPython
 
     return Markup(get_plotlyjs())
 
 
 def _embed(figures: Sequence[go.Figure], name: str) -> list[Markup]:
-    """The figures as elements of a page that has loaded Plotly."""
+    """Return the figures as HTML elements of a page that has loaded plotly.js."""
     return [
         Markup(
             figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG, div_id=f"{name}-{number}")

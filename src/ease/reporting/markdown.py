@@ -1,4 +1,4 @@
-"""The report as Markdown that is also readable as plain text."""
+"""The report as Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def render_markdown(report: Report) -> str:
-    """Write the whole report."""
+    """Render the report."""
     parts = [f"# {TITLE}", LEGEND]
     parts += [f"- {paper}" for paper in report.papers]
     parts += [] if report.tables else [NO_SCORES]
@@ -28,7 +28,7 @@ def render_markdown(report: Report) -> str:
 
 
 def table_markdown(table: ComparisonTable) -> str:
-    """Write one table with what is to be said of it, without its title."""
+    """Render a table with its notes, without its title."""
     cells = [[row.name, row.origin, *(_cell_markdown(cell) for cell in row.cells)] for row in table.rows]
     grid = pd.DataFrame(cells, columns=["Model", "From", *table.headers])
     footnotes = [f"{_superscript(number)} {note}" for number, note in enumerate(table.footnotes, start=1)]

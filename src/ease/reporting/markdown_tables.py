@@ -9,7 +9,7 @@ import pandas as pd
 
 
 def _cell(value: object, decimals: int) -> str:
-    """Write one value: integers in groups of three, other numbers rounded, a dash for none."""
+    """Format a value: integers with separators, other numbers rounded, missing ones as a dash."""
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return "–"
     if isinstance(value, bool):
@@ -22,24 +22,24 @@ def _cell(value: object, decimals: int) -> str:
 
 
 def format_losses(table: pd.DataFrame, before: str, after: str) -> str:
-    """Write the rows of a table of counts in which something was lost, and the total of all rows.
+    """Format the rows of a table of counts whose counts differ, and the total of all rows.
 
     Args:
         table: A column of names, then counts.
-        before: The column of what there was.
-        after: The column of what is left.
+        before: Column of the counts before.
+        after: Column of the counts after.
     """
     total = {table.columns[0]: "total", **table.iloc[:, 1:].sum().to_dict()}
     return format_table(pd.concat([table[table[before] != table[after]], pd.DataFrame([total])]))
 
 
 def format_table(table: pd.DataFrame, decimals: int = 1, right: Collection[str] = ()) -> str:
-    """Write a table as Markdown that is also readable as it stands: columns aligned, numbers to the right.
+    """Format a table as Markdown with aligned columns, numbers to the right.
 
     Args:
-        table: One line a row.
-        decimals: Of numbers that are not whole.
-        right: Further columns to align to the right, such as those of numbers that are written already.
+        table: Rows to format.
+        decimals: Decimals of floats.
+        right: Further columns to align to the right, such as formatted numbers.
     """
     cells = [[_cell(value, decimals) for value in row] for row in table.itertuples(index=False, name=None)]
     names = [_cell(str(name), decimals) for name in table.columns]

@@ -1,4 +1,4 @@
-"""Encoders scored here: their scores, gathered from rows, with what they were made from."""
+"""Encoders scored in this project: their scores with model, data and code versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ease.reporting.plots import method_label
 from ease.reporting.published import Model, Source, base_name
 
 BASELINES = "baselines"
-"""Stands for the setting of encoders that are scored without being trained here."""
+"""Setting name of encoders that are scored but not trained here."""
 
 UNTRAINED = "untrained"
 
@@ -23,27 +23,27 @@ COLUMNS = (
     *("setting", "method", "base", "pooling", "model", "sweep", "seed", "task", "subset", "metric"),
     *("value", "deviation", "note", "data", "code"),
 )
-"""Columns of rows of scores; those that are missing are taken for unknown.
+"""Columns of rows of scores; missing ones are unknown.
 
-`base` is the encoder that training started from, `model` the scored one's version or name, `sweep` the name of the
-sweep that trained it, `deviation` that over a task's own repetitions, `data` the digest of the task's files.
+`base` is the encoder that training started from, `model` the version or name of the scored encoder, `sweep` the sweep
+that trained it, `deviation` the standard deviation over the task's repetitions, `data` the digest of the task's files.
 """
 
 
 class Measured(NamedTuple):
-    """A score, or the mean of several; over several seeds, the mean of each seed's."""
+    """A score or the mean of several, averaged over seeds."""
 
     mean: float | None
     deviation: float | None
-    """The sample's standard deviation over seeds; None for a single one."""
+    """Sample standard deviation over seeds; None for one seed."""
     missing: tuple[Source, ...]
     note: str
     partial: bool
-    """Whether an average among the scores lacks some of its subsets."""
+    """Whether an average among the scores lacks subsets."""
 
     @property
     def comparable(self) -> bool:
-        """Whether this is the figure that a paper's column means."""
+        """Whether a published score may be compared with this one."""
         return self.mean is not None and not self.partial
 
 
@@ -57,9 +57,9 @@ class OwnModel:
     pooling: str
     model: str
     sweep: str
-    """That trained it; empty for a training of its own."""
+    """Sweep that trained it; empty if none."""
     seeds: tuple[str, ...]
-    """Of the trainings; empty for an encoder whose weights rest on no seed of ours."""
+    """Training seeds; empty for encoders that are not trained here."""
     rows: pd.DataFrame
 
     @property
@@ -69,16 +69,16 @@ class OwnModel:
 
     @property
     def origin(self) -> str:
-        """Say where its figures come from, and over how many seeds."""
+        """Origin of its scores, with the number of seeds."""
         return f"here, {_count(self.seeds)}" if self.seeds else "here"
 
     @property
     def label(self) -> str:
-        """The model's name where no column tells sweeps apart."""
+        """The model's name with its sweep."""
         return f"{self.name} (sweep {self.sweep}, {_count(self.seeds)})" if self.sweep else self.name
 
     def measure(self, sources: Sequence[Source]) -> Measured:
-        """Return a score, or the mean of several, where all of them are there for a seed."""
+        """Return the mean of the sources over all seeds that have every one of them."""
         found = {source: self._of(source) for source in sources}
         missing = tuple(source for source, rows in found.items() if rows.empty)
         notes = {source: note for source, rows in found.items() for note in rows["note"].unique() if note}
@@ -96,7 +96,7 @@ class OwnModel:
         return scores[chosen & (scores["metric"] == source.metric)]
 
     def is_like(self, published: Model) -> bool:
-        """Whether a published model is this one: the same checkpoint, or the same method from the same encoder."""
+        """Whether a published model is the same checkpoint, or the same method from the same encoder."""
         last = base_name(self.model)
         if self.setting == BASELINES and any(base_name(name) == last for name in published.checkpoints):
             return True
@@ -107,10 +107,10 @@ class OwnModel:
 
 
 def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:
-    """Part rows of scores by the model that they are of, in their order.
+    """Group rows of scores by model, in order.
 
     Args:
-        rows: With those of `COLUMNS` that are known.
+        rows: Dictionaries with some of `COLUMNS`.
     """
     scores = pd.DataFrame(list(rows)).reindex(columns=list(COLUMNS))
     texts = ["setting", "method", "base", "pooling", "model", "sweep", "note", "data", "code"]
@@ -126,7 +126,7 @@ def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:
 
 
 def _seeds(about: dict[str, Any], rows: pd.DataFrame) -> tuple[str, ...]:
-    """The seeds of a model's trainings, an unknown one included."""
+    """Return the training seeds, including an unknown one."""
     pretrained = about["method"] == UNTRAINED and not about["base"].startswith(RANDOM)
     return () if about["setting"] == BASELINES or pretrained else tuple(rows["seed"].unique())
 

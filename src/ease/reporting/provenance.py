@@ -1,4 +1,4 @@
-"""Where scores come from: the version of the model, of the code and of the data behind each."""
+"""Versions of the model, code and data behind each score."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pandas as pd
 from ease.reporting.own import OwnModel
 
 DIGITS = 12
-"""Of a digest, enough to tell versions apart."""
+"""Digits of a digest that are shown."""
 
 UNKNOWN = "not recorded"
 DATA = "Data (SHA-256)"
 
 
 def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
-    """A row for each model and version of the code that scored it."""
+    """Return one row a model and version of the code that scored it."""
     rows = [
         {
             "Model": model.name,
@@ -34,14 +34,14 @@ def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
 
 
 def _listed(seeds: Sequence[str]) -> str:
-    """Seeds by their numbers; one that is not known is named so."""
+    """List the seeds; an unknown one as such."""
     return ", ".join(seed or UNKNOWN for seed in seeds) if seeds else "none"
 
 
 def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
-    """Every score as text, second figures too: for each task a row a subset and metric, a column a model, and the data.
+    """Return all scores of each task as text: one row a subset and metric, one column a model, and the data version.
 
-    A spread stands behind the sign ± with seeds of the training, in brackets with repetitions within the task.
+    A standard deviation over training seeds follows ±; one over repetitions of the task is in brackets.
     """
     rows = pd.concat([model.rows.assign(label=model.label) for model in own], ignore_index=True)
     return {str(task): _scores_of(group) for task, group in rows.groupby("task", sort=False)}
@@ -56,7 +56,7 @@ def _scores_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _data_text(scores: pd.DataFrame) -> str:
-    """The version of the data behind a row; where models were scored on several, which one on which."""
+    """Return the version of the data, or each model's version if they differ."""
     known = scores[scores["data"] != ""]
     models = {str(data)[:DIGITS]: ", ".join(own["label"].unique()) for data, own in known.groupby("data")}
     if len(models) > 1:
@@ -65,7 +65,7 @@ def _data_text(scores: pd.DataFrame) -> str:
 
 
 def _score_text(scores: pd.DataFrame) -> str:
-    """A score, its spread and its note."""
+    """Format a score with its standard deviation and note."""
     deviations = scores["deviation"].dropna()
     text = f"{scores['value'].mean():.2f}"
     if len(scores) > 1:

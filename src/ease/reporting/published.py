@@ -1,4 +1,4 @@
-"""What papers have printed: tables of figures, and which scores of ours belong into their columns."""
+"""Published tables of papers, and which of our scores belong in their columns."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator, m
 from ease.errors import EaseError
 
 FIRST = "ease"
-"""The paper whose tables open the report."""
+"""The paper whose tables come first in the report."""
 
 
 def base_name(encoder: str) -> str:
-    """Return the part of a hub name or a path that names the encoder, which mirrors and folders share."""
+    """Return the last part of an encoder's hub name or path, which mirrors and folders share."""
     return encoder.rstrip("/").rpartition("/")[2]
 
 
 class Source(NamedTuple):
-    """The score that a cell shows."""
+    """Identifies a score."""
 
     task: str
     subset: str
@@ -31,7 +31,7 @@ class _Entry(BaseModel):
 
 
 class Named(_Entry):
-    """A score by its names, where no column of its own shows it."""
+    """A score that is averaged in a column but has no column of its own."""
 
     task: str
     subset: str
@@ -39,16 +39,14 @@ class Named(_Entry):
 
 
 class Column(_Entry):
-    """A column: one score, or the mean of several."""
+    """A column of one score or the mean of several."""
 
     header: str
-    task: str | None = Field(None, description="the task, of a column that shows one score")
-    subset: str | None = Field(None, description="its subset")
-    metric: str | None = Field(None, description="its metric; null: the table's")
-    mean_of: tuple[str | Named, ...] = Field(
-        (), description="headers, or scores, whose mean the column shows"
-    )
-    table: str | None = Field(None, description="the table whose headers `mean_of` names; null: this one")
+    task: str | None = Field(None, description="task of a column of one score")
+    subset: str | None = Field(None, description="subset of the score")
+    metric: str | None = Field(None, description="metric of the score; null: the table's")
+    mean_of: tuple[str | Named, ...] = Field((), description="headers or scores to average")
+    table: str | None = Field(None, description="table of the headers in `mean_of`; null: this one")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Column:
@@ -58,41 +56,38 @@ class Column(_Entry):
 
 
 class Model(_Entry):
-    """A model of a paper, and what makes one of ours its counterpart."""
+    """A model of a paper, and the criteria for our counterparts."""
 
-    base: str = Field(
-        description="the encoder that it starts from; models of one base are compared with one another"
-    )
-    method: str | None = Field(
-        None, description="the method, or the sweep's variant, that trains the same here"
-    )
-    variants: tuple[str, ...] = Field((), description="further variants of sweeps that train the same")
-    pooling: str | None = Field(None, description="its pooling, where the paper scores several")
-    checkpoints: tuple[str, ...] = Field((), description="hub names under which it was published")
+    base: str = Field(description="encoder that training starts from; models of one base are compared")
+    method: str | None = Field(None, description="our method, or the variant of a sweep, that trains alike")
+    variants: tuple[str, ...] = Field((), description="further variants of sweeps that train alike")
+    pooling: str | None = Field(None, description="pooling, if the paper scores several")
+    checkpoints: tuple[str, ...] = Field((), description="hub names of the published model")
 
 
 class Table(_Entry):
     """A table of a paper."""
 
     title: str
-    score: str = Field(description="what the figures are, as a reader says it")
-    metric: str = Field("", description="the metric of columns that show one score, as the tasks name it")
+    score: str = Field(description="name of the score for readers")
+    metric: str = Field("", description="metric of columns of one score, as the tasks name it")
     columns: tuple[Column, ...] = Field(min_length=1)
-    rows: dict[str, tuple[float | None, ...]] = Field({}, description="figures of each model, one a column")
+    rows: dict[str, tuple[float | None, ...]] = Field({}, description="scores of each model, one a column")
     notes: tuple[str, ...] = ()
     counterparts_only: bool = Field(
-        False, description="whether of our models only counterparts of its rows stand in it, as in ablations"
+        False, description="whether only counterparts of its rows are added, as in ablations"
     )
 
     @model_validator(mode="after")
     def _rectangular(self) -> Table:
         headers = [column.header for column in self.columns]
         if len(set(headers)) < len(headers):
-            raise EaseError(f"The table {self.title!r} has two columns of one name: {', '.join(headers)}.")
+            raise EaseError(f"The table {self.title!r} has columns of the same name: {', '.join(headers)}.")
         for model, values in self.rows.items():
             if len(values) != len(headers):
                 raise EaseError(
-                    f"The table {self.title!r} has {len(headers)} columns, its row {model!r} {len(values)} figures."
+                    f"The table {self.title!r} has {len(headers)} columns, but its row {model!r} has "
+                    f"{len(values)} scores."
                 )
         if any(column.task and not (column.metric or self.metric) for column in self.columns):
             raise EaseError(f"The table {self.title!r} has columns of single scores, so it needs `metric`.")
@@ -110,12 +105,12 @@ class Table(_Entry):
         raise EaseError(f"The table {self.title!r} has no column {header!r}.")
 
     def figure(self, model: str, header: str) -> float | None:
-        """Return a printed figure; None where there is none."""
+        """Return a published score, if the paper gives it."""
         return self.rows[model][[column.header for column in self.columns].index(header)]
 
 
 class Paper(_Entry):
-    """A paper's models and tables, by their names and numbers."""
+    """A paper's models by name and tables by number."""
 
     citation: str
     short: str = Field(description="the paper's name in titles")
@@ -125,7 +120,7 @@ class Paper(_Entry):
     @field_validator("tables", mode="before")
     @classmethod
     def _numbers(cls, tables: Any) -> Any:
-        """Take a table's number that YAML reads as an integer."""
+        """Accept table numbers that YAML reads as integers."""
         return (
             {str(number): table for number, table in tables.items()} if isinstance(tables, dict) else tables
         )
@@ -143,15 +138,15 @@ class Paper(_Entry):
         return self
 
     def heading(self, number: str) -> str:
-        """Return what a reader calls a table: its number, or the name of a figure as it is."""
+        """Return the title of a table, with its number or the name of the figure."""
         name = f"Table {number}" if number[:1].isdigit() else number
         return f"{self.short}, {name}: {self.tables[number].title}"
 
     def sources(self, number: str, header: str) -> tuple[Source, ...]:
-        """Return the scores whose mean a column shows, in their order.
+        """Return the scores that a column averages, in order.
 
         Raises:
-            EaseError: If a table or a column that is referred to does not exist, or refers back to itself.
+            EaseError: If a column refers to a table or column that does not exist, or to itself.
         """
         return tuple(self._sources(number, header, ()))
 
@@ -160,7 +155,7 @@ class Paper(_Entry):
             fault = (
                 "refers to itself"
                 if number in self.tables
-                else f"is asked of table {number}, which is missing"
+                else f"refers to table {number}, which does not exist"
             )
             raise EaseError(f"The column {header!r} of {self.short} {fault}.")
         table = self.tables[number]
@@ -175,22 +170,22 @@ class Paper(_Entry):
 
 
 class Published(RootModel[dict[str, Paper]]):
-    """The papers, by the names of their files in `parameters/published/`."""
+    """Papers by the names of their files in `parameters/published/`."""
 
     model_config = ConfigDict(frozen=True)
 
     @field_validator("root")
     @classmethod
     def _ordered(cls, papers: dict[str, Paper]) -> dict[str, Paper]:
-        """Put EASE's first, then the others by name: the files of a configuration come in any order."""
+        """Sort by name, EASE first, because configuration files are read in any order."""
         return {name: papers[name] for name in sorted(papers, key=lambda name: (name != FIRST, name))}
 
     def __str__(self) -> str:
-        """Name papers and tables: MLflow keeps this, not the figures."""
+        """List papers and tables; MLflow logs this as the parameter."""
         return "; ".join(f"{name}: tables {', '.join(paper.tables)}" for name, paper in self.root.items())
 
     def tasks(self) -> set[str]:
-        """Return the tasks that some table shows."""
+        """Return the tasks of all tables."""
         return {
             source.task
             for paper in self.root.values()

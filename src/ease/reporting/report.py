@@ -1,4 +1,4 @@
-"""The whole report: which tables it shows, and what it says of those that it does not."""
+"""The content of the report: tables, figures, and which tables are left out."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from ease.reporting.scatters import Points, ReportOptions, build_scatters
 
 TITLE = "Scores beside the published ones"
 LEGEND = (
-    "All scores are in points: 100 is the best. Rows marked “paper” are printed figures, those marked “here” are of "
-    "this project. Of the models that start from the same encoder, the best figure of a column is bold. A difference "
-    "is ours minus the published one. Where a recipe was trained from several seeds, the mean and the sample's "
-    "standard deviation over the seeds are shown; “1 seed” says that there is no telling how much of a figure is "
-    "chance."
+    "All scores are in points; 100 is the best. Rows marked “paper” are published scores, rows marked “here” are "
+    "scores of this project. Among models that start from the same encoder, the best score of a column is bold. A "
+    "difference is our score minus the published one. With several seeds, the mean and the sample standard deviation over seeds "
+    "are shown; with “1 seed” the variance is unknown."
 )
 SPREADS = (
-    "Spreads: ± over seeds of the training, in brackets over a task's own repetitions. The digest is that of the files "
-    "which the score was computed from."
+    "Standard deviations: ± over training seeds, in brackets over a task's own repetitions. The digest is that of the "
+    "evaluation files."
 )
-NO_SCORES = "There is no score yet: `kedro run --pipelines=evaluate` makes them."
+NO_SCORES = "There are no scores yet: run `kedro run --pipelines=evaluate`."
 
 
 @dataclass
 class Report:
-    """What the report shows, in its order."""
+    """The content of the report, in order."""
 
     papers: list[str] = field(default_factory=list)
     tables: list[ComparisonTable] = field(default_factory=list)
@@ -42,7 +41,7 @@ class Report:
 
 
 def build_report(published: Published, options: ReportOptions, own: Sequence[OwnModel]) -> Report:
-    """Put our models beside the published ones, in every table for which we have a figure.
+    """Add our models to every published table for which we have a score.
 
     Raises:
         EaseError: If the parameters name tables that do not exist.
@@ -54,7 +53,7 @@ def build_report(published: Published, options: ReportOptions, own: Sequence[Own
         report.papers += [f"{paper.short}: {paper.citation}"] if any(built.values()) else []
         absent = [f"{number} ({paper.tables[number].title})" for number, table in built.items() if not table]
         if absent:
-            report.left_out.append(f"Tables of {paper.short} without a figure of ours: {', '.join(absent)}.")
+            report.left_out.append(f"Tables of {paper.short} without a score of ours: {', '.join(absent)}.")
     report.tables += plain_tables(own, published.tasks())
     if own:
         report.models, report.scores = model_versions(own), all_scores(own)
@@ -62,7 +61,7 @@ def build_report(published: Published, options: ReportOptions, own: Sequence[Own
 
 
 def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ComparisonTable]:
-    """Lay out the main scores of tasks that no paper's table shows, such as those on the sample, sweeps apart."""
+    """Return tables of the main scores of tasks that no paper reports, one a task and sweep."""
     tables = []
     sweeps = dict.fromkeys(model.sweep for model in own)
     for task in dict.fromkeys(task for model in own for task in model.rows["task"] if task not in published):

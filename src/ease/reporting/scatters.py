@@ -1,4 +1,4 @@
-"""Two tables against each other: a point a model, its means over what our models are scored on."""
+"""Scatter plots of two published tables: one point a model, its means over the columns that our models have."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ease.reporting.published import Paper, Published, Source
 
 
 class Scatter(BaseModel):
-    """Which tables of a paper are set against each other."""
+    """Two tables of a paper to plot against each other."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     paper: str
     title: str
-    x: str = Field(description="number of the table whose mean is the horizontal place")
-    y: str = Field(description="number of the table whose mean is the vertical place")
+    x: str = Field(description="number of the table of the horizontal axis")
+    y: str = Field(description="number of the table of the vertical axis")
 
 
 class ReportOptions(BaseModel):
-    """What the report shows beside the tables."""
+    """Figures of the report beside the tables' own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,7 +34,7 @@ class ReportOptions(BaseModel):
 
 
 class Points(NamedTuple):
-    """Columns `label`, `kind` (published or own), `method`, `x`, `y`; and what the axes mean."""
+    """Columns `label`, `kind` (published or own), `method`, `x`, `y`; titles of figure and axes."""
 
     title: str
     points: pd.DataFrame
@@ -43,7 +43,7 @@ class Points(NamedTuple):
 
 
 def build_scatters(options: ReportOptions, published: Published, own: Sequence[OwnModel]) -> list[Points]:
-    """Return the points of each pair of tables for which some model of ours is scored on both.
+    """Return the points of each pair of tables for which one of our models has scores on both.
 
     Raises:
         EaseError: If a paper or table that the parameters name does not exist.
@@ -60,7 +60,7 @@ def _points(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> 
         )
     axes = [_single_scores(paper, number) for number in (scatter.x, scatter.y)]
     scored = [model for model in own if all(_scored(model, axis) for axis in axes)]
-    # Means are compared over the same columns, so those that one of our models lacks are left out for all.
+    # Means must be over the same columns, so columns that one of our models lacks are dropped for all.
     shared = [
         {header: source for header, source in axis.items() if all(_has(model, source) for model in scored)}
         for axis in axes
@@ -88,7 +88,7 @@ def _points(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> 
 
 
 def _single_scores(paper: Paper, number: str) -> dict[str, Source]:
-    """The columns of a table that show one score each."""
+    """Return the columns of one score each."""
     columns = [column.header for column in paper.tables[number].columns if column.task]
     return {header: paper.sources(number, header)[0] for header in columns}
 
@@ -104,7 +104,7 @@ def _scored(model: OwnModel, axis: dict[str, Source]) -> bool:
 def _published_means(
     paper: Paper, model: str, numbers: Sequence[str], shared: Sequence[dict[str, Source]]
 ) -> list[float | None]:
-    """A published model's mean over the shared columns of each table; None where a figure is not printed."""
+    """Return a published model's mean over the shared columns of each table, if the paper gives all scores."""
     means: list[float | None] = []
     for number, axis in zip(numbers, shared, strict=True):
         table = paper.tables[number]

@@ -1,4 +1,4 @@
-"""Tables of results as people read them: in the log, in the README, in a notebook."""
+"""Summaries of scores as data frames: by task and method, by training, by language, by variant."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, get_task
 
 COLUMNS = ["method", "task", "subset", "metric", "value"]
-"""Columns of a table of scores."""
+"""Columns of scores."""
 
 
 def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Part scores into those of single subsets and each task's main score.
+    """Split scores into scores of subsets and main scores of tasks.
 
     Args:
         scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
 
     Returns:
-        The subsets of tasks that have several, and a row for each method and task with the mean of its
-        subsets; the same columns.
+        Scores of the subsets of tasks with several subsets; and one row a method, task and metric with the mean over
+        subsets. Both have the same columns.
     """
     single = scores.loc[~_averaged(scores), COLUMNS]
     several = single.groupby("task")["subset"].transform("nunique") > 1
@@ -31,12 +31,12 @@ def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _averaged(scores: pd.DataFrame) -> pd.Series:
-    """Which scores are means of others, such as of a group of languages."""
+    """Whether each score is a mean of other scores."""
     return scores["subset"].str.startswith(AVERAGE).astype(bool)
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Scores with a row for each task and subset, averages after the subsets, and a column for each method.
+    """Return one row a task and subset, averages after subsets, and one column a method.
 
     Args:
         scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
@@ -52,21 +52,21 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def main_figures(scores: pd.DataFrame) -> pd.DataFrame:
-    """Leave the scores that a task's main score is made of: of single subsets, by its main metric."""
+    """Return the scores of single subsets by the tasks' main metrics."""
     main = {task: get_task(task).METRIC for task in scores["task"].unique()}
     return scores[(scores["metric"] == scores["task"].map(main)) & ~_averaged(scores)]
 
 
 TRAINING = ["variant", "method", "seed", "development", "seconds", "task"]
-"""Columns that tell trainings, and their tasks, apart."""
+"""Columns that identify a training and task."""
 
 
 def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
-    """Return one score of each training: of a task, averaged over its subsets, or of the subset `task:subset`.
+    """Return one score a training: of a task, averaged over its subsets, or of a subset `task:subset`.
 
     Args:
         scores: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
-        shown: The task or subset; None stands for the first task.
+        shown: The task or subset; by default the first task.
 
     Raises:
         EaseError: If there is no such score.
@@ -81,14 +81,14 @@ def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
 
 
 def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]) -> pd.DataFrame:
-    """Return each language's own score before and after a training on it, the language as the variant (Figure 2).
+    """Return each language's score before and after training on it, with the language as variant (Figure 2).
 
     Args:
-        scores: As for `shown_scores`, and the column `languages` (words).
-        subsets: The names that tasks give to each language's subset.
+        scores: Columns of `shown_scores`, and `languages` (separated by spaces).
+        subsets: Names of each language's subset in the tasks.
 
     Raises:
-        EaseError: If no language has a score of its own.
+        EaseError: If no language has a score.
     """
     own = main_figures(scores)
     parts = []
@@ -98,16 +98,16 @@ def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]
     found = pd.concat(parts)
     if found.empty:
         raise EaseError(
-            f"No task has scores of {', '.join(subsets)} with English: name tasks that have, such as tatoeba."
+            f"No task has scores of {', '.join(subsets)} with English: name one that has, such as tatoeba."
         )
     return _by_training(found)
 
 
 def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean, standard deviation and number of seeds of each variant's main scores; a row a variant and task.
+    """Return mean, standard deviation and number of seeds of main scores, one row a variant and task.
 
     Args:
-        scores: As for `shown_scores`.
+        scores: Columns of `shown_scores`.
     """
     groups = _by_training(main_figures(scores)).groupby(["variant", "task"], sort=False)
     return groups.agg(
@@ -120,5 +120,5 @@ def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_training(scores: pd.DataFrame) -> pd.DataFrame:
-    """Average the subsets of each training's tasks, in their order."""
+    """Average the subsets of each training's tasks, in order."""
     return scores.groupby(TRAINING, sort=False, dropna=False, as_index=False)["value"].mean()

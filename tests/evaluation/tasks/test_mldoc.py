@@ -141,7 +141,11 @@ def test_a_mark_of_byte_order_crlf_and_blank_documents(tmp_path: Path) -> None:
             "german.test, line 1: the label 'C15' is none of CCAT, ECAT, GCAT, MCAT",
         ),
         ("german.test", b"CCAT\ta\nMCAT\tGr\xfc\xdfe\n", "german.test, line 2: not UTF-8"),
-        ("german.test", b"CCAT\tb'\\xff'\n", "german.test, line 1: the text looks like a Python bytes literal"),
+        (
+            "german.test",
+            b"CCAT\tb'\\xff'\n",
+            "german.test, line 1: the text looks like a Python bytes literal",
+        ),
         ("german.test", b"CCAT\tb'a'b'\n", "german.test, line 1: the text looks like a Python bytes literal"),
         ("german.test", b"", "german.test: holds no text"),
         ("english.train.1000", b"CCAT\ta\nCCAT\tb\n", "mldoc: All 2 training rows are of class CCAT"),
