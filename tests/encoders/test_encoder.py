@@ -150,7 +150,7 @@ def test_faults_are_named(tmp_path: Path) -> None:
         build_encoder(EncoderOptions(name="random:bert"), SENTENCES)
     with pytest.raises(EaseError, match="needs sentences"):
         build_encoder(EncoderOptions())
-    with pytest.raises(ValidationError, match="is no multiple of `heads`"):
+    with pytest.raises(ValidationError, match="is not a multiple of `heads`"):
         RandomBertOptions(hidden_size=10, heads=4)
 
 

@@ -138,7 +138,7 @@ def test_a_broken_cache_is_named_with_the_remedy(tmp_path: Path) -> None:
     file = tmp_path / "m.sqlite"
     file.write_text("no database at all, but long enough to be read as a header of one" * 20)
     with pytest.raises(
-        EaseError, match=r"m\.sqlite: the cache of embeddings cannot be used.*delete that file"
+        EaseError, match=r"m\.sqlite: the cache of embeddings cannot be used.*delete the file"
     ):
         EmbeddingCache(file)
 

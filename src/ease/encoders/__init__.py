@@ -1,1 +1,1 @@
-"""Encoders: loading, pooling, tokenizers, word vectors, whitening, encoding with a cache, and model cards."""
+"""Encoders: loading, pooling, tokenizers, word vectors, whitening, encoding with a cache, scoring and model cards."""

@@ -1,4 +1,4 @@
-"""Check that an encoder can be loaded without reading its weights; imports no torch."""
+"""Check whether an encoder can be loaded, without reading its weights and without importing torch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 
 HUB_TIMEOUT = 20.0
-"""Seconds to wait for the hub's answer."""
+"""Timeout of requests to the hub, in seconds."""
 
 WHERE_FROM = (
     f"give a folder that holds one, a name on the Hugging Face hub, a file of word vectors or `{RANDOM}`. "
-    "The hub needs the network once. Without it, run `hf download NAME --local-dir FOLDER` on a machine that has it "
-    "and give that folder; what is in the hub's cache already loads with HF_HUB_OFFLINE=1."
+    "Offline, run `hf download NAME --local-dir FOLDER` on a machine with network access and give that folder; cached "
+    "models load with HF_HUB_OFFLINE=1."
 )
-"""How an encoder is to be had."""
+"""Ways to give an encoder, for error messages."""
 
 MODULES, CONFIG = "modules.json", "config.json"
 INDEX = ".index.json"
@@ -30,13 +30,13 @@ WEIGHTS = tuple(
 
 
 def check_encoder(name: str) -> None:
-    """Check the files of an encoder: those of a folder, those in the hub's cache, or those that the hub lists.
+    """Check the files of an encoder in a folder, in the hub's cache or on the hub.
 
     Args:
         name: A hub name, a folder, a file of word vectors, or `random:`.
 
     Raises:
-        EaseError: If the encoder will not load, with the cause and how to get one.
+        EaseError: If the encoder cannot be loaded, with the cause and ways to get one.
     """
     if name == RANDOM:
         return
@@ -49,13 +49,13 @@ def check_encoder(name: str) -> None:
 
 
 def cannot_load(name: str, error: Exception) -> str:
-    """Return the message about an encoder that does not load."""
+    """Return the error message for an encoder that does not load."""
     cause = (str(error).splitlines() or [""])[0]
     return f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}"
 
 
 def check_reachable(name: str) -> None:
-    """Ask once whether the hub has a model that is not here: loading would retry for more than a minute."""
+    """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute."""
     if not Path(name).exists() and _cached_folder(name) is None:
         model_info(name, timeout=HUB_TIMEOUT)
 
@@ -84,7 +84,7 @@ def _cached_folder(name: str) -> Path | None:
 
 
 def _check_listed(name: str) -> None:
-    """Check what the hub lists of a model that is to be fetched."""
+    """Check the hub's list of files of a model that is not cached."""
     listed = {file.rfilename for file in model_info(name, timeout=HUB_TIMEOUT).siblings or ()}
     if not listed & {MODULES, CONFIG}:
         raise ValueError(f"the hub's {name} has neither {MODULES} nor {CONFIG}")
@@ -93,7 +93,7 @@ def _check_listed(name: str) -> None:
 
 
 def _check_folder(folder: Path) -> None:
-    """Check that the configuration is of a known architecture and that the weights are complete."""
+    """Check that the architecture is known and the weights are complete."""
     from transformers import AutoConfig
 
     transformer = _transformer_folder(folder)
@@ -116,7 +116,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_header(file: Path) -> None:
-    """Compare the size of a file of weights with what its header says."""
+    """Compare the size of a safetensors file with its header."""
     try:
         with safe_open(file, framework="np"):
             pass
@@ -125,7 +125,7 @@ def _check_header(file: Path) -> None:
 
 
 def _transformer_folder(folder: Path) -> Path | None:
-    """Return where the transformer of a model lies; None if the model begins with something else."""
+    """Return the folder of a model's transformer, if the model begins with one."""
     if not (folder / MODULES).is_file():
         return folder
     modules = json.loads((folder / MODULES).read_text(encoding="utf-8"))
@@ -138,7 +138,7 @@ def _weights(folder: Path) -> Path | None:
 
 
 def _shards(weights: Path) -> list[Path]:
-    """Return the files that hold the weights: the ones that an index names, or the single one."""
+    """Return the files of weights: those of an index, or the single file."""
     if not weights.name.endswith(INDEX):
         return [weights]
     index = json.loads(weights.read_text(encoding="utf-8"))

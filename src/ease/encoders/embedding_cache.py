@@ -1,4 +1,4 @@
-"""Embeddings kept on disk by what was encoded: a sentence is encoded once by each model."""
+"""Cache of embeddings on disk: each model encodes a sentence once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ease.errors import EaseError
 from ease.io.files import report_write_errors
 
 WAIT = 60.0
-"""Seconds to wait for another run that writes to the same file."""
+"""Seconds to wait for another process that writes to the file."""
 
 
 class EmbeddingCache:
-    """The embeddings of one model in an SQLite file: what is written is whole, also after a kill."""
+    """Embeddings of one model in an SQLite file, written atomically."""
 
     def __init__(self, file: Path) -> None:
-        """Open the file, or make it."""
+        """Open the file or create it."""
         self._file = file
         with report_write_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ class EmbeddingCache:
             database.execute("CREATE TABLE IF NOT EXISTS embeddings (sentence BLOB PRIMARY KEY, vector BLOB)")
 
     def read(self, sentences: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the position and the embedding, (dimension,) float32, of each sentence that is known."""
+        """Yield the position and the embedding, (dimension,) float32, of each cached sentence."""
         with self._open() as database:
             database.execute("CREATE TEMP TABLE wanted (position INTEGER, sentence BLOB)")
             database.executemany("INSERT INTO wanted VALUES (?, ?)", enumerate(map(_key, sentences)))
@@ -38,7 +38,7 @@ class EmbeddingCache:
                 yield position, np.frombuffer(vector, dtype=np.float32)
 
     def write(self, sentences: Sequence[str], embeddings: np.ndarray) -> None:
-        """Keep embeddings, (n, dimension) float32, all of them or none."""
+        """Write embeddings, (n, dimension) float32, in one transaction."""
         vectors = (row.tobytes() for row in np.ascontiguousarray(embeddings, dtype=np.float32))
         rows = zip(map(_key, sentences), vectors, strict=True)
         with self._open() as database:
@@ -46,7 +46,7 @@ class EmbeddingCache:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open a transaction.
+        """Begin a transaction.
 
         Raises:
             EaseError: If the file is no database, or cannot be written.
@@ -56,11 +56,11 @@ class EmbeddingCache:
                 yield database
         except sqlite3.Error as error:
             raise EaseError(
-                f"{self._file}: the cache of embeddings cannot be used ({error}): make room, or delete that file, "
-                "which only costs the time to encode again."
+                f"{self._file}: the cache of embeddings cannot be used ({error}): free disk space, or delete the file, "
+                "after which sentences are encoded again."
             ) from error
 
 
 def _key(sentence: str) -> bytes:
-    """128 bits of the sentence's hash."""
+    """Return a 128-bit hash of the sentence."""
     return hashlib.blake2b(sentence.encode(), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""From sentences to embeddings for evaluation: longest first, each distinct sentence once, kept on disk."""
+"""Encoding of sentences with deduplication, longest first, and a cache on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
 
 CHUNK = 256
-"""Batches between two writes to the cache."""
+"""Batches a write to the cache."""
 
 
 def encode_with(
@@ -67,7 +67,7 @@ def _open_cache(model: SentenceTransformer, folder: Path, source: str | Path | N
 
 
 def fingerprint(model: SentenceTransformer) -> str:
-    """Hash all that decides on a model's embeddings: weights, tokenizer, modules, prompts, device, libraries, code."""
+    """Hash everything that embeddings depend on: weights, tokenizer, modules, prompts, device, libraries, code."""
     digest = hashlib.sha256()
     about: dict[str, Any] = {
         "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
@@ -81,7 +81,7 @@ def fingerprint(model: SentenceTransformer) -> str:
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        # Flat first: a tensor without dimensions has no bytes to view.
+        # A tensor without dimensions cannot be viewed as bytes.
         digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:32]
 
@@ -89,7 +89,7 @@ def fingerprint(model: SentenceTransformer) -> str:
 def _describe_tokenizer(tokenizer: object) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
-        # Encoding sets padding and truncation, by the model's length, which is told apart.
+        # Encoding sets padding and truncation by the model's maximum length, which is hashed separately.
         described = json.loads(backend.to_str())
         return json.dumps({**described, "padding": None, "truncation": None}, sort_keys=True)
     vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
@@ -97,14 +97,14 @@ def _describe_tokenizer(tokenizer: object) -> str:
 
 
 def best_device() -> str:
-    """The GPU where there is one."""
+    """Return `cuda` if there is a GPU, else `cpu`."""
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _encode_distinct(
     model: SentenceTransformer, sentences: list[str], cache: EmbeddingCache | None, batch_size: int, name: str
 ) -> np.ndarray:
-    """Encode what the cache does not know, longest first, so that memory that does not suffice shows at once."""
+    """Encode sentences that the cache lacks, longest first, so that a lack of memory shows at once."""
     embeddings = np.empty((len(sentences), embedding_dimension(model)), dtype=np.float32)
     known = np.zeros(len(sentences), dtype=bool)
     for position, vector in cache.read(sentences) if cache else ():

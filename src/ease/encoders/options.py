@@ -1,4 +1,4 @@
-"""Options of encoders: which one, its pooling, how it encodes and is whitened. Imports no torch."""
+"""Options of encoders: name, pooling, architecture, encoding and whitening. Does not import torch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 
 RANDOM = "random:"
-"""The name of an encoder that is made from its configuration instead of loaded."""
+"""Name of an encoder that is built with random weights."""
 
 
 class RandomBertOptions(BaseModel):
-    """Architecture of a small BERT that starts from random weights."""
+    """Architecture of a BERT with random weights."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,21 +23,23 @@ class RandomBertOptions(BaseModel):
     hidden_size: int = Field(128, ge=1, description="dimension of tokens and sentences")
     heads: int = Field(2, ge=1, description="attention heads; divides the hidden size")
     intermediate_size: int = Field(512, ge=1, description="width of the feed-forward layers")
-    vocabulary_size: int = Field(16_000, ge=300, description="entries of the trained tokenizer at most")
-    max_positions: int = Field(128, ge=8, description="tokens of a sentence at most, special ones included")
+    vocabulary_size: int = Field(16_000, ge=300, description="maximum number of entries of the tokenizer")
+    max_positions: int = Field(128, ge=8, description="maximum number of tokens of a sentence")
     dropout: float = Field(0.1, ge=0, lt=1, description="dropout of hidden states and attention")
     lowercase: bool = Field(False, description="whether the tokenizer folds case")
-    tokenizer_sentences: int = Field(200_000, ge=1, description="sentences to train the tokenizer on at most")
+    tokenizer_sentences: int = Field(
+        200_000, ge=1, description="maximum number of sentences to train the tokenizer on"
+    )
 
     @model_validator(mode="after")
     def _divide_heads(self) -> RandomBertOptions:
         if self.hidden_size % self.heads:
-            raise EaseError(f"`hidden_size` {self.hidden_size} is no multiple of `heads` {self.heads}.")
+            raise EaseError(f"`hidden_size` {self.hidden_size} is not a multiple of `heads` {self.heads}.")
         return self
 
 
 class EncoderOptions(BaseModel):
-    """Which encoder to start from, and how it pools tokens into a sentence."""
+    """The encoder that training starts from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,15 +48,15 @@ class EncoderOptions(BaseModel):
     )
     pooling: PoolingName | None = Field(
         None,
-        description="null: as the encoder was saved; the mean for one that says nothing, and for `random:`",
+        description="null: as saved; `mean` if the encoder was saved without one, and for `random:`",
     )
     random: RandomBertOptions = Field(RandomBertOptions(), description="the architecture of `random:`")
-    seed: int = Field(0, ge=0, description="of the random weights")
+    seed: int = Field(0, ge=0, description="seed of random weights")
 
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, value: Any) -> Any:
-        """Accept a name in place of the group of options, and give `random:` its pooling."""
+        """Accept a name instead of a group of options, and set the pooling of `random:`."""
         options = {"name": value} if isinstance(value, str) else value
         if not isinstance(options, dict) or options.get("pooling") is not None:
             return options
@@ -70,23 +72,19 @@ class EncodingOptions(BaseModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences encoded at once; null: 32 on a CPU, where padding costs, 256 on a GPU",
+        description="sentences encoded at once; null: 32 on a CPU, 256 on a GPU",
     )
-    cache: Path | None = Field(
-        None, description="folder that keeps embeddings by model and sentence; null: keep none"
-    )
+    cache: Path | None = Field(None, description="folder of the cache of embeddings; null: no cache")
 
 
 class WhiteningOptions(BaseModel):
-    """What the map is fitted on, and what it keeps."""
+    """Training sentences and dimension of the whitening map."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rows: int | None = Field(ge=2, description="distinct training sentences to fit on at most; null: all")
+    rows: int | None = Field(ge=2, description="maximum number of distinct training sentences; null: all")
     dimension: int | None = Field(
-        ge=1, description="components to keep, those of the greatest variance; null: all that vary"
+        ge=1, description="components of the largest variance to keep; null: all that vary"
     )
-    pooling: PoolingName | None = Field(
-        description="of the encoder that is whitened; null: as the setting has it"
-    )
-    seed: int = Field(ge=0, description="of the drawn sentences")
+    pooling: PoolingName | None = Field(description="pooling of the encoder to whiten; null: the setting's")
+    seed: int = Field(ge=0, description="seed of the sample of sentences")

@@ -1,4 +1,4 @@
-"""A tokenizer trained on the corpus at hand, for encoders that start from random weights."""
+"""Training of tokenizers for encoders with random weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ease.errors import EaseError
 
 SPECIAL_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 MAX_SENTENCES = 200_000
-"""Sentences that the vocabulary is learnt from, which bounds time and memory."""
+"""Default number of training sentences, which bounds time and memory."""
 
 
 def train_tokenizer(
@@ -24,21 +24,20 @@ def train_tokenizer(
     lowercase: bool = False,
     max_sentences: int = MAX_SENTENCES,
 ) -> PreTrainedTokenizerFast:
-    """Learn a byte-pair encoding from sentences of any script.
+    """Train a byte-pair encoding on sentences of any script.
 
-    Text is cut at spaces and punctuation; within scripts that write none the merges find the words. The same
-    sentences in the same order give the same vocabulary in every process, which the library's WordPiece and
-    Unigram trainers do not.
+    Text is split at spaces and punctuation; in scripts without them, merges find the words. The same sentences in the
+    same order give the same vocabulary in every process, unlike the library's WordPiece and Unigram trainers.
 
     Args:
-        sentences: Read up to `max_sentences`.
-        vocabulary_size: Entries at most, special tokens included.
-        max_length: Tokens a sequence may have, special tokens included.
-        lowercase: Fold case before splitting.
-        max_sentences: Bound on the sentences read.
+        sentences: Training sentences, of which `max_sentences` are read.
+        vocabulary_size: Maximum number of entries, including special tokens.
+        max_length: Maximum number of tokens of a sequence, including special tokens.
+        lowercase: Whether to fold case.
+        max_sentences: Maximum number of training sentences.
 
     Raises:
-        EaseError: If there is no text to learn from.
+        EaseError: If there is no text.
     """
     count = 0
 
@@ -74,7 +73,7 @@ def train_tokenizer(
 
 
 def _untrained(lowercase: bool) -> Tokenizer:
-    """Set up how text is normalised, cut and put together again."""
+    """Return a tokenizer with normalisation, splitting and decoding, but without a vocabulary."""
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk"]))
     tokenizer.normalizer = normalizers.Sequence(
         [

@@ -1,4 +1,4 @@
-"""BERT-whitening (Su et al. 2021): a linear map, fitted without gradient steps, that makes embeddings isotropic."""
+"""BERT-whitening (Su et al., 2021): a closed-form linear map that makes embeddings isotropic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BATCH_SENTENCES = 8192
-"""Sentences whose embeddings are in memory at a time."""
+"""Sentences encoded at once."""
 
 SUMMARY = (
     "It takes no gradient steps: a linear map makes the covariance of its training sentences the identity."
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moments:
-    """Number, mean (dimension,) and covariance (dimension, dimension; over the number, as in the paper) of vectors."""
+    """Number, mean (dimension,) and covariance (dimension, dimension; divided by the number) of vectors."""
 
     count: int
     mean: Floats
@@ -52,16 +52,16 @@ class Whitening:
 
     moments: Moments
     weight: Floats
-    """(dimension, kept), W: the directions of the greatest variance, each over its standard deviation"""
+    """(dimension, kept), W: directions of the largest variance, each divided by its standard deviation"""
 
 
 def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
-    """Yield so many distinct sentences in an order that the seed and the sentences alone decide.
+    """Yield distinct sentences in an order that depends only on the seed and the sentences.
 
     Args:
-        pairs: Column sentence.
-        rows: At most; null stands for all.
-        seed: Of the order.
+        pairs: Column `sentence`.
+        rows: Maximum number of sentences; None yields all.
+        seed: Seed of the order.
     """
     sentences = pairs.select("sentence").distinct()
     drawn = sentences.order_by([draw(seed, hash_title(sentences.sentence)), sentences.sentence])
@@ -72,7 +72,7 @@ def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator
 
 
 def gather_moments(batches: Iterable[ArrayLike]) -> Moments:
-    """Merge the moments of batches of vectors, each (n, dimension), in double precision (Chan et al. 1979).
+    """Merge the moments of batches of vectors, each (n, dimension), in double precision (Chan et al., 1979).
 
     Raises:
         EaseError: If there is no vector, or one is not finite.
@@ -94,14 +94,14 @@ def gather_moments(batches: Iterable[ArrayLike]) -> Moments:
 
 
 def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
-    """Find W, so that (x - mean) W has the identity as its covariance (Su et al. 2021, Algorithm 1).
+    """Return W such that (x - mean) W has the identity as its covariance (Su et al., 2021, Algorithm 1).
 
-    Directions in which the vectors do not vary beyond the rounding of single precision have no inverse of their
-    standard deviation, and are dropped. One is common: layer normalisation fixes a weighted sum of a token's values.
+    Directions whose variance is within the rounding error of single precision are dropped. One is common: layer
+    normalisation fixes a weighted sum of a token's values.
 
     Args:
-        moments: Of the vectors.
-        dimension: Components to keep, those of the greatest variance; null stands for all that vary.
+        moments: Moments of the vectors.
+        dimension: Number of components of the largest variance to keep; None keeps all that vary.
 
     Raises:
         EaseError: If the vectors vary in fewer directions than this, or in none.
@@ -128,7 +128,7 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
 
 
 def _rounding_variance(moments: Moments) -> float:
-    """The variance that rounding alone may give vectors of this length in single precision."""
+    """Return the variance that rounding errors in single precision may cause at this length."""
     square_length = float(moments.mean @ moments.mean + np.trace(moments.covariance))
     return square_length * (len(moments.mean) * float(np.finfo(np.float32).eps)) ** 2
 
@@ -139,16 +139,16 @@ def whiten_encoder(
     dimension: int | None = None,
     batch_size: int | None = None,
 ) -> Whitening:
-    """Fit the map on an encoder's embeddings of sentences, and append it to the encoder, in place.
+    """Fit the map to an encoder's embeddings and append it to the encoder, in place, as a `Dense` module.
 
     Args:
-        encoder: Gets one module more, a linear layer that loads without code of ours.
-        sentences: Read once, as a stream.
-        dimension: Components to keep; null stands for all that vary.
-        batch_size: Sentences encoded at once; null stands for what suits the device.
+        encoder: Encoder to whiten.
+        sentences: Stream of sentences, read once.
+        dimension: Number of components to keep; None keeps all that vary.
+        batch_size: Sentences encoded at once; the default depends on the device.
 
     Returns:
-        The map that was appended.
+        The appended map.
 
     Raises:
         EaseError: As `gather_moments` and `fit_whitening`.

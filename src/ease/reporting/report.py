@@ -18,8 +18,8 @@ TITLE = "Scores beside the published ones"
 LEGEND = (
     "All scores are in points; 100 is the best. Rows marked “paper” are published scores, rows marked “here” are "
     "scores of this project. Among models that start from the same encoder, the best score of a column is bold. A "
-    "difference is our score minus the published one. With several seeds, the mean and the sample standard deviation over seeds "
-    "are shown; with “1 seed” the variance is unknown."
+    "difference is our score minus the published one. With several seeds, the mean and the sample standard deviation "
+    "over seeds are shown; with “1 seed” the variance is unknown."
 )
 SPREADS = (
     "Standard deviations: ± over training seeds, in brackets over a task's own repetitions. The digest is that of the "
