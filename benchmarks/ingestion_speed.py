@@ -1,12 +1,11 @@
-"""From a Wikipedia dump to sentences with links: speed beside other readers, scaling, and memory.
+"""Measure the reading of Wikipedia dumps into sentences with links: speed, scaling and memory.
 
     python -m benchmarks.ingestion_speed
     python -m benchmarks.ingestion_speed --megabytes 100 --sizes 10 100 1000
 
-A slice of a real dump is repeated to so many megabytes of XML in bz2 streams. Each reader reads it in turn, in a
-process of its own and on one core: wikipedia2vec builds its DumpDB, wikiextractor (if it is installed) writes articles
-as text, bz2 decodes and does nothing else. Rates are megabytes of XML per second of processor time, medians over the
-rounds.
+A slice of a real dump is repeated up to a number of megabytes of XML in bz2 streams. Each reader reads the dump in its
+own process on one core: wikipedia2vec builds its DumpDB, wikiextractor (if installed) writes articles as text, and bz2
+only decompresses. Rates are megabytes of XML per second of CPU time, as medians over the rounds.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from benchmarks.repeated_dumps import repeat_dump
 
 
 class Cost(NamedTuple):
-    """What a process and its children took, and what it printed."""
+    """Time of a process and its children, and its output."""
 
     seconds: float
     cpu_seconds: float
@@ -36,14 +35,14 @@ class Cost(NamedTuple):
 
 
 def cost_of(command: Sequence[str | Path]) -> Cost:
-    """Run a command to its end, alone."""
+    """Run a command, and measure its time."""
     started = time.perf_counter()
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as told:
-        process = subprocess.Popen(list(map(str, command)), stdout=printed, stderr=told)
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(list(map(str, command)), stdout=printed, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         texts = []
-        for file in (printed, told):
+        for file in (printed, errors):
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
     if status:
@@ -52,7 +51,7 @@ def cost_of(command: Sequence[str | Path]) -> Cost:
 
 
 def commands(dump: Path, folder: Path) -> dict[str, list[str | Path]]:
-    """Each reader's command on one core; wikiextractor's only where it is installed."""
+    """Return each installed reader's command on one core."""
     tools = Path(sys.executable).parent
     own: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump"]
     found: dict[str, list[str | Path]] = {
@@ -75,7 +74,7 @@ def commands(dump: Path, folder: Path) -> dict[str, list[str | Path]]:
 
 
 def compare_readers(source: Path, megabytes: float, rounds: int, work: Path) -> str:
-    """A row of the table for one slice."""
+    """Return the table row of one slice."""
     dump = work / f"{source.name.partition('wiki')[0]}wiki-20240101-pages-articles.xml.bz2"
     size = repeat_dump(source, dump, megabytes) / 1e6
     rates: dict[str, list[float]] = {}
@@ -99,7 +98,7 @@ PACKINGS = {"bz2, many streams": (".bz2", True), "bz2, one stream": (".bz2", Fal
 
 
 def measure_scaling(source: Path, megabytes: float, rounds: int, work: Path) -> list[str]:
-    """Rows of the table of wall seconds of one and two workers, for each way to pack a dump."""
+    """Return table rows of wall-clock seconds with one and two workers, for each compression."""
     return [
         _scaling_of(name, source, megabytes, rounds, work / f"packed{number}")
         for number, name in enumerate(PACKINGS)
@@ -124,7 +123,7 @@ def _scaling_of(name: str, source: Path, megabytes: float, rounds: int, work: Pa
 
 
 def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str]:
-    """Rows of the table of peak memory and of speed by size, the process starting and importing all in."""
+    """Return table rows of peak memory and speed by size, including interpreter start-up and imports."""
     rows = []
     for megabytes in sizes:
         dump = work / f"{source.name.partition('wiki')[0]}wiki-20240103-pages-articles.xml.bz2"
@@ -141,20 +140,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("slices", nargs="*", type=Path, help="dump files; by default those of `inputs`")
-    parser.add_argument("--megabytes", type=float, default=30, help="of XML that the readers read")
+    parser.add_argument(
+        "--megabytes", type=float, default=30, help="megabytes of XML in the speed comparison"
+    )
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument(
-        "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes, for peak memory"
+        "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes of XML in the memory measurement"
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         slices = given.slices or dump_slices(Path(work))
-        print("MB of XML per second and core; in brackets how many times as fast ease is.\n")
+        print("MB of XML per second and core; in brackets the speed of ease relative to the reader.\n")
         print("| dump | MB | ease | wikipedia2vec | wikiextractor | bz2 alone |")
         print("| --- | ---: | ---: | ---: | ---: | ---: |")
         for source in slices:
             print(compare_readers(source, given.megabytes, given.rounds, Path(work)), flush=True)
-        print("\n| packing | one worker, s | two workers, s | of ideal |\n| --- | ---: | ---: | ---: |")
+        print("\n| compression | one worker, s | two workers, s | of ideal |\n| --- | ---: | ---: | ---: |")
         print("\n".join(measure_scaling(slices[0], given.megabytes, given.rounds, Path(work))), flush=True)
         print("\n| MB of XML | peak MB of a worker | MB/s and core |\n| ---: | ---: | ---: |")
         print("\n".join(measure_memory(slices[0], given.sizes, Path(work))))

@@ -1,6 +1,6 @@
-"""A Wikidata made up for benchmarks, in all its forms: JSON, truthy statements, and the page_props of its wikis.
+"""Synthetic Wikidata for benchmarks: JSON dump, truthy statements, and page_props of the wikis.
 
-Sizes follow the real one: about 13 kB of JSON and 70 truthy statements an item, an article for each third item.
+Sizes follow the real Wikidata: about 13 kB of JSON and 70 truthy statements per item, an article for each third item.
 """
 
 from __future__ import annotations
@@ -21,25 +21,7 @@ from ease.sample.page_props_dump import page_props_name
 from ease.wikimedia.wikipedia.articles import PAGES
 
 LANGUAGES = ("en", "de", "fr", "ja")
-LABELLED = (
-    *LANGUAGES,
-    "es",
-    "it",
-    "nl",
-    "ru",
-    "sv",
-    "pl",
-    "pt",
-    "ar",
-    "zh",
-    "uk",
-    "ca",
-    "cs",
-    "fa",
-    "ko",
-    "tr",
-    "he",
-)
+LABELLED = (*LANGUAGES, *"es it nl ru sv pl pt ar zh uk ca cs fa ko tr he".split())
 STATEMENTS = 13
 WORDS = [
     first + last for first in ("ba", "de", "ki", "lo", "mu", "ra", "so", "te") for last in ("n", "rt", "l")
@@ -58,26 +40,26 @@ CREATE TABLE `page_props` (
 
 @dataclass(frozen=True)
 class MadeWikidata:
-    """Where its files lie."""
+    """Paths of the files."""
 
     folder: Path
 
     def json(self, packing: str) -> Path:
-        """The JSON dump, packed as `bz2` or `gz`."""
+        """Return the JSON dump in `bz2` or `gz`."""
         return self.folder / f"wikidata-20240101-all.json.{packing}"
 
     def truthy(self, packing: str) -> Path:
-        """The truthy statements, packed as `bz2` or `gz`."""
+        """Return the truthy statements in `bz2` or `gz`."""
         return self.folder / f"wikidata-20240103-truthy-BETA.nt.{packing}"
 
     @property
     def pages(self) -> Path:
-        """The titles of all wikis' pages, as their dumps tell them: a part of the table `pages`."""
+        """The table `pages` with the titles of all wikis' pages."""
         return self.folder / "pages.parquet"
 
 
 def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
-    """Write a number of items in all forms."""
+    """Write items in all forms."""
     made = MadeWikidata(folder)
     folder.mkdir(parents=True)
     rng = random.Random(seed)
@@ -116,7 +98,7 @@ def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
 
 
 def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
-    """An item as the JSON dump has it."""
+    """Return an item in the form of the JSON dump."""
     name = " ".join(rng.choices(WORDS, k=3))
     wikis = LANGUAGES[: rng.randrange(1, 5)] if qid % 3 == 0 else ()
     properties = ["P31", *(f"P{number}" for number in rng.sample(range(100, 9000), STATEMENTS - 1))]
@@ -139,7 +121,7 @@ def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
 
 
 def make_statement(qid: int, property_id: str, rng: random.Random) -> dict[str, Any]:
-    """A statement with a reference."""
+    """Return a statement with a reference."""
     reference = {
         "hash": f"{rng.getrandbits(160):040x}",
         "snaks": {
@@ -158,7 +140,7 @@ def make_statement(qid: int, property_id: str, rng: random.Random) -> dict[str, 
 
 
 def make_snak(property_id: str, rng: random.Random) -> dict[str, Any]:
-    """A snak whose value is an item."""
+    """Return a snak whose value is an item."""
     number = rng.randrange(1, 10_000)
     value = {"entity-type": "item", "numeric-id": number, "id": f"Q{number}"}
     return {
@@ -171,7 +153,7 @@ def make_snak(property_id: str, rng: random.Random) -> dict[str, Any]:
 
 
 def truthy_lines(entity: dict[str, Any]) -> Iterator[str]:
-    """What the truthy dump says of an item, without the dots."""
+    """Yield the truthy statements of an item, without the final dots."""
     subject = f"<http://www.wikidata.org/entity/{entity['id']}>"
     for language, label in entity["labels"].items():
         yield f'{subject} <http://www.w3.org/2000/01/rdf-schema#label> "{label["value"]}"@{language}'

@@ -1,10 +1,11 @@
-"""Time reading Wikidata into sitelinks and types: ours, from each form, and a plain loop over the JSON dump.
+"""Time reading Wikidata into sitelinks and types: our readers and a plain loop over the JSON dump.
 
     python -m benchmarks.wikidata_ingestion --items 1500 6000
 
-All read the same made items on one core, each time in a process of its own that has read a few items before, and give
-the same rows. Writes a Markdown table: items per second of processor time (the median of several rounds) over the last
-number of items, how often that is the plain loop's rate on the same packing and on bz2, and peak memory at each number.
+All readers read the same synthetic items on one core and must give the same rows. Each measurement has its own process,
+which reads a few items first. Prints a Markdown table: items per second of CPU time for the last number of items (as
+median of several rounds), the ratio to the plain loop with the same compression and with bz2, and the peak memory
+for each number of items.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ FEW = 50
 ONE_CORE = IngestOptions(workers=1)
 Tables = tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]
 Reader = Callable[[MadeWikidata, str, Path], list[list[Path]]]
-"""Reads a packing into files of both tables below a folder."""
+"""Reads a compression into files of both tables in a folder."""
 
 
 def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
-    """Parse every line, and keep what is wanted in lists: the obvious way."""
+    """Parse every line, and collect the wanted rows in lists."""
     sitelinks: list[tuple[int, str, str]] = []
     types: list[tuple[int, int]] = []
     path = made.json(packing)
@@ -70,13 +71,13 @@ def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path
 
 
 def from_json(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
-    """Ours, from the JSON dump."""
+    """Our reader of the JSON dump."""
     parts = ingest_wikidata(made.json(packing), LANGUAGES, ONE_CORE, folder)
     return [parts.sitelinks, parts.entity_types]
 
 
 def from_page_props(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
-    """Ours, from the wikis' page_props, the titles of their pages, and the truthy statements."""
+    """Our readers of page_props and truthy statements, joined with the titles of pages."""
     items = ingest_page_props(find_page_props([made.folder], LANGUAGES), ONE_CORE, folder)
     types = ingest_truthy(made.truthy(packing), ONE_CORE, folder)
     engine = ibis.duckdb.connect(threads=1)
@@ -93,14 +94,14 @@ def from_page_props(made: MadeWikidata, packing: str, folder: Path) -> list[list
 
 
 READERS: dict[str, Reader] = {
-    "a plain loop of orjson over the JSON dump": plain_loop,
+    "plain loop of orjson over the JSON dump": plain_loop,
     "ours, JSON dump": from_json,
     "ours, page_props and truthy statements": from_page_props,
 }
 
 
 class Measured(NamedTuple):
-    """Processor seconds, peak memory in MB, and the rows."""
+    """CPU seconds, peak memory in MB, and the rows."""
 
     seconds: float
     megabytes: float
@@ -108,7 +109,7 @@ class Measured(NamedTuple):
 
 
 def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata) -> Measured:
-    """Run a reader in a new process, first on a few items: so imports do not count."""
+    """Run a reader in a new process, first on a few items, which excludes imports from the time."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_measure, (reader, made, packing, few))
 
@@ -131,7 +132,7 @@ def _measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata
 def lines_of_table(
     made: Sequence[MadeWikidata], items: Sequence[int], repeats: int, few: MadeWikidata
 ) -> list[str]:
-    """A line of the table for each way and packing."""
+    """Return a table row for each reader and compression."""
     lines: list[str] = []
     on_bz2: float | None = None
     for packing in ("bz2", "gz"):
@@ -153,19 +154,17 @@ def lines_of_table(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the items, time all ways and print the table."""
+    """Make the items, time all readers and print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--items", type=int, nargs="+", default=[1500, 6000], help="numbers of items")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds over the last number of items")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds for the last number of items")
     options = parser.parse_args(arguments)
     heads = [
-        "way",
-        "packing",
-        "items/s and core",
-        "ratio",
-        *(f"MB, {items:,} items" for items in options.items),
+        *("reader", "compression", "items per second and core"),
+        *("relative to the plain loop", "relative to the plain loop on bz2"),
+        *(f"peak MB, {items:,} items" for items in options.items),
     ]
     sys.stdout.write(f"| {' | '.join(heads)} |\n|---|---|{'---:|' * (len(heads) - 2)}\n")
     with tempfile.TemporaryDirectory() as folder:

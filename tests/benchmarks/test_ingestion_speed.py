@@ -16,7 +16,7 @@ from tests.wikimedia.made_dumps import article, as_dump, make_export
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A slice of 40 articles, its language in the first line, where wikipedia2vec looks for it."""
+    """Write a slice of 40 articles; wikipedia2vec reads the language from the first line."""
     export = make_export([article(number) for number in range(1, 41)]).replace("\n    version", " version")
     return as_dump(tmp_path / "slice/enwiki-slice-pages-articles.xml", export.encode()).path
 
@@ -34,18 +34,18 @@ def test_pages_are_repeated_under_other_titles(source: Path, tmp_path: Path, pac
     assert packed.count(b"BZh91AY&SY") == (ending == ".bz2" and (len(titles) // 100 + 1 if streams else 1))
 
 
-def test_every_reader_s_rate_is_told(source: Path, tmp_path: Path) -> None:
+def test_the_rate_of_each_reader_is_reported(source: Path, tmp_path: Path) -> None:
     cells = compare_readers(source, 0.2, 1, tmp_path).strip("| ").split(" | ")
     assert cells[0] == "enwiki-slice"
     ours, beside_wikipedia2vec = float(cells[2]), re.fullmatch(r"(\S+) \((\S+)\)", cells[3])
     assert beside_wikipedia2vec
     theirs, ratio = map(float, beside_wikipedia2vec.groups())
-    # Rates are told to one decimal, and they are small here.
+    # Rates are printed with one decimal and are small here.
     assert (ours - 0.05) / (theirs + 0.05) - 0.01 <= ratio <= (ours + 0.05) / max(theirs - 0.05, 1e-9) + 0.01
     assert all(float(cell.split()[0]) > 0 for cell in cells[4:])
 
 
-def test_scaling_and_memory_are_told(source: Path, tmp_path: Path) -> None:
+def test_scaling_and_memory_are_reported(source: Path, tmp_path: Path) -> None:
     rows = measure_scaling(source, 0.1, 1, tmp_path)
     assert [row.strip("| ").split(" | ")[0] for row in rows] == list(PACKINGS)
     (row,) = measure_memory(source, [0.1], tmp_path)

@@ -10,12 +10,14 @@ from benchmarks import wikidata_ingestion
 from benchmarks.made_wikidata import LANGUAGES, make_wikidata
 
 
-def test_each_way_is_timed_and_gives_the_plain_loop_s_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_reader_is_timed_and_gives_the_rows_of_the_plain_loop(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     wikidata_ingestion.main(["--items", "30", "60", "--repeats", "1"])
     head, _, *lines = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()
     ]
-    assert head[-2:] == ["MB, 30 items", "MB, 60 items"]
+    assert head[-2:] == ["peak MB, 30 items", "peak MB, 60 items"]
     assert [line[:2] for line in lines] == [
         [way, packing] for packing in ("bz2", "gz") for way in wikidata_ingestion.READERS
     ]
@@ -27,7 +29,9 @@ def test_each_way_is_timed_and_gives_the_plain_loop_s_rows(capsys: pytest.Captur
     assert all(float(cell) > 50 for line in lines for cell in line[5:])
 
 
-def test_other_rows_than_the_plain_loop_s_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_differ_from_the_plain_loop_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = make_wikidata(tmp_path / "made", 12)
     other = make_wikidata(tmp_path / "other", 12, seed=1)
     for language in LANGUAGES:

@@ -1,4 +1,4 @@
-"""Stops a process while it holds a half-written part, to be killed there."""
+"""Stop a process while it writes a part, so that a test can kill it there."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import psutil
 import pytest
 
 PATIENCE = 120
-"""Seconds until a part is begun on a busy machine."""
+"""Seconds to wait on a busy machine until a part is started."""
 
 
 def stop_in_the_middle(parent: psutil.Process, folder: Path) -> tuple[psutil.Process, Path]:
-    """Stop the first process below `parent` that is found writing a part below `folder`.
+    """Stop the first child process of `parent` that writes a part in `folder`.
 
     Returns:
-        The stopped process, and the folder that it has half written.
+        The stopped process, and its partial folder.
     """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
@@ -33,6 +33,6 @@ def stop_in_the_middle(parent: psutil.Process, folder: Path) -> tuple[psutil.Pro
 
 
 def _half_written(process: psutil.Process, folder: Path) -> set[Path]:
-    """The folders of files that a process holds open, and that have not got their names yet."""
+    """Return the partial folders in which a process has open files."""
     parents = {Path(file.path).parent for file in process.open_files()}
     return {path for path in parents if path.is_relative_to(folder) and path.name.startswith(".")}

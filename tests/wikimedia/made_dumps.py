@@ -1,4 +1,4 @@
-"""Dump files made for tests, in the forms that Wikimedia publishes."""
+"""Synthetic dump files in the forms that Wikimedia publishes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_page(
     redirect: str | None = None,
     model: str = "wikitext",
 ) -> str:
-    """One page as the exporter writes it."""
+    """Return one page in the form of MediaWiki's exporter."""
     target = "" if redirect is None else f'    <redirect title="{escape(redirect)}" />\n'
     return (
         f"  <page>\n    <title>{escape(title, quote=False)}</title>\n    <ns>{namespace}</ns>\n"
@@ -52,12 +52,12 @@ def make_page(
 def make_export(
     pages: Sequence[str], language: str = "en", version: str = "0.11", case: str = "first-letter"
 ) -> str:
-    """A whole export of pages."""
+    """Return an export of pages."""
     return HEAD.format(language=language, version=version, case=case) + "".join(pages) + TAIL
 
 
 def article(page_id: int) -> str:
-    """An article of a few sentences with two links."""
+    """Return an article of a few sentences with two links."""
     filler = f"Sentence about number {page_id * 7919 % 1000} and its {page_id}th neighbour. " * (page_id % 7)
     return make_page(
         page_id, f"Article {page_id}", f"See [[Berlin]] and [[paris|the city]]. {filler}\n\nAn end."
@@ -65,29 +65,29 @@ def article(page_id: int) -> str:
 
 
 def as_streams(chunks: Sequence[bytes]) -> bytes:
-    """A bz2 file of one stream for each chunk."""
+    """Return a bz2 file with one stream per chunk."""
     return b"".join(bz2.compress(chunk) for chunk in chunks)
 
 
 def cut(content: bytes, size: int) -> list[bytes]:
-    """Chunks of some bytes, as pbzip2 cuts: wherever it falls."""
+    """Split into chunks of equal size, as pbzip2 does."""
     return [content[start : start + size] for start in range(0, len(content), size)]
 
 
 def as_dump(path: Path, content: bytes, language: str = "en") -> DumpFile:
-    """Write a file and name it as a dump."""
+    """Write a dump file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return DumpFile(path, language, None)
 
 
 def whole(dump: DumpFile) -> Shard:
-    """The file as one shard."""
+    """Return the file as one shard."""
     return Shard(dump, 0, dump.path.stat().st_size)
 
 
 def read_all(dump: DumpFile, bytes_per_shard: int = 1 << 40) -> tuple[list[Page], list[PageTally]]:
-    """The pages of all shards in their order, and each shard's tally."""
+    """Return the pages of all shards in order, and each shard's tally."""
     pages: list[Page] = []
     tallies: list[PageTally] = []
     for shard in split_into_shards(dump, bytes_per_shard):
@@ -101,6 +101,6 @@ def rows(paths: list[Path]) -> list[dict[str, Any]]:
 
 
 def made(folder: Path, *pages: str, language: str = "en", name: str = "made") -> DumpFile:
-    """A plain dump of pages."""
+    """Write an uncompressed dump of pages."""
     path = folder / f"{language}wiki-{name}-pages-articles.xml"
     return as_dump(path, make_export(pages, language).encode(), language)

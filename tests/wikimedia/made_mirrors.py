@@ -1,4 +1,4 @@
-"""A mirror of dumps on a server of one's own, laid out as dumps.wikimedia.org lays it out."""
+"""A local mirror with the layout of dumps.wikimedia.org."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JOBS = {
 
 
 def facts(path: str, content: bytes) -> dict[str, object]:
-    """What `dumpstatus.json` says of a file."""
+    """Return a file's entry in `dumpstatus.json`."""
     sums = {name: hashlib.new(name, content).hexdigest() for name in ("md5", "sha1")}
     return {"size": len(content), "url": path, **sums}
 
@@ -29,16 +29,16 @@ def add_dump(
     parts: Mapping[str, bytes] | None = None,
     kind: str = "-multistream",
 ) -> None:
-    """Put a wiki's dump onto a mirror: one file, and, of a large wiki, the parts that it is joined from.
+    """Add a wiki's dump to a mirror: one file and, for a large wiki, its parts.
 
     Args:
-        server: Whose files it joins.
-        wiki: Such as enwiki.
+        server: The mirror.
+        wiki: Database name such as enwiki.
         date: YYYYMMDD.
-        content: Of the one file.
-        status: Of the job that writes the one file; the parts are done.
-        parts: By what follows the kind in their names, such as `1.xml-p1p9`.
-        kind: `-multistream` or nothing.
+        content: Content of the one file.
+        status: Status of the job that writes the one file; the parts are done.
+        parts: Contents by the part of the name after the kind, such as `1.xml-p1p9`.
+        kind: `-multistream` or empty.
     """
     folder, stem = f"/{wiki}/{date}", f"{wiki}-{date}-pages-articles{kind}"
     whole = {f"{stem}.xml.bz2": content, f"{stem}-index.txt.bz2": b"index"}
@@ -60,14 +60,14 @@ def add_dump(
 
 
 def add_page_props(server: FileServer, wiki: str, date: str, content: bytes, status: str = "done") -> None:
-    """Put a wiki's table page_props beside its dump of pages, which is there already."""
+    """Add a wiki's table page_props beside its existing dump of pages."""
     folder, name = f"/{wiki}/{date}", f"{wiki}-{date}-page_props.sql.gz"
     server.files[f"{folder}/{name}"] = content
     path = f"{folder}/dumpstatus.json"
-    told = json.loads(server.files[path])
+    dump_status = json.loads(server.files[path])
     files = {name: facts(f"{folder}/{name}", content)} if status == "done" else {}
-    told["jobs"]["pagepropstable"] = {"status": status, "updated": "", "files": files}
-    server.files[path] = json.dumps(told).encode()
+    dump_status["jobs"]["pagepropstable"] = {"status": status, "updated": "", "files": files}
+    server.files[path] = json.dumps(dump_status).encode()
 
 
 def add_wikidata(
@@ -78,7 +78,7 @@ def add_wikidata(
     summed: bool = True,
     form: str = "all.json",
 ) -> None:
-    """Put a Wikidata dump onto a mirror; its sums are listed when it is finished."""
+    """Add a Wikidata dump to a mirror; the checksums of a finished dump are listed."""
     folder, name = f"/wikidatawiki/entities/{date}", f"wikidata-{date}-{form}.{packing}"
     server.files[f"{folder}/{name}"] = content
     for algorithm in ("sha1", "md5"):

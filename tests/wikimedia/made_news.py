@@ -1,4 +1,4 @@
-"""Wikinews dumps made for tests."""
+"""Synthetic Wikinews dumps."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Built = tuple[Path, dict[str, dict[str, Any]]]
 
 
 def news_options(**options: Any) -> NewsOptions:
-    """Every topic is large enough, unless said otherwise."""
+    """Return options for tests; by default no topic is too small."""
     given = {"topics": TOPICS, "min_class_size": 1, "workers": 1, "category_redirects": ["Category redirect"]}
     return NewsOptions.model_validate({**given, **options})
 
 
 def write_news(folder: Path, *pages: str, language: str = "en", date: str = "20240501") -> Path:
-    """A dump in two streams, with the wiki's own name of the category namespace."""
+    """Write a dump in two streams, with the wiki's own name of the category namespace."""
     export = make_export(pages, language).replace(f"<dbname>{language}wiki<", f"<dbname>{language}wikinews<")
     own = f'<namespace key="14" case="first-letter">{CATEGORY_NAMES[language]}</namespace>'
     head, start, rest = export.replace("    </namespaces>", f"      {own}\n    </namespaces>").partition(
@@ -46,7 +46,7 @@ def dumps_in(folder: Path, *languages: str) -> list[DumpFile]:
 
 
 def build(folder: Path, *pages: str, language: str = "en", **options: Any) -> Built:
-    """The data set of a dump of these pages."""
+    """Make the data set from a dump of these pages."""
     write_news(folder / "dumps", *pages, language=language)
     target = folder / "mewsc16"
     return target, build_mewsc16(
@@ -59,22 +59,22 @@ def rows_of(folder: Path, language: str = "en") -> list[dict[str, Any]]:
 
 
 def sentences_of(built: Built, language: str = "en") -> dict[int, str]:
-    """Sentences by page ids."""
+    """Return sentences by page id."""
     return {row["page_id"]: row["sentence"] for row in rows_of(built[0], language)}
 
 
 def topics_of(built: Built, language: str = "en") -> dict[int, str]:
-    """Topics by page ids."""
+    """Return topics by page id."""
     return {row["page_id"]: row["category"] for row in rows_of(built[0], language)}
 
 
 def article(
     page_id: int, text: str = "It rained.", categories: str = "[[Category:Weather]]", **page: Any
 ) -> str:
-    """A page with its categories at the end, as on Wikinews."""
+    """Return a page with its categories at the end, as on Wikinews."""
     return make_page(page_id, f"News {page_id}", f"{text}\n\n{categories}", **page)
 
 
 def skipped(counts: Mapping[str, Any]) -> dict[str, int]:
-    """Why pages were left out, where some were."""
+    """Return the numbers of skipped pages by reason, without zeros."""
     return {reason: number for reason, number in counts["skipped"].items() if number}

@@ -1,4 +1,4 @@
-"""SQL dumps of page_props made for tests, as MySQL and MariaDB write them."""
+"""Synthetic SQL dumps of page_props in the form of MySQL and MariaDB."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ COLUMNS = ("pp_page", "pp_propname", "pp_value", "pp_sortkey")
 
 
 def item(page: int, qid: int) -> bytes:
-    """A row that says the item of a page."""
+    """Return a row with the item of a page."""
     return b"(%d,'wikibase_item','Q%d',NULL)" % (page, qid)
 
 
 def dump(*statements: bytes, columns: Sequence[str] = COLUMNS) -> bytes:
-    """A whole dump of statements."""
+    """Return a complete dump of statements."""
     declared = b"".join(b"  `%s` blob NOT NULL,\n" % column.encode() for column in columns)
     return CREATE % declared + b"".join(statements) + END
 
 
 def insert(*rows: bytes) -> bytes:
-    """One statement on one line."""
+    """Return one statement on one line."""
     return b"INSERT INTO `page_props` VALUES " + b",".join(rows) + b";\n"
 
 
 def write(folder: Path, content: bytes, name: str = "enwiki-20240101-page_props.sql") -> Path:
-    """Write a dump, packed as the end of its name says."""
+    """Write a dump, compressed by its suffix."""
     path = folder / name
     packings: dict[str, Callable[[bytes], bytes]] = {
         ".gz": partial(gzip.compress, mtime=0),

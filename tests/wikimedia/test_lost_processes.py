@@ -1,4 +1,4 @@
-"""Runs that lose a process, or run beside another, leave the parts that an undisturbed run leaves."""
+"""Runs that lose a process or run beside another leave the same parts as an undisturbed run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ingest_wikipedia(dumps, options, Path(sys.argv[2]))
 
 @pytest.fixture(scope="module")
 def dump(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> DumpFile:
-    """Real pages in streams that end anywhere; a shard takes some tenths of a second."""
+    """Write real pages in streams that end anywhere; a shard takes some tenths of a second."""
     (source,) = (test_data / "dumps").rglob("enwiki-shortened-*.bz2")
     streams = as_streams(cut(bz2.decompress(source.read_bytes()), 1_000_000))
     return as_dump(tmp_path_factory.mktemp("dump") / "enwiki-1-pages-articles.xml.bz2", streams)
@@ -46,7 +46,7 @@ def dump(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> DumpFile:
 
 @pytest.fixture(scope="module")
 def undisturbed(dump: DumpFile, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a run leaves that nothing happens to."""
+    """Return the files of an undisturbed run."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert ingest_wikipedia([dump], OPTIONS, folder).counts["en"]["articles"] == 106
     found = contents(folder)
@@ -55,13 +55,13 @@ def undisturbed(dump: DumpFile, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All that lies in a folder of parts, half-written parts included."""
+    """Return all files in a folder of parts, including partial parts."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @contextmanager
 def ready(dump: DumpFile, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that parses the dump when it is told to, with two workers in a group of its own."""
+    """Start a process in its own group that waits for a line of input and parses the dump with two workers."""
     command = [sys.executable, "-c", RUN, str(dump.path), str(folder), OPTIONS.model_dump_json()]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True) as process:
@@ -81,7 +81,7 @@ def go(*processes: subprocess.Popen[bytes]) -> None:
         process.stdin.flush()
 
 
-def test_two_runs_at_once_leave_what_one_leaves(
+def test_two_concurrent_runs_leave_the_parts_of_one(
     dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path
 ) -> None:
     with ready(dump, tmp_path) as one, ready(dump, tmp_path) as other:
@@ -108,7 +108,7 @@ def test_a_killed_run_does_not_disturb_another(
 
 
 @pytest.mark.spark
-def test_a_task_that_spark_loses_is_run_again(
+def test_a_task_lost_by_spark_is_run_again(
     dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path, spark: Any
 ) -> None:
     def kill_a_worker() -> Path:

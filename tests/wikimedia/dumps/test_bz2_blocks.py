@@ -1,4 +1,4 @@
-"""Reading bz2 files by their blocks."""
+"""Read bz2 files block by block."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def joined(blocks: list[tuple[int, bytes]]) -> bytes:
     ],
     ids=["many blocks", "two blocks", "streams, some without a block"],
 )
-def test_blocks_are_what_the_whole_decodes_to(content: bytes, read_bytes: int, threads: int) -> None:
+def test_blocks_join_to_the_decompressed_file(content: bytes, read_bytes: int, threads: int) -> None:
     assert joined(read(content, threads=threads, read_bytes=read_bytes)) == bz2.decompress(content)
 
 
@@ -60,7 +60,7 @@ def test_any_byte_enters_at_the_next_block() -> None:
 
 
 def with_mark(mark: int) -> bytes:
-    """A text that uses of the 48 first byte values those that a mark's bits say: a block lists what it uses."""
+    """Return a text whose blocks contain the marker by chance: a block stores the set of its byte values as bits."""
     used = [value for value in range(48) if mark >> (47 - value) & 1]
     values = [*used, *range(48, 120)]
     # No byte comes four times running: its run would be written with a further value.
@@ -69,7 +69,7 @@ def with_mark(mark: int) -> bytes:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("mark", [BLOCK_MARK, END_MARK], ids=["block", "end"])
-def test_a_mark_by_chance_parts_no_block(mark: int, threads: int) -> None:
+def test_a_marker_by_chance_does_not_split_a_block(mark: int, threads: int) -> None:
     text = with_mark(mark)
     content = bz2.compress(text, 1)
     bits = "".join(f"{byte:08b}" for byte in content)
@@ -83,7 +83,7 @@ def test_a_mark_by_chance_parts_no_block(mark: int, threads: int) -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 9, 500, len(ONE_STREAM) // 2])
-def test_a_cut_end_is_told(lost: int) -> None:
+def test_a_truncated_file_is_reported(lost: int) -> None:
     reader = Bz2Blocks(io.BytesIO(ONE_STREAM[:-lost]))
     content = joined(list(reader))
     assert reader.truncated
@@ -92,7 +92,7 @@ def test_a_cut_end_is_told(lost: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_broken_block_is_named(threads: int) -> None:
+def test_a_broken_block_is_reported(threads: int) -> None:
     begins = read(ONE_STREAM)[5][0]
     broken = bytearray(ONE_STREAM)
     broken[begins + 2000] ^= 0xFF
@@ -101,13 +101,13 @@ def test_a_broken_block_is_named(threads: int) -> None:
     assert (caught.value.byte, caught.value.trailing) == (begins, False)
 
 
-def test_what_follows_the_last_stream_is_named() -> None:
+def test_data_after_the_last_stream_are_reported() -> None:
     with pytest.raises(BrokenBlockError) as caught:
         read(ONE_STREAM + b"garbage")
     assert (caught.value.byte, caught.value.trailing) == (len(ONE_STREAM), True)
 
 
-def test_a_stream_that_begins_at_the_end_of_what_was_read_is_read_once() -> None:
+def test_a_stream_that_starts_at_the_end_of_the_buffer_is_read_once() -> None:
     first = bz2.compress(b"first")
     content = first + ONE_STREAM
     for read_bytes in range(len(first), len(first) + 20):
@@ -118,7 +118,7 @@ def test_a_stream_that_begins_at_the_end_of_what_was_read_is_read_once() -> None
 
 
 @pytest.mark.parametrize("start", [0, 5])
-def test_a_file_filled_up_with_zeros_is_broken_and_not_read_to_its_end(start: int) -> None:
+def test_a_file_padded_with_zeros_is_refused_without_reading_all(start: int) -> None:
     file = io.BytesIO(ONE_STREAM[:-1000] + bytes(30_000_000))
     with pytest.raises(BrokenBlockError):
         list(Bz2Blocks(file, start))

@@ -1,4 +1,4 @@
-"""Finding dumps and cutting them into shards."""
+"""Find dumps and split them into shards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_finds_each_language_of_the_real_slices(test_data: Path) -> None:
     assert [dump.dump_date for dump in dumps] == [None, None, None]
 
 
-def test_the_file_name_wins_over_the_siteinfo_of_another_wiki(test_data: Path) -> None:
+def test_the_file_name_overrides_the_siteinfo(test_data: Path) -> None:
     (dump,) = find_dumps(test_data / "dumps", ["ko"])
     site = read_siteinfo(dump)
     assert (site.language, site.dbname) == ("ko", "enwiki")
@@ -49,7 +49,7 @@ def test_reads_the_siteinfo_of_schema_0_8(test_data: Path) -> None:
     assert site.namespaces["categoria"] == 14
 
 
-def test_the_dump_s_own_namespaces_are_read(tmp_path: Path) -> None:
+def test_namespaces_of_the_dump_are_read(tmp_path: Path) -> None:
     export = make_export([article(1)], language="simple")
     for line in (
         '<namespace key="-1" case="first-letter">Istimewa</namespace>',
@@ -77,7 +77,7 @@ def test_language_and_date_from_names(tmp_path: Path) -> None:
     ]
 
 
-def test_language_of_a_strange_name_from_inside(tmp_path: Path) -> None:
+def test_language_from_the_header_if_the_name_has_none(tmp_path: Path) -> None:
     content = make_export([], language="en").replace("<dbname>enwiki<", "<dbname>simplewiki<")
     path = tmp_path / "my-copy-pages-articles.xml"
     path.write_text(content)
@@ -96,17 +96,17 @@ def test_language_of_a_strange_name_from_inside(tmp_path: Path) -> None:
         ("-multistream.xml.bz2", "-multistream.xml"),
     ],
 )
-def test_takes_the_packing_that_is_read_faster(tmp_path: Path, faster: str, slower: str) -> None:
+def test_prefers_the_compression_that_is_faster_to_read(tmp_path: Path, faster: str, slower: str) -> None:
     place(tmp_path, *(f"enwiki-20240101-pages-articles{form}" for form in (slower, faster)))
     assert names(tmp_path, "en") == [f"enwiki-20240101-pages-articles{faster}"]
 
 
-def test_a_language_that_nobody_listed_is_found_by_its_dump(tmp_path: Path) -> None:
+def test_a_language_missing_in_our_list_is_found_by_its_dump(tmp_path: Path) -> None:
     place(tmp_path, "xqawiki-20240101-pages-articles.xml")
     assert [dump.language for dump in find_dumps(tmp_path, ["xqa"])] == ["xqa"]
 
 
-def test_takes_one_form_of_a_dump(tmp_path: Path) -> None:
+def test_uses_one_form_of_a_dump(tmp_path: Path) -> None:
     place(
         tmp_path,
         "enwiki-20240101-pages-articles.xml.bz2",
@@ -122,7 +122,7 @@ def test_takes_one_form_of_a_dump(tmp_path: Path) -> None:
     assert names(tmp_path, "de") == ["dewiki-20240101-pages-articles.xml"]
 
 
-def test_takes_numbered_parts_in_their_order(tmp_path: Path) -> None:
+def test_uses_numbered_parts_in_order(tmp_path: Path) -> None:
     parts = [
         "enwiki-20240101-pages-articles-multistream1.xml-p1p41242.bz2",
         "enwiki-20240101-pages-articles-multistream2.xml-p41243p151573.bz2",
@@ -134,7 +134,7 @@ def test_takes_numbered_parts_in_their_order(tmp_path: Path) -> None:
     assert names(tmp_path, "en") == parts
 
 
-def test_takes_the_newest_date(tmp_path: Path) -> None:
+def test_uses_the_newest_date(tmp_path: Path) -> None:
     place(tmp_path, "eowiki-20230101-pages-articles.xml.gz", "eowiki-20240101-pages-articles.xml.gz")
     assert names(tmp_path, "eo") == ["eowiki-20240101-pages-articles.xml.gz"]
 
@@ -169,7 +169,7 @@ def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
         ("full", [], "No language is given"),
     ],
 )
-def test_says_what_is_missing(tmp_path: Path, source: str, languages: list[str], message: str) -> None:
+def test_errors_name_what_is_missing(tmp_path: Path, source: str, languages: list[str], message: str) -> None:
     (tmp_path / "empty").mkdir()
     place(tmp_path / "full", "enwiki-1-pages-articles.xml.gz", "dewiki-1-pages-articles.xml")
     with pytest.raises(EaseError, match=message):
@@ -187,7 +187,11 @@ BOMB = b"""<?xml version="1.0"?>
         (".xml", b"this is no XML", r"is not a MediaWiki export .*: it begins with b'this is no XML'"),
         (".xml", b"<!DOCTYPE html><html>404</html>", "declares a document type"),
         (".xml", b"<html>404</html>", r"is not a MediaWiki export .*: its root is <html>"),
-        (".xml", b"<mediawiki><siteinfo></wrong>", "is broken before its first page: mismatched tag"),
+        (
+            ".xml",
+            b"<mediawiki><siteinfo></wrong>",
+            "is broken before its first page: Opening and ending tag mismatch",
+        ),
         (".xml", BOMB, "declares a document type or entities, .* refused"),
         (".xml", b'<?xml version="1.0" encoding="iso-8859-1"?><mediawiki/>', "encoded in iso-8859-1"),
         (".xml", b"", r"is empty \(0 bytes\)"),
@@ -203,7 +207,7 @@ BOMB = b"""<?xml version="1.0"?>
         (".xml.gz", gzip.compress(EXPORT)[:20] + b"\xff" * 400, "is broken: its gz data"),
     ],
 )
-def test_refuses_what_is_no_dump(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_refuses_files_that_are_not_dumps(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     path = tmp_path / f"enwiki-1-pages-articles{name}"
     path.write_bytes(content)
     with pytest.raises(EaseError, match=message) as caught:
@@ -211,7 +215,7 @@ def test_refuses_what_is_no_dump(tmp_path: Path, name: str, content: bytes, mess
     assert str(path) in str(caught.value)
 
 
-def test_garbage_after_the_data_is_named(tmp_path: Path) -> None:
+def test_data_after_the_last_stream_are_refused(tmp_path: Path) -> None:
     content = as_streams(cut(EXPORT, 500))
     dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content + b"garbage")
     with pytest.raises(
@@ -226,7 +230,7 @@ def many_pages() -> list[str]:
 
 
 def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
-    """A dump's ending and content in some form: multistream dumps are cut at pages, pbzip2 cuts wherever it falls."""
+    """Return a dump's suffix and content: multistream dumps are split at pages, pbzip2 splits anywhere."""
     content = export.encode()
     if form == "multistream":
         groups = ["".join(pages[start : start + 25]) for start in range(0, len(pages), 25)]
@@ -249,7 +253,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
 @pytest.mark.parametrize(
     "form", ["multistream", "97", "1000", "20000", "one stream", "gz", "members", "plain"]
 )
-def test_shards_hold_each_page_once(
+def test_shards_read_each_page_once(
     tmp_path: Path, many_pages: list[str], form: str, bytes_per_shard: int
 ) -> None:
     export = make_export(many_pages)
@@ -266,7 +270,7 @@ def test_shards_hold_each_page_once(
 
 @pytest.mark.parametrize("form", ["multistream", "1000", "one stream", "gz", "plain"])
 @pytest.mark.parametrize("lost", [0.6, 0.1, 12, 1])
-def test_one_shard_says_that_a_file_is_cut(
+def test_exactly_one_shard_reports_truncation(
     tmp_path: Path, many_pages: list[str], form: str, lost: float
 ) -> None:
     ending, content = pack(make_export(many_pages), many_pages, form)
@@ -281,9 +285,7 @@ def test_one_shard_says_that_a_file_is_cut(
     assert pages == expected
 
 
-def test_of_exports_one_after_the_other_the_last_ones_end_counts(
-    tmp_path: Path, many_pages: list[str]
-) -> None:
+def test_of_concatenated_exports_the_end_of_the_last_counts(tmp_path: Path, many_pages: list[str]) -> None:
     one, two = make_export(many_pages[:30]), make_export(many_pages[30:60])
     for content, truncated in ((one + two, False), (one + two[: two.rindex("  <page>")], True)):
         dump = as_dump(tmp_path / "joined.xml", content.encode())
@@ -292,7 +294,7 @@ def test_of_exports_one_after_the_other_the_last_ones_end_counts(
             assert (len(pages), any(tally.truncated for tally in tallies)) == (60 - truncated, truncated)
 
 
-def test_a_real_dump_read_in_shards_gives_the_same_pages(tmp_path: Path, test_data: Path) -> None:
+def test_shards_of_a_real_dump_give_the_same_pages(tmp_path: Path, test_data: Path) -> None:
     source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
     content = bz2.decompress(source.read_bytes())
     packed = as_dump(tmp_path / "packed.xml.bz2", as_streams(cut(content, 100_000)))

@@ -42,7 +42,7 @@ def names(paths: Any) -> list[str]:
     return [path.name for path in paths]
 
 
-def test_the_newest_finished_date_of_all_languages_is_taken(server: FileServer, tmp_path: Path) -> None:
+def test_downloads_the_newest_date_finished_for_all_languages(server: FileServer, tmp_path: Path) -> None:
     for date in ("20240101", "20240120", "20240201"):
         for language in ("en", "de"):
             add_dump(server, f"{language}wiki", date, dump(language, date))
@@ -65,7 +65,7 @@ def test_the_newest_finished_date_of_all_languages_is_taken(server: FileServer, 
     assert not [path for path, _ in server.asked[asked:] if path.endswith("bz2")]
 
 
-def test_a_date_may_be_given_though_a_newer_one_lies_there(server: FileServer, tmp_path: Path) -> None:
+def test_downloads_a_given_date_beside_a_newer_one(server: FileServer, tmp_path: Path) -> None:
     for date in ("20240101", "20240201"):
         add_dump(server, "enwiki", date, dump("en", date))
     fetch_dumps(server.address, ["en"], options(tmp_path))
@@ -78,7 +78,7 @@ PARTS = {"1.xml-p1p9": dump("en", "One"), "2.xml-p10p20": dump("en", "Two")}
 
 
 @pytest.mark.parametrize("kind", ["multistream", "plain"])
-def test_parts_are_taken_until_they_are_joined(server: FileServer, tmp_path: Path, kind: Any) -> None:
+def test_downloads_parts_until_they_are_joined(server: FileServer, tmp_path: Path, kind: Any) -> None:
     middle = "-multistream" if kind == "multistream" else ""
     add_dump(server, "enwiki", "20240101", dump("en"), status="waiting", parts=PARTS, kind=middle)
     cut = fetch_dumps(server.address, ["en"], options(tmp_path, kind=kind))
@@ -90,7 +90,7 @@ def test_parts_are_taken_until_they_are_joined(server: FileServer, tmp_path: Pat
     assert names(joined.files["en"]) == [f"{stem}.xml.bz2"]
 
 
-def test_half_of_another_kind_is_not_read(server: FileServer, tmp_path: Path) -> None:
+def test_a_partial_download_of_another_kind_is_not_read(server: FileServer, tmp_path: Path) -> None:
     for kind in ("", "-multistream"):
         add_dump(server, "enwiki", "20240101", dump("en"), status="waiting", parts=PARTS, kind=kind)
     broken = "/enwiki/20240101/enwiki-20240101-pages-articles-multistream2.xml-p10p20.bz2"
@@ -104,7 +104,7 @@ def test_half_of_another_kind_is_not_read(server: FileServer, tmp_path: Path) ->
     ]
 
 
-def test_sums_that_the_status_lacks_come_from_their_lists(server: FileServer, tmp_path: Path) -> None:
+def test_checksums_missing_in_the_status_come_from_the_lists(server: FileServer, tmp_path: Path) -> None:
     content = dump("en")
     add_dump(server, "enwiki", "20240101", content)
     path = "/enwiki/20240101/dumpstatus.json"
@@ -145,7 +145,7 @@ def test_sums_that_the_status_lacks_come_from_their_lists(server: FileServer, tm
         (["es"], {}, r"dumpstatus\.json names no file of the multistream dump"),
     ],
 )
-def test_what_a_mirror_lacks_is_named(
+def test_errors_name_what_the_mirror_lacks(
     server: FileServer, tmp_path: Path, languages: list[str], given: Any, words: str
 ) -> None:
     add_dump(server, "enwiki", "20240101", dump("en"))
@@ -171,7 +171,7 @@ def test_a_wrong_checksum_leaves_no_dump(server: FileServer, tmp_path: Path) -> 
     assert names(tmp_path.rglob("*.bz2")) == ["dewiki-20240101-pages-articles-multistream.xml.bz2"]
 
 
-def test_wikinews_lies_beside_wikipedia(server: FileServer, tmp_path: Path) -> None:
+def test_wikinews_and_wikipedia_share_a_folder(server: FileServer, tmp_path: Path) -> None:
     news = make_export([make_page(1, "News", "Text.")], language="en").replace(
         "<dbname>enwiki<", "<dbname>enwikinews<"
     )
@@ -227,7 +227,7 @@ def test_the_newest_finished_wikidata(server: FileServer, tmp_path: Path, packin
     assert older.read_bytes() == b"20240101"
 
 
-def test_wikidata_that_is_not_there(server: FileServer, tmp_path: Path) -> None:
+def test_missing_wikidata_dumps(server: FileServer, tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="has no dumps of wikidatawiki/entities"):
         fetch_wikidata(server.address, options(tmp_path))
     add_wikidata(server, "20240101", b"{}")
@@ -250,7 +250,7 @@ def test_the_newest_finished_truthy_dump(server: FileServer, tmp_path: Path) -> 
         fetch_wikidata(server.address, options(tmp_path, wikidata_form="truthy", packing="gz"))
 
 
-def test_page_props_come_with_the_dump_of_pages(server: FileServer, tmp_path: Path) -> None:
+def test_page_props_are_downloaded_with_the_pages(server: FileServer, tmp_path: Path) -> None:
     for date in ("20240101", "20240120", "20240201"):
         add_dump(server, "enwiki", date, dump("en"))
     for date, status in (("20240101", "done"), ("20240120", "done"), ("20240201", "waiting")):

@@ -1,4 +1,4 @@
-"""Pages from the XML of dumps."""
+"""Read pages from the XML of dumps."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_other_prefixes_of_elements_and_missing_model(tmp_path: Path) -> None:
     ]
 
 
-def test_a_huge_page_is_skipped_without_being_held(tmp_path: Path) -> None:
-    """200 MB in one page, as the smallest file that unpacks to it."""
+def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Path) -> None:
+    """Write 200 MB in one page, highly compressed."""
     head, tail = make_page(2, "Huge", "|").split("|")
     path = tmp_path / "enwiki-1-pages-articles.xml.bz2"
     pages = [article(1), head, tail + article(3)]
@@ -143,7 +143,7 @@ def test_a_broken_page_is_skipped_and_the_rest_read(tmp_path: Path, fault: str) 
     assert not tally.truncated
 
 
-def test_only_the_first_faults_are_named(tmp_path: Path) -> None:
+def test_only_the_first_faults_are_reported(tmp_path: Path) -> None:
     _, tally = read_export(tmp_path, make_export([BROKEN["text"]] * 30))
     assert (tally.skipped["malformed"], len(tally.faults)) == (30, 5)
 
@@ -165,7 +165,7 @@ def test_an_export_cut_between_pages_is_truncated(tmp_path: Path) -> None:
 def download(
     request: pytest.FixtureRequest, test_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, bytes, list[Page]]:
-    """How a real dump is packed, its bytes and its pages."""
+    """Return the compression, the bytes and the pages of a real dump."""
     content = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2")).read_bytes()
     if request.param == "gz":
         export = bz2.decompress(content)
@@ -175,7 +175,7 @@ def download(
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 0.999])
-def test_a_cut_download_gives_the_pages_before_the_cut(
+def test_a_truncated_download_gives_the_pages_before_the_cut(
     download: tuple[str, bytes, list[Page]], tmp_path: Path, share: float
 ) -> None:
     packing, content, whole_pages = download
@@ -185,7 +185,7 @@ def test_a_cut_download_gives_the_pages_before_the_cut(
     assert pages == whole_pages[: len(pages)]
 
 
-def test_broken_data_inside_a_file_are_named(test_data: Path, tmp_path: Path) -> None:
+def test_broken_data_inside_a_file_are_reported(test_data: Path, tmp_path: Path) -> None:
     source = next((test_data / "dumps").rglob("enwiki-mini-*.bz2"))
     content = bytearray(source.read_bytes())
     content[200_000:200_100] = bytes(100)

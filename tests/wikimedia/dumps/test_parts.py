@@ -1,4 +1,4 @@
-"""Parts appear whole or not at all, and are made once."""
+"""Parts are written atomically, and once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.wikimedia.made_dumps import (
 )
 
 
-def test_small_tables_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_tables_are_buffered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = pa.schema([("number", pa.int64()), ("text", pa.string())])
     monkeypatch.setattr(table_writer, "_ROWS_PER_GROUP", 100)
     monkeypatch.setattr(table_writer, "_BYTES_PER_GROUP", 10_000)
@@ -95,8 +95,8 @@ ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), IngestOptions(workers=1), Path
 """
 
 
-def test_after_a_kill_in_the_middle_of_writing_the_next_run_goes_on(test_data: Path, tmp_path: Path) -> None:
-    """The system kills the process at the 50,000th byte of a file: without a wait, and always in the middle."""
+def test_the_next_run_continues_after_a_kill_during_a_write(test_data: Path, tmp_path: Path) -> None:
+    """The kernel kills the process at the 50,000th byte of a file, always during a write."""
     source = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2"))
     killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(tmp_path)])
     assert killed.returncode == -signal.SIGXFSZ
@@ -123,7 +123,7 @@ def test_parts_that_another_run_is_writing_are_left_alone(tmp_path: Path) -> Non
     assert (tmp_path / "parts/en/key").is_dir()
 
 
-def test_of_two_that_write_the_same_part_the_first_keeps_its_name(tmp_path: Path) -> None:
+def test_of_two_writers_of_a_part_the_first_wins(tmp_path: Path) -> None:
     final = tmp_path / "parts" / "key"
     with parts.part_folder(final) as later:
         (later / "rows").write_text("equal")
@@ -148,7 +148,7 @@ def test_leftovers_are_removed_while_others_write(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(map(str, range(400)))
 
 
-def test_what_another_machine_began_is_left_alone_for_a_week(tmp_path: Path) -> None:
+def test_partial_parts_of_other_machines_are_kept_for_a_week(tmp_path: Path) -> None:
     folders = {days: tmp_path / f".key.scratch-another-machine-{days}" for days in (0, 6, 8)}
     for days, folder in folders.items():
         folder.mkdir()
@@ -157,7 +157,7 @@ def test_what_another_machine_began_is_left_alone_for_a_week(tmp_path: Path) -> 
     assert [days for days, folder in folders.items() if folder.exists()] == [0, 6]
 
 
-def test_a_full_disk_is_named_and_nothing_half_written_stays(test_data: Path, small_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_partial_part(test_data: Path, small_disk: Path) -> None:
     dumps = [
         *find_dumps(test_data / "dumps", ["tr"]),
         *find_dumps(test_data / "dumps" / "wikipedia" / "enwiki-mini*", ["en"]),
@@ -170,7 +170,7 @@ def test_a_full_disk_is_named_and_nothing_half_written_stays(test_data: Path, sm
     assert ingest_wikipedia(dumps[:1], ONE, small_disk).counts["tr"]["articles"] == 1
 
 
-def test_a_limit_on_file_sizes_is_a_full_disk(test_data: Path, tmp_path: Path) -> None:
+def test_a_limit_on_file_sizes_is_reported_like_a_full_disk(test_data: Path, tmp_path: Path) -> None:
     dumps = find_dumps(f"{test_data}/dumps/wikipedia/enwiki-mini*", ["en"])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
@@ -184,7 +184,7 @@ def test_a_limit_on_file_sizes_is_a_full_disk(test_data: Path, tmp_path: Path) -
     assert ingest_wikipedia(dumps, ONE, tmp_path).counts["en"]["articles"] == 24
 
 
-def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     dump = made(tmp_path, article(1))
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/parts")):
@@ -192,7 +192,7 @@ def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
             ingest_wikipedia([dump], ONE, folder)
 
 
-def test_other_users_may_read_a_part_as_they_may_other_files(tmp_path: Path) -> None:
+def test_parts_have_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "usual").mkdir()
     with parts.part_folder(tmp_path / "part") as folder:
         (folder / "rows").write_text("1")

@@ -1,4 +1,4 @@
-"""Rows of SQL dumps: against a parser of SQL, and what cuts and breaks do."""
+"""Read rows of SQL dumps, compared with an SQL parser; truncated and broken dumps."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def rows_of(reader: TableReader) -> list[Row]:
 
 
 def quote(value: bytes) -> bytes:
-    """A value as mysqldump writes it."""
+    """Quote a value like mysqldump."""
     return b"'" + b"".join(ESCAPED.get(bytes([byte]), bytes([byte])) for byte in value) + b"'"
 
 
 def hostile_rows(seed: int, number: int) -> list[bytes]:
-    """Rows whose values hold what could mislead a reader; each third says an item."""
+    """Return rows with misleading values; every third row has an item."""
     rng = random.Random(seed)
     rows = []
     for page in range(1, number + 1):
@@ -75,7 +75,7 @@ def hostile_rows(seed: int, number: int) -> list[bytes]:
 
 
 def parsed_by_sqlglot(statement: bytes) -> list[Row]:
-    """The literals of page and value where the property is wikibase_item, by an independent parser."""
+    """Return page and value of the rows of wikibase_item, read by an independent parser."""
     tree = sqlglot.parse_one(statement.decode("latin-1").rstrip(";\n"), read="mysql")
     found: list[Row] = []
     for row in tree.find_all(expressions.Tuple):
@@ -85,7 +85,7 @@ def parsed_by_sqlglot(statement: bytes) -> list[Row]:
     return found
 
 
-def test_rows_are_those_that_a_parser_of_sql_finds(tmp_path: Path) -> None:
+def test_rows_agree_with_an_sql_parser(tmp_path: Path) -> None:
     statements = [insert(*hostile_rows(seed, 120)) for seed in range(5)]
     found = reader(write(tmp_path, dump(*statements)))
     expected = [row for statement in statements for row in parsed_by_sqlglot(statement)]
@@ -96,7 +96,7 @@ def test_rows_are_those_that_a_parser_of_sql_finds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
 @pytest.mark.parametrize("block_bytes", [97, 1 << 20])
-def test_packings_and_blocks_give_the_same_rows(
+def test_compressions_and_block_sizes_give_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str, block_bytes: int
 ) -> None:
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", block_bytes)
@@ -114,7 +114,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("case", ORDERS)
-def test_columns_stand_where_the_dump_says(tmp_path: Path, case: str) -> None:
+def test_columns_in_any_order(tmp_path: Path, case: str) -> None:
     columns, row = ORDERS[case]
     path = write(tmp_path, dump(insert(row), columns=columns))
     assert rows_of(reader(path)) == [(b"7", b"'Q5'")]
@@ -147,7 +147,7 @@ def test_forms_of_statements(tmp_path: Path, case: str) -> None:
     assert (found.broken_rows, found.truncated) == (0, False)
 
 
-def test_broken_rows_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_rows_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     broken = [
         b"(2,'wikibase_item','Q2')",
         b"(3,'wikibase_item',Q3,NULL)",
@@ -169,7 +169,7 @@ def test_broken_rows_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCap
     )
 
 
-def test_a_row_a_line_is_read_as_a_statement_a_line(
+def test_rows_on_their_own_lines_are_read_like_one_statement_per_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sql, "_CHUNK_BYTES", 300)
@@ -184,7 +184,7 @@ def test_a_row_a_line_is_read_as_a_statement_a_line(
 
 
 @pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
-def test_a_cut_file_gives_the_whole_rows_before(tmp_path: Path, packing: str) -> None:
+def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing: str) -> None:
     rng = random.Random(3)
     rows = [item(page, rng.randrange(1, 10**9)) for page in range(1, 30_000)]
     path = write(tmp_path, dump(insert(*rows[:20_000]), insert(*rows[20_000:])), f"cut.sql{packing}")
@@ -197,7 +197,7 @@ def test_a_cut_file_gives_the_whole_rows_before(tmp_path: Path, packing: str) ->
     assert 10_000 < len(pages) < 29_999
 
 
-def test_a_cut_between_statements_is_seen_by_the_missing_end(tmp_path: Path) -> None:
+def test_a_cut_between_statements_is_detected_by_the_missing_end(tmp_path: Path) -> None:
     whole = dump(insert(item(1, 1)), insert(item(2, 2)))
     cut = reader(write(tmp_path, whole.partition(insert(item(2, 2)))[0]))
     assert rows_of(cut) == [(b"1", b"'Q1'")]
@@ -221,12 +221,14 @@ def test_a_cut_between_statements_is_seen_by_the_missing_end(tmp_path: Path) -> 
         (insert(item(1, 1)), "has no column pp_page, pp_value, pp_propname; it has none"),
     ],
 )
-def test_what_is_no_dump_of_the_table_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_files_that_are_not_dumps_of_the_table_are_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     with pytest.raises(EaseError, match=message):
         rows_of(reader(write(tmp_path, content)))
 
 
-def test_a_file_without_lines_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_line_breaks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql, "_CHUNK_BYTES", 500)
     monkeypatch.setattr(lines, "_MAX_LINE_BYTES", 1000)
     monkeypatch.setattr("ease.wikimedia.dumps.streams.BLOCK_BYTES", 500)

@@ -1,4 +1,4 @@
-"""Types of Wikidata's items by their statements."""
+"""Types of Wikidata's items from their statements."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ODD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_an_odd_statement_is_left_out_alone(tmp_path: Path, case: str) -> None:
+def test_only_a_malformed_statement_is_skipped(tmp_path: Path, case: str) -> None:
     statements = [statement(5), ODD[case], statement(6)]
     parts = ingest(tmp_path, lines_of(make_item(1, statements, en="One")))
     assert rows(parts.sitelinks) == [(1, "en", "One")]
@@ -71,7 +71,7 @@ def test_values_of_old_and_new_dumps(tmp_path: Path, missing: str) -> None:
 
 
 @pytest.mark.parametrize("title", [7, "", None, ["One"]])
-def test_a_title_that_is_no_text_breaks_its_line_alone(tmp_path: Path, title: Any) -> None:
+def test_only_a_line_with_an_invalid_title_is_skipped(tmp_path: Path, title: Any) -> None:
     parts = ingest(tmp_path, lines_of(make_item(1, en=title), make_item(2, en="Two")))
     assert rows(parts.sitelinks) == [(2, "en", "Two")]
     assert parts.counts["broken_lines"] == 1

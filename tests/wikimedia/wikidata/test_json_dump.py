@@ -1,4 +1,4 @@
-"""Sitelinks and types from Wikidata dumps."""
+"""Sitelinks and types from the JSON dump of Wikidata."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_reads_the_49_real_items(test_data: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_broken_lines_are_counted_named_and_skipped(
+def test_broken_lines_are_counted_logged_and_skipped(
     test_data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = test_data / "dumps/wikidata/jsondumpreader-3valid-2invalid.json"
@@ -96,7 +96,7 @@ def test_broken_lines_are_counted_named_and_skipped(
     assert "line 5 is skipped" in caplog.text
 
 
-def test_only_the_first_broken_lines_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_first_broken_lines_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     parts = ingest(
         tmp_path, lines_of('{"cut', "12", '"text"', "null", "[1]", "{}", *["{"] * 50, make_item(1, en="One"))
     )
@@ -113,7 +113,7 @@ def test_items_without_labels_sitelinks_or_claims(tmp_path: Path) -> None:
     assert (parts.counts["items"], parts.counts["items_with_sitelinks"]) == (3, 1)
 
 
-def test_items_without_sitelinks_are_counted_as_if_read(tmp_path: Path) -> None:
+def test_items_without_sitelinks_are_counted(tmp_path: Path) -> None:
     trap = {**make_item(3, [statement(5)], en="Three"), "labels": {"en": {"value": '"sitelinks":{}'}}}
     entities = [make_item(1, [statement(5)]), {**make_item(2), "sitelinks": {}}, trap]
     lines = [json.dumps(entity, separators=(",", ":")) for entity in entities]
@@ -143,14 +143,14 @@ def test_sites_of_languages_with_hyphens(tmp_path: Path) -> None:
     assert rows(newer.sitelinks) == [(1, "be-tarask", "Адзін"), (1, "nan", "It")]
 
 
-def test_types_of_items_outside_the_languages_are_left_out(tmp_path: Path) -> None:
+def test_types_of_items_outside_the_languages_are_skipped(tmp_path: Path) -> None:
     parts = ingest(
         tmp_path, lines_of(make_item(1, [statement(5)], fr="Un"), make_item(2, [statement(6)], en="Two"))
     )
     assert rows(parts.entity_types) == [(2, 6)]
 
 
-def test_properties_and_lexemes_are_no_items(tmp_path: Path) -> None:
+def test_properties_and_lexemes_are_not_items(tmp_path: Path) -> None:
     others = [{"type": "property", "id": "P31"}, {"type": "lexeme", "id": "L1"}]
     assert ingest(tmp_path, lines_of(*others, make_item(1, en="One"))).counts["other_entities"] == 2
 
@@ -173,7 +173,7 @@ def test_forms_of_the_array(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["wikidata.json", "wikidata.json.gz", "wikidata.json.bz2"])
-def test_packings_chunks_and_workers_give_the_same_rows(
+def test_compressions_chunks_and_workers_give_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     content = lines_of(*(make_item(qid, [statement(qid + 1)], en=f"Title {qid}") for qid in range(1, 3000)))
@@ -192,7 +192,7 @@ def test_packings_chunks_and_workers_give_the_same_rows(
 
 
 @pytest.mark.parametrize("packing", ["plain", "gz", "bz2"])
-def test_a_cut_file_is_kept_or_dropped(
+def test_a_truncated_file_is_kept_or_dropped(
     tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = lines_of(*(make_item(qid, en=f"Title {qid * 7919}") for qid in range(1, 20_000))).encode()
@@ -219,13 +219,13 @@ def test_a_cut_file_is_kept_or_dropped(
         (lines_of({"type": "property", "id": "P1"}, "{"), r"\(1 broken lines, 1 other entities\)"),
     ],
 )
-def test_what_is_no_dump_is_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_files_that_are_not_dumps_are_refused(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(EaseError, match=message):
         ingest(tmp_path, content)
     assert not list((tmp_path / "parts").rglob("*.parquet"))
 
 
-def test_a_file_without_lines_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_line_breaks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 500)
     monkeypatch.setattr("ease.wikimedia.dumps.lines._MAX_LINE_BYTES", 1000)
     with pytest.raises(EaseError, match=r"wikidata.json, line 1 has more than 1,000 bytes"):
@@ -267,7 +267,7 @@ def test_does_not_guess_whether_a_dump_without_a_date_is_newer(tmp_path: Path) -
     assert find_wikidata(tmp_path / "latest-all.json").name == "latest-all.json"
 
 
-def test_says_which_dumps_it_cannot_choose_between(tmp_path: Path) -> None:
+def test_ambiguous_dumps_are_refused(tmp_path: Path) -> None:
     for name in ("wikidata-a.json", "wikidata-b.json"):
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(

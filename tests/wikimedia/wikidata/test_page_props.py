@@ -1,4 +1,4 @@
-"""Items of pages from the wikis' own page_props tables."""
+"""Items of pages from the wikis' page_props tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_items_of_pages_by_language(tmp_path: Path) -> None:
     assert parts.counts["en"] == counts
 
 
-def test_values_that_are_no_items_are_counted_and_named(
+def test_values_that_are_not_items_are_counted_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = [
@@ -66,7 +66,7 @@ def test_values_that_are_no_items_are_counted_and_named(
     assert "page_props.sql.gz, line 15: invalid row of `page_props` is skipped: b\"(2,'wiki" in caplog.text
 
 
-def test_a_cut_file_is_kept_or_dropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_truncated_file_is_kept_or_dropped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cut = dump(insert(item(1, 1)), insert(item(2, 2), item(3, 3))).partition(b",NULL);\n/*")[0]
     parts = ingest(tmp_path, cut)
     assert pairs(parts) == [(1, 1), (2, 2)]

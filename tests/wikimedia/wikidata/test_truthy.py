@@ -40,7 +40,7 @@ def pairs(parts: TruthyParts) -> list[tuple[int, int]]:
 
 
 def random_lines(seed: int, items: int) -> list[str]:
-    """Statements of items in the dump's order, with labels, articles and other properties among them."""
+    """Return statements of items, with labels, articles and other properties among them."""
     rng = random.Random(seed)
     lines = []
     for qid in rng.sample(range(1, 10**8), items):
@@ -58,7 +58,7 @@ def random_lines(seed: int, items: int) -> list[str]:
 
 
 def one_by_one(lines: list[str]) -> list[tuple[int, int]]:
-    """The types by splitting every line into its terms."""
+    """Return the types by splitting every line into its terms."""
     found = []
     for line in lines:
         subject, predicate, value = line.removesuffix(" .").split(" ", 2)
@@ -85,7 +85,7 @@ def test_types_are_those_found_line_by_line(
     assert parts.counts == {**counts, **source}
 
 
-def test_what_is_no_type_of_an_item_is_left_out(tmp_path: Path) -> None:
+def test_statements_that_are_not_types_of_items_are_skipped(tmp_path: Path) -> None:
     others = [
         f"<{WD}P31> {P31} <{WD}Q5> .",
         f"<{WD}L7> {P31} <{WD}Q5> .",
@@ -98,7 +98,7 @@ def test_what_is_no_type_of_an_item_is_left_out(tmp_path: Path) -> None:
     assert (parts.counts["other_statements"], parts.counts["broken_lines"]) == (5, 0)
 
 
-def test_broken_lines_are_counted_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_lines_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     broken = [
         f"<{WD}Q1> {P31} <{WD}Q5>",
         f"<{WD}Q1> {P31} <{WD}Q5 .",
@@ -126,7 +126,9 @@ def test_other_forms_of_lines(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".bz2"])
-def test_a_cut_file_is_kept_or_dropped(tmp_path: Path, ending: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_truncated_file_is_kept_or_dropped(
+    tmp_path: Path, ending: str, caplog: pytest.LogCaptureFixture
+) -> None:
     lines = [is_a(qid, qid * 7919 % 10_007 + 1) for qid in range(1, 30_000)]
     name = f"latest-truthy.nt{ending}"
     ingest(tmp_path, *lines, name=name)
@@ -142,7 +144,7 @@ def test_a_cut_file_is_kept_or_dropped(tmp_path: Path, ending: str, caplog: pyte
         ingest_truthy(path, IngestOptions(workers=1, truncated="drop"), tmp_path / "parts")
 
 
-def test_a_last_line_without_an_end_is_whole(tmp_path: Path) -> None:
+def test_a_last_line_without_a_line_break_is_read(tmp_path: Path) -> None:
     path = tmp_path / "truthy.nt"
     path.write_text(f"{is_a(1, 2)}\n{is_a(3, 4)}")
     parts = ingest_truthy(path, ONE, tmp_path / "parts")
@@ -161,7 +163,7 @@ def test_a_last_line_without_an_end_is_whole(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_truthy_dump_is_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_files_that_are_not_truthy_dumps_are_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "truthy.nt"
     path.write_text(content)
     with pytest.raises(EaseError, match=message):

@@ -1,4 +1,4 @@
-"""Categories of pages, and categories that stand for others."""
+"""Categories of pages, and category redirects."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ TEMPLATES = frozenset({"Category redirect", "Seecat"})
         ("Moved.\n{{seecat|Sports}}", None),
     ],
 )
-def test_a_category_that_stands_for_another(text: str, redirect: str | None) -> None:
+def test_category_redirects(text: str, redirect: str | None) -> None:
     page = category_page("Category:Sport", text, redirect=redirect)
     assert category_redirect(page, ENGLISH, TEMPLATES) == ("Sport", "Sports")
 
@@ -95,11 +95,11 @@ def test_a_category_that_stands_for_another(text: str, redirect: str | None) -> 
         category_page("Sport", "#REDIRECT [[:Category:Sports]]", namespace=0),
     ],
 )
-def test_a_category_that_stands_for_itself(page: Page) -> None:
+def test_categories_that_are_not_redirects(page: Page) -> None:
     assert category_redirect(page, ENGLISH, TEMPLATES) is None
 
 
-def test_redirects_are_followed_past_loops() -> None:
+def test_redirects_are_followed_and_loops_ignored() -> None:
     redirects = {
         "A": "B",
         "B": "Sports",

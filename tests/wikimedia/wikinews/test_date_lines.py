@@ -1,4 +1,4 @@
-"""Lines that hold only a date, in the 16 languages of MewsC-16."""
+"""Lines with only a date, in the 16 languages of MewsC-16."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_dates_as_people_write_them(language: str, text: str) -> None:
         ("ar", "أمطرت في 3 مايو 2022"),
     ],
 )
-def test_what_says_more_or_less_is_no_date(language: str, text: str) -> None:
+def test_texts_that_are_not_dates(language: str, text: str) -> None:
     assert not DateLines(language).is_date(text)
 
 
@@ -91,7 +91,7 @@ def test_a_boundary_between_a_day_and_its_month() -> None:
 
 
 @pytest.mark.parametrize("language", ["xqa", "zh-min-nan"])
-def test_a_language_that_cldr_does_not_know_has_numbers(language: str) -> None:
+def test_a_language_unknown_to_cldr_has_numeric_dates(language: str) -> None:
     assert DateLines(language).is_date("03.05.2022")
     assert not DateLines(language).is_date("3 xay 2022")
 
@@ -100,10 +100,10 @@ PUBLISHED_DATES = {
     ("ar", "1."): 2,
     ("en", '"December 9, 2004".'): 1,
 }
-"""All lines of the released data set with a number that are dates or numbers alone."""
+"""All lines of the released data set that count as dates."""
 
 
-def test_hardly_any_published_sentence_is_taken_for_a_date(test_data: Path) -> None:
+def test_hardly_any_published_sentence_counts_as_a_date(test_data: Path) -> None:
     found: dict[tuple[str, str], int] = {}
     lines = 0
     for path in sorted((test_data / "eval" / "mewsc16").glob("*_sentences.txt")):

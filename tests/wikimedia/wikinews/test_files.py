@@ -1,4 +1,4 @@
-"""The files of MewsC-16, and dumps that are broken."""
+"""The files of MewsC-16, and broken dumps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAGES = [
 ]
 
 
-def test_the_text_files_go_line_by_line_with_the_table(tmp_path: Path) -> None:
+def test_text_files_and_table_agree_line_by_line(tmp_path: Path) -> None:
     pages = [
         article(1, "It <nowiki>rained\u2028or\n\x85snowed</nowiki>."),
         article(2, "A &#8232; b.", SPORTS),
@@ -47,7 +47,7 @@ def test_the_text_files_go_line_by_line_with_the_table(tmp_path: Path) -> None:
     assert [row["sentence"] for row in rows] == ["It rained or snowed.", "A b."]
 
 
-def test_the_evaluation_task_reads_both_forms_alike(tmp_path: Path) -> None:
+def test_the_evaluation_task_reads_both_forms(tmp_path: Path) -> None:
     folder, _ = build(tmp_path, *PAGES)
     table = mewsc16.read_language((folder / "en.parquet",))
     text = mewsc16.read_language((folder / "en_sentences.txt", folder / "en_categories.txt"))
@@ -56,7 +56,7 @@ def test_the_evaluation_task_reads_both_forms_alike(tmp_path: Path) -> None:
     assert len(table.texts) == 11
 
 
-def test_a_truncated_dump_is_told_and_kept_or_dropped(
+def test_a_truncated_dump_is_logged_and_kept_or_dropped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write_news(tmp_path, article(1), article(2))
@@ -77,7 +77,9 @@ def test_a_truncated_dump_is_told_and_kept_or_dropped(
     assert dropped["en"] == made_set["en"]
 
 
-def test_one_bad_page_is_counted_named_and_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_page_is_counted_logged_and_skipped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     broken = article(2).replace("</text>", "</txt>")
     made_set = build(tmp_path, article(1), broken, article(3))
     assert list(sentences_of(made_set)) == [1, 3]
@@ -88,7 +90,7 @@ def test_one_bad_page_is_counted_named_and_skipped(tmp_path: Path, caplog: pytes
     assert counts["pages"] == counts["sentences"] + sum(counts["skipped"].values())
 
 
-def test_a_page_of_two_files_is_taken_once(tmp_path: Path) -> None:
+def test_a_page_of_two_files_is_used_once(tmp_path: Path) -> None:
     first = write_news(tmp_path, article(5, "It rained first."), article(2))
     second = first.with_name("enwikinews-20240501-pages-articles-multistream2.xml.bz2")
     first.rename(first.with_name("enwikinews-20240501-pages-articles-multistream1.xml.bz2"))
@@ -141,7 +143,7 @@ def test_the_card(tmp_path: Path) -> None:
         assert part in text
 
 
-def test_an_older_data_set_stays_where_the_new_one_fails(tmp_path: Path) -> None:
+def test_an_older_data_set_stays_if_the_new_one_fails(tmp_path: Path) -> None:
     folder, _ = build(tmp_path, article(1))
     before = contents(folder)
     with pytest.raises(
@@ -163,7 +165,7 @@ def test_faults_of_the_topics(tmp_path: Path) -> None:
         build(tmp_path, article(1), topics=topics)
 
 
-def test_a_broken_dump_is_named(tmp_path: Path) -> None:
+def test_a_broken_dump_is_reported(tmp_path: Path) -> None:
     path = write_news(tmp_path, article(1))
     dumps = dumps_in(tmp_path, "en")
     path.write_bytes(path.read_bytes() + b"garbage")

@@ -73,7 +73,7 @@ def test_a_date_in_a_sentence_stays(source: str, expected: str) -> None:
         ("It rained {{w}}in {{x|Lima}}.", "It rained in."),
     ],
 )
-def test_templates_that_stand_for_text(source: str, expected: str) -> None:
+def test_templates_that_are_replaced_by_their_text(source: str, expected: str) -> None:
     assert FirstSentences(SiteInfo("en"), "icu", ["w"]).find(source) == expected
 
 
@@ -119,7 +119,7 @@ BERLIN = {
     "pl": "Berlin – stolica",
     "tr": "Berlin",
 }
-"""How the articles on Berlin begin."""
+"""First sentences of the articles on Berlin."""
 
 
 @pytest.mark.parametrize("language", BERLIN)

@@ -1,4 +1,4 @@
-"""MewsC-16 from Wikinews dumps: which pages are taken, and what is written."""
+"""MewsC-16 from Wikinews dumps: which pages are used, and what is written."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_every_case(tmp_path: Path) -> None:
     assert (counts["dropped_classes"], counts["faults"]) == ({}, [])
 
 
-def test_the_sample_in_all_languages_is_read_as_its_writer_meant(tmp_path: Path) -> None:
+def test_the_sample_is_read_as_written_in_all_languages(tmp_path: Path) -> None:
     sample = write_sample_news(tmp_path / "sample")
     rows = pq.read_table(sample.truth).to_pylist()
     languages = list(dict.fromkeys(row["language"] for row in rows))
@@ -119,7 +119,7 @@ def test_the_sample_in_all_languages_is_read_as_its_writer_meant(tmp_path: Path)
         assert left_out == reasons
 
 
-def test_a_row_says_where_it_is_from(tmp_path: Path) -> None:
+def test_a_row_has_its_source(tmp_path: Path) -> None:
     folder, _ = build(tmp_path, make_page(7, "rain_in Lima", "It rained. [[Category:Weather]]"))
     assert rows_of(folder) == [
         {
@@ -162,7 +162,7 @@ def test_other_languages(
 
 
 def test_aliases_of_the_namespace(tmp_path: Path) -> None:
-    """The dump names one; pages use the others, too."""
+    """The dump's header has one name; pages also use the others."""
     _, counts = build(
         tmp_path,
         article(1, categories="[[カテゴリ:気象]]"),
@@ -187,9 +187,7 @@ def test_small_classes_are_dropped_in_each_language_and_counted(tmp_path: Path) 
     assert {row["category"] for row in rows_of(target)} == {"Weather"}
 
 
-def test_a_language_of_which_nothing_is_left_has_no_files(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_language_without_sentences_has_no_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_news(tmp_path, article(1))
     write_news(tmp_path, article(1, categories="[[Kategorie:Anderes]]"), language="de")
     target = tmp_path / "made"
@@ -201,7 +199,7 @@ def test_a_language_of_which_nothing_is_left_has_no_files(
     }
 
 
-def test_dumps_of_wikinews_and_wikipedia_are_told_apart(tmp_path: Path) -> None:
+def test_dumps_of_wikinews_and_wikipedia_are_distinguished(tmp_path: Path) -> None:
     news = write_news(tmp_path, article(1))
     wiki = made(tmp_path, article(1), name="20240501")
     (tmp_path / "a-pages-articles.xml").write_text(
@@ -212,7 +210,7 @@ def test_dumps_of_wikinews_and_wikipedia_are_told_apart(tmp_path: Path) -> None:
     assert [dump.language for dump in dumps_in(tmp_path, "de")] == ["de"]
 
 
-def test_a_language_without_a_dump_is_named(tmp_path: Path) -> None:
+def test_a_language_without_a_dump_is_reported(tmp_path: Path) -> None:
     write_news(tmp_path, article(1))
     with pytest.raises(
         EaseError, match="has no dump of de, ja; it has en of Wikinews. Add the dumps, or remove"

@@ -40,7 +40,7 @@ def test_the_rows_of_an_article(tmp_path: Path) -> None:
     }
 
 
-def test_every_reason_to_skip_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_skipped_pages_are_counted_by_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pages = [
         article(1),
         make_page(2, "Old", "#REDIRECT [[new one]]", redirect="New one"),
@@ -90,7 +90,7 @@ def test_another_version_of_the_parser_or_its_libraries_makes_new_parts(
     assert ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences != first.sentences
 
 
-def test_parts_of_an_older_data_folder_are_named_and_parsed_again(
+def test_parts_of_an_older_version_are_logged_and_parsed_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     older = tmp_path / "parts" / "en" / ("0" * 32)
@@ -103,14 +103,14 @@ def test_parts_of_an_older_data_folder_are_named_and_parsed_again(
     assert older.is_dir()
 
 
-def test_a_list_at_the_beginning_is_no_redirect(tmp_path: Path) -> None:
+def test_a_list_at_the_beginning_is_not_a_redirect(tmp_path: Path) -> None:
     page = make_page(1, "List", "#one [[Foo]] is first\n#two [[Bar]]")
     parts = ingest_wikipedia([made(tmp_path, page)], ONE, tmp_path / "parts")
     assert [row["text"] for row in rows(parts.sentences)] == ["one Foo is first", "two Bar"]
     assert rows(parts.redirects) == []
 
 
-def test_a_fault_of_the_code_names_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_exception_names_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")
 

@@ -32,7 +32,7 @@ def contents(parts: WikipediaParts) -> list[bytes]:
 
 @pytest.fixture
 def streams_dump(tmp_path: Path) -> DumpFile:
-    """A bz2 file of many streams that end anywhere, and many shards."""
+    """Write a bz2 file with many streams that end anywhere, for many shards."""
     export = make_export([article(number) for number in range(1, 150)]).encode()
     return as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", as_streams(cut(export, 2000)))
 
@@ -64,8 +64,8 @@ def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
     assert surfaces[0] == ("strumento musicale", "Strumenti musicali")
 
 
-def test_an_article_of_two_files_is_taken_from_the_first(test_data: Path, tmp_path: Path) -> None:
-    """Both English slices hold Arthur Schopenhauer and Atlantic Ocean."""
+def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_path: Path) -> None:
+    """Both English slices have Arthur Schopenhauer and Atlantic Ocean."""
     dumps = find_dumps(test_data / "dumps", ["en"])
     parts = ingest_wikipedia(dumps, ONE, tmp_path)
     found = rows(parts.sentences)
@@ -81,9 +81,7 @@ def test_an_article_of_two_files_is_taken_from_the_first(test_data: Path, tmp_pa
     assert counts["redirects"] == len(rows(parts.redirects)) == 101
 
 
-def test_the_same_file_under_two_names_is_taken_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_same_file_under_two_names_is_used_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     dumps = [made(tmp_path, article(1), name=name) for name in ("one", "two")]
     parts = ingest_wikipedia(dumps, ONE, tmp_path / "parts")
     assert len(parts.sentences) == 1
@@ -144,7 +142,7 @@ def test_a_truncated_file_is_kept_or_dropped(
         ingest_wikipedia([cut_dump], drop, tmp_path / "parts")
 
 
-def test_a_broken_file_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_and_the_others_are_kept(tmp_path: Path) -> None:
     good = made(tmp_path, article(1), language="de")
     content = as_streams([make_export([article(1)]).encode()])
     bad = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content + b"garbage")
