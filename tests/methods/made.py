@@ -41,14 +41,14 @@ def encoder() -> SentenceTransformer:
     return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), ["a b c d e"] * 3)
 
 
-def build(name: str, **values: Any) -> TrainingMethod:
+def build(name: str, **values: Any) -> TrainingMethod[Any]:
     """A method for sentences of 6 numbers and 5 entities of 3."""
     torch.manual_seed(0)
     return get_method(name).build(method_options(name, values), encoder(), floats(0, 5, 3))
 
 
 def inputs(sentences: Tensor, entities: Entities | None = None, present: Tensor | None = None) -> Inputs:
-    """What a method is given of these views, all of them there unless said."""
+    """A batch of these views, whose rows have all texts by default."""
     there = torch.ones(sentences.shape[:2], dtype=torch.bool)
     return Inputs(sentences, there if present is None else present, entities, TEXTS)
 

@@ -14,7 +14,7 @@ from tests.methods.made import ENTITIES, build, cosine, floats, inputs, mean_los
 
 
 def entity_loss(
-    method: TrainingMethod,
+    method: TrainingMethod[Any],
     sentences: Tensor,
     entities: Entities,
     temperature: float,

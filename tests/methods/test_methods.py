@@ -71,5 +71,5 @@ def test_faulty_options_are_named() -> None:
         method_options("ease", {"entity_weight": 0, "self_supervised": False})
     with pytest.raises(ValidationError, match="linear"):
         get_method("ease").Options.model_validate({"projection": "quadratic"})
-    with pytest.raises(EaseError, match="entity table to start from"):
+    with pytest.raises(EaseError, match="needs entity embeddings"):
         get_method("ease").build(method_options("ease", {}), encoder(), None)

@@ -15,7 +15,7 @@ from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.methods import TOTAL, get_method, method_options
 from ease.training import TrainingResult, run_job
-from tests.methods.made import build, encoder, floats, inputs
+from tests.methods.made import build, floats, inputs
 from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import MakeJob, losses, same, sentences, tiny_job, weights
 
@@ -128,8 +128,6 @@ def test_it_reads_tokens_alone() -> None:
     torch.manual_seed(1)
     second = method(inputs(floats(1, 2, 4, 6)))[TOTAL]
     assert first == second
-    with pytest.raises(EaseError, match="MLM takes MlmOptions, not EaseOptions"):
-        get_method("mlm").build(method_options("ease", {}), encoder(), None)
 
 
 def test_a_training_without_a_mask_token_is_refused_and_says_why(

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from ease.errors import EaseError
-from ease.methods import TOTAL, Entities, get_method, method_options
+from ease.methods import TOTAL, Entities
 from ease.methods.components.losses import NO_ENTITY
 from ease.training import run_job
-from tests.methods.made import ENTITIES, build, encoder, floats, inputs, self_loss
+from tests.methods.made import ENTITIES, build, floats, inputs, self_loss
 from tests.training.tiny_training import MakeJob
 
 
@@ -57,10 +56,3 @@ def test_both_losses_fall_together(make_job: MakeJob) -> None:
         assert history[-1]["loss"] == pytest.approx(
             history[-1]["self_loss"] + 0.1 * history[-1]["mlm_loss"], rel=1e-5
         )
-
-
-def test_options_of_another_method_are_refused() -> None:
-    with pytest.raises(EaseError, match="SimCSE takes SimcseOptions, not EaseOptions"):
-        get_method("simcse").build(method_options("ease", {}), encoder(), None)
-    with pytest.raises(EaseError, match="EASE takes EaseOptions, not SimcseOptions"):
-        get_method("ease").build(method_options("simcse", {}), encoder(), None)

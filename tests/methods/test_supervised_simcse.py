@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.methods import TOTAL, get_method, method_options
+from ease.methods import TOTAL
 from ease.training import run_job
-from tests.methods.made import build, cosine, encoder, floats, inputs
+from tests.methods.made import build, cosine, floats, inputs
 from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
@@ -47,11 +47,6 @@ def test_the_defaults_are_those_of_the_paper() -> None:
     expected = loss_by_hand(texts, 0.05, [True] * 4)
     assert method(inputs(texts))[TOTAL].item() == pytest.approx(expected, rel=1e-5)
     assert not list(method.parameters())
-
-
-def test_options_of_another_method_are_refused() -> None:
-    with pytest.raises(EaseError, match="Supervised SimCSE takes SupervisedSimcseOptions, not SimcseOptions"):
-        get_method("supervised_simcse").build(method_options("simcse", {}), encoder(), None)
 
 
 def write_triplets(folder: Path, negatives: bool = True) -> Path:

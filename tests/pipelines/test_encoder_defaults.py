@@ -43,7 +43,7 @@ def test_null_is_the_default_of_the_encoders_kind() -> None:
     random, pretrained = complete("random:"), complete("sentence-transformers/LaBSE")
     assert loop(random) == (128, 3e-3, 400, 1, 1)
     assert loop(pretrained) == (64, 3e-5, None, 2, None)
-    assert (random.options["temperature"], pretrained.options["temperature"]) == (0.05, 10)
+    assert [recipe.options.model_dump()["temperature"] for recipe in (random, pretrained)] == [0.05, 10]
     assert random.training.seed == 7
 
 
@@ -60,7 +60,7 @@ def test_a_folder_called_like_a_kind_is_a_pretrained_encoder() -> None:
 def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     given = complete("random:", learning_rate=1e-4, epochs=3, temperature=0.1)
     assert loop(given) == (128, 1e-4, None, 3, 1)
-    assert given.options["temperature"] == 0.1
+    assert given.options.model_dump()["temperature"] == 0.1
     assert loop(complete("LaBSE", max_steps=5))[2:4] == (5, 1)
     assert loop(complete("random:", "mlm"))[2:4] == (None, 4), "a method's duration goes before the kind's"
 

@@ -132,7 +132,7 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
     assert (varied.start, varied.test_tasks) == ("mlm", ("sample_graded",))
     assert varied.languages == LANGUAGES
     recipe = variant.recipe({"simcse": RECIPE}, 3, setting.encoder.name, DEFAULTS)
-    assert recipe.options == {"self_temperature": 0.1}
+    assert recipe.options.model_dump()["self_temperature"] == 0.1
     assert (recipe.training.max_steps, recipe.training.batch_size, recipe.training.seed) == (20, 4, 3)
     assert recipe.rows == 50
     assert (setting.encoder.pooling, RECIPE["training"]["max_steps"]) == ("mean", 10)

@@ -1,14 +1,14 @@
-"""Training methods, one a file: found by their file names, not listed.
+"""Training methods, one per file; the file's name is the method's name.
 
-Importing this package does not import torch: Kedro imports it at every start.
+Importing this package does not import torch, because Kedro imports it at every start.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
+import re
+from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,67 +38,55 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import what `base` defines when it is first used, and torch with it."""
+        """Import the names of `base`, and torch with it, on first use."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.base"), name)
 
 
 def method_names() -> list[str]:
-    """Name every method, in alphabetical order: the files of this package."""
+    """Return the names of all methods, sorted."""
     return module_names(__path__)
 
 
-def get_method(name: str) -> type[TrainingMethod]:
-    """Find the method that a file of this package holds.
+def get_method(name: str) -> type[TrainingMethod[Any]]:
+    """Return the class of a method.
 
     Raises:
-        EaseError: If there is none of that name, with the nearest ones.
+        EaseError: If there is no such method; the message suggests the nearest names.
     """
     module = named_module(__name__, name, method_names(), "training method")
-    training_method: type[TrainingMethod] = import_module(f"{__name__}.base").TrainingMethod
+    training_method: type[TrainingMethod[Any]] = import_module(f"{__name__}.base").TrainingMethod
     found = [
         value
         for _, value in inspect.getmembers(module, inspect.isclass)
         if issubclass(value, training_method) and value.__module__ == module.__name__
     ]
     if len(found) != 1:
-        raise TypeError(f"{module.__name__} holds {len(found)} subclasses of TrainingMethod instead of one.")
+        raise TypeError(f"{module.__name__} has {len(found)} subclasses of TrainingMethod instead of one.")
     return found[0]
 
 
 def reads_entities(name: str) -> bool:
-    """Whether a method sets `reads_entities = True`, read from its source: importing it would import torch.
+    """Return a method's `reads_entities`, found in its source because importing the method would import torch.
 
     Raises:
         EaseError: If there is no such method.
     """
     check_name(name, method_names(), "training method")
-    spec = find_spec(f"{__name__}.{name}")
-    assert spec is not None
-    assert spec.origin is not None
-    assignments = (
-        node
-        for node in ast.walk(ast.parse(Path(spec.origin).read_bytes()))
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is True
-    )
-    return any(
-        isinstance(target, ast.Name) and target.id == "reads_entities"
-        for assignment in assignments
-        for target in assignment.targets
-    )
+    source = Path(__path__[0], f"{name}.py").read_text(encoding="utf-8")
+    return re.search(r"^    reads_entities = True$", source, re.MULTILINE) is not None
 
 
-def method_options(name: str, values: dict[str, Any]) -> BaseModel:
-    """Check a method's parameters.
+def method_options(name: str, values: Mapping[str, Any]) -> BaseModel:
+    """Parse a method's parameters into its `Options`.
 
     Raises:
-        EaseError: Naming the method and every parameter that is wrong.
+        EaseError: If a parameter is unknown or wrong; the message names the method and each such parameter.
     """
     method = get_method(name)
     try:
         return method.Options.model_validate(values)
     except ValidationError as error:
-        raise EaseError(
-            f"Parameters of method {name!r}: {format_validation_error(error, method.Options)}."
-        ) from error
+        faults = format_validation_error(error, method.Options)
+        raise EaseError(f"Parameters of method {name!r}: {faults}.") from error

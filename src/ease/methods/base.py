@@ -1,10 +1,10 @@
-"""What a training method is: a module that turns the encoder's outputs into named loss terms."""
+"""The base class of training methods, and the batch that a method reads."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -18,10 +18,12 @@ from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import info_nce
 
 TOTAL = "loss"
-"""The key of the term that is minimised."""
+"""The key of the loss term that the training minimises."""
 
 SENTENCE = "sentence"
-"""The column of texts that every table of training texts has."""
+"""The text column that every table of training texts has."""
+
+Opts = TypeVar("Opts", bound=BaseModel)
 
 
 class Entities(NamedTuple):
@@ -30,11 +32,11 @@ class Entities(NamedTuple):
     positives: Tensor
     """(n,)"""
     hard_negatives: Tensor
-    """(n,), -1 where a pair has none"""
+    """(n,), -1 if a pair has no hard negative"""
 
 
 class Texts(NamedTuple):
-    """One column of texts of a batch, as tokens padded to the longest."""
+    """One text column of a batch as token ids, padded to the longest text."""
 
     tokens: Tensor
     """(n, width)"""
@@ -43,30 +45,30 @@ class Texts(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a method is given of a batch of n rows."""
+    """A batch of n rows, with the encoder's outputs."""
 
     sentences: Tensor
     """(views, n, dimension), the embeddings of each view"""
     present: Tensor
-    """(views, n), false where a row lacks the text of a view; its embedding then means nothing"""
+    """(views, n), false if a row has no text for a view; that embedding is undefined"""
     entities: Entities | None = None
-    """Given if the method has an entity table"""
+    """Only if the method has an entity table"""
     texts: Mapping[str, Texts] = {}
-    """The columns that the method reads token by token"""
+    """The method's `token_columns`"""
     autocast: torch.dtype | None = None
-    """Half precision in which a method runs transformers of its own accord, if any"""
+    """Half precision for transformers that the method runs itself"""
     mini_batch_size: int | None = None
-    """Rows whose similarities, and whose activations in the encoder, are held at a time; null: all"""
+    """Rows whose logits and activations are in memory at a time; None: all"""
 
 
 Derive = Callable[[Sequence[str], NDArray[np.int64]], Sequence[str | None]]
-"""Makes a column of texts from the sentences and the numbers of their rows; null where a row is to have none."""
+"""Makes a text column from the sentences and their row numbers; None for a row without a text."""
 
 
-class TrainingMethod(nn.Module, ABC):
-    """A method's trained parts beside the encoder, and its loss.
+class TrainingMethod(nn.Module, ABC, Generic[Opts]):
+    """A training objective: its loss, and the parameters that are trained with the encoder.
 
-    A file of this package holds one subclass; its file name is the method's name everywhere.
+    Each file of this package has one subclass.
     """
 
     Options: ClassVar[type[BaseModel]]
@@ -76,25 +78,25 @@ class TrainingMethod(nn.Module, ABC):
     """The method's name in tables and plots."""
 
     summary: ClassVar[str]
-    """What the method does, in a sentence for model cards."""
+    """One sentence on the method for model cards."""
 
     negatives_summary: ClassVar[str] = ""
-    """What the method does with hard negatives, in a sentence that follows where the training has any."""
+    """One sentence on its hard negatives, added to the model card if the training data has any."""
 
     reads_entities: ClassVar[bool] = False
-    """Whether the method is trained on the setting's pairs and given their entities; otherwise on gathered texts."""
+    """Whether the method trains on the setting's pairs with their entities, rather than on the recipe's texts."""
 
     views: tuple[str, ...]
-    """The column of texts that each view encodes; a column named twice is encoded twice, with other dropout masks."""
+    """The text column of each view; a column named twice is encoded twice, with different dropout masks."""
 
     required: tuple[str, ...] = (SENTENCE,)
-    """Columns of which every row must have a text."""
+    """Columns in which every row must have a text."""
 
     token_columns: tuple[str, ...] = ()
-    """Columns of which the method is also given the tokens."""
+    """Columns whose tokens the method reads."""
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Refuse a method that lacks what is asked for only after a training."""
+        """Refuse an incomplete method when it is defined, not after its first training."""
         super().__init_subclass__(**given)
         lacking = [name for name in ("Options", "title", "summary") if not hasattr(cls, name)]
         if lacking:
@@ -104,29 +106,28 @@ class TrainingMethod(nn.Module, ABC):
                 f"The method {cls.__name__} inherits `reads_entities`: set it in the class itself."
             )
 
-    def __init__(self) -> None:
+    def __init__(self, options: Opts) -> None:
         """Start without an entity table."""
         super().__init__()
+        self.options = options
         self.table: EntityTable | None = None
 
     @classmethod
-    @abstractmethod
-    def build(
-        cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None
-    ) -> TrainingMethod:
-        """Make the module for an encoder.
+    def build(cls, options: Opts, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
+        """Make the method for an encoder.
 
         Args:
             options: An instance of `Options`.
-            encoder: The one that is trained; a method may change how it drops out.
-            embeddings: (entities, entity dimension), where the table starts; given if `reads_entities`.
+            encoder: The encoder to train; a method may change its dropout.
+            embeddings: Initial entity embeddings, shape (entities, entity dimension), if `reads_entities`.
 
         Raises:
-            EaseError: If the encoder lacks what the method needs.
+            EaseError: If the encoder lacks something that the method needs.
         """
+        return cls(options)
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
-        """Return how columns or single texts that the data lack are made from the sentences; none by default."""
+        """Return functions that make missing columns, or missing texts of a column, from the sentences."""
         return {}
 
     @abstractmethod
@@ -134,28 +135,25 @@ class TrainingMethod(nn.Module, ABC):
         """Compute the loss terms of a batch.
 
         Returns:
-            Scalars by name, the minimised one as `TOTAL`.
+            Scalars by name; the training minimises the one under `TOTAL`.
         """
 
 
-def self_supervised_term(
-    sentences: Tensor, temperature: float, gathered: bool, mini_batch_size: int | None = None
-) -> Tensor:
-    """Compute equation 3 over a batch, or over those of all processes.
+def self_supervised_term(inputs: Inputs, temperature: float, gathered: bool) -> Tensor:
+    """Compute the loss of SimCSE (EASE, equation 3): each sentence finds its second dropout view.
 
     Args:
-        sentences: (2, n, dimension), two views.
+        inputs: A batch with two views of each sentence.
         temperature: τ.
-        gathered: Take the second views of all processes as candidates.
-        mini_batch_size: Sentences whose similarities are held at a time; by default all.
+        gathered: Use the second views of all processes as candidates.
     """
-    first, second = sentences[0], sentences[1]
+    first, second = inputs.sentences
     own = own_rows(len(first), first.device, gathered)
     candidates = gather_with_gradient(second) if gathered else second
-    return info_nce(first, candidates, temperature, own=own, mini_batch_size=mini_batch_size)
+    return info_nce(first, candidates, temperature, own=own, mini_batch_size=inputs.mini_batch_size)
 
 
 def own_rows(count: int, device: torch.device, gathered: bool) -> Tensor:
-    """Rows of this process's pairs among the candidates: all, or its share of the gathered ones."""
+    """Return the rows of this process's pairs among the candidates, which may be gathered from all processes."""
     start = process_rank() * count if gathered else 0
     return torch.arange(start, start + count, device=device)

@@ -1,9 +1,9 @@
-"""DuEAM (Goswami et al. 2021): sentences come as far apart as their tokens are by a frozen encoder."""
+"""DuEAM (Goswami et al. 2021): match embedding distances to Word Mover's Distances by a frozen anchor encoder."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,57 +29,53 @@ class DueamOptions(BaseModel):
     anchor: str | None = Field(
         None,
         min_length=1,
-        description="the frozen encoder, by hub name or folder, of the same tokenizer; null: a copy of the encoder as "
-        "it starts",
+        description="the frozen encoder, a hub name or folder with the same tokenizer; null: a copy of the encoder "
+        "before training",
     )
     regularization: float | None = Field(
         None,
         gt=0,
-        description="null: exact transport; else ε of the entropic one, as a share of the mean distance of a pair's "
-        "tokens",
+        description="ε of entropic transport, relative to the mean distance of a pair's tokens; null: exact transport",
     )
     unit_length: bool = Field(
         False,
-        description="scale the anchor's tokens and the sentences to length 1 before distances are taken: for encoders "
-        "whose distances are so large that both exponentials of equation 1 vanish, or of differing scales",
+        description="normalise token and sentence embeddings before computing distances: for encoders whose distances "
+        "are so large that both exponentials of equation 1 vanish, or that differ in scale",
     )
 
 
-class Dueam(TrainingMethod):
-    """DuEAM: nothing is trained beside the encoder, the learner."""
+class Dueam(TrainingMethod[DueamOptions]):
+    """DuEAM; the encoder is the learner, and no other parameters are trained."""
 
     Options = DueamOptions
     title = "DuEAM"
     summary = (
-        "DuEAM brings the Euclidean distance of two sentences close to the Word Mover's Distance of their tokens in a "
-        "frozen encoder, and raises their cosine a little."
+        "DuEAM matches the Euclidean distance of two sentences to the Word Mover's Distance of their tokens in a "
+        "frozen encoder, and slightly raises their cosine."
     )
     views = (SENTENCE, POSITIVE)
     required = (SENTENCE, POSITIVE)
     token_columns = (SENTENCE, POSITIVE)
 
     def __init__(self, options: DueamOptions, anchor: Anchor) -> None:
-        """Keep the options and the anchor, which is no part of the module."""
-        super().__init__()
-        self.options = options
+        """Keep the anchor without registering it as a submodule."""
+        super().__init__(options)
         self.anchor = anchor
 
     @classmethod
-    def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Dueam:
-        """Freeze the anchor.
+    def build(cls, options: DueamOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
+        """Load and freeze the anchor.
 
         Raises:
             EaseError: If the encoder or the anchor does not begin with a transformer, or their tokenizers differ.
         """
-        if not isinstance(options, DueamOptions):
-            raise EaseError(f"DuEAM takes DueamOptions, not {type(options).__name__}.")
         if options.anchor is None:
             return cls(options, Anchor(encoder, "the encoder"))
         other = load_encoder(options.anchor)
         if _vocabulary(other) != _vocabulary(encoder):
             raise EaseError(
                 f"`anchor` {options.anchor!r} has another tokenizer than the encoder, and both read the same tokens: "
-                "choose one that was made from the same pre-trained model, or null for the encoder as it starts."
+                "choose an anchor made from the same pre-trained model, or null for a copy of the encoder."
             )
         return cls(options, Anchor(other, f"`anchor` {options.anchor!r}"))
 
@@ -93,7 +89,7 @@ class Dueam(TrainingMethod):
         euclidean = euclidean_distances(first, second)
         semantic = semantic_loss(euclidean, distances.to(euclidean.dtype))
         total = semantic - self.options.translation_weight * mining
-        # The distances tell whether equation 1 sees them: exp(-d) of large ones is 0.
+        # Reported because equation 1 ignores large distances: their exp(-d) is 0.
         reported = {"sentence_distance": euclidean.detach().mean(), "words_distance": distances.mean()}
         return {TOTAL: total, "semantic_loss": semantic, "translation_mining": mining, **reported}
 
@@ -109,24 +105,23 @@ class Dueam(TrainingMethod):
 class Anchor:
     """A frozen transformer that embeds tokens.
 
-    It is no torch module, so that it is neither trained nor saved with what is, and always in evaluation mode.
+    It is not a torch module, so it is neither trained nor saved, and always in evaluation mode.
     """
 
     def __init__(self, encoder: SentenceTransformer, name: str) -> None:
-        """Copy the transformer that an encoder begins with.
+        """Copy the transformer of an encoder.
 
         Args:
-            encoder: Left as it is.
-            name: What messages call it.
+            encoder: Not changed.
+            name: The encoder's name in messages.
 
         Raises:
-            EaseError: If it begins with something else.
+            EaseError: If the encoder does not begin with a transformer.
         """
         transformer = encoder[0]
         if not isinstance(transformer, Transformer):
             raise EaseError(
-                f"DuEAM moves the tokens of a transformer, and {name} begins with {type(transformer).__name__}: choose "
-                "another."
+                f"DuEAM needs a transformer, and {name} begins with {type(transformer).__name__}: choose another."
             )
         self._name = name
         self._longest = encoder.max_seq_length
@@ -134,22 +129,22 @@ class Anchor:
         self._model = copy.deepcopy(transformer.model).eval().requires_grad_(False)
 
     def embed(self, texts: Texts, autocast: torch.dtype | None = None) -> Tensor:
-        """Embed the tokens in their sentences, by the last layer.
+        """Return the last layer's token embeddings.
 
         Args:
-            texts: On any device; the transformer moves there.
-            autocast: Half precision to compute in, if any.
+            texts: On any device; the transformer is moved there.
+            autocast: Half precision to compute in.
 
         Returns:
             (n, width, dimension), at least in single precision.
 
         Raises:
-            EaseError: If the texts have more tokens than the transformer takes.
+            EaseError: If a text has more tokens than the transformer accepts.
         """
         tokens, mask = texts
         if self._longest is not None and tokens.shape[1] > self._longest:
             raise EaseError(
-                f"{self._name} takes {self._longest} tokens and a text has {tokens.shape[1]}: lower `max_tokens`."
+                f"{self._name} accepts {self._longest} tokens and a text has {tokens.shape[1]}: lower `max_tokens`."
             )
         model = self._model.to(tokens.device)
         with torch.no_grad(), torch.autocast(tokens.device.type, autocast, autocast is not None):
@@ -157,22 +152,22 @@ class Anchor:
         return states.to(torch.promote_types(states.dtype, torch.float32))
 
     def words(self, texts: Texts) -> Tensor:
-        """Mark the tokens that stand for text: neither padding nor special, but unknown ones: (n, width)."""
+        """Mark the tokens of words, unknown ones included: neither padding nor special, (n, width)."""
         special = torch.tensor(self._special, device=texts.tokens.device)
         return texts.mask.bool() & ~torch.isin(texts.tokens, special)
 
 
 def euclidean_distances(first: Tensor, second: Tensor) -> Tensor:
-    """Distance of each pair, whose gradient is 0 where there is none: (n, dimension) twice -> (n,)."""
+    """Return the distance of each pair, (n, dimension) twice -> (n,); the gradient at distance 0 is 0."""
     return torch.linalg.vector_norm(first - second, dim=1)
 
 
 def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
-    """Equation 1, LA: the sentences' distances come close to the Word Mover's, as both are seen through exp(-d).
+    """Compute equation 1, LA: the difference between exp(-d) of both distances.
 
     Args:
-        euclidean: (n,), distances of the learner's sentences.
-        moved: (n,), Word Mover's Distances of their tokens.
+        euclidean: (n,), distances of the learner's sentence embeddings.
+        moved: (n,), Word Mover's Distances of the sentences' tokens.
 
     Returns:
         A scalar between 1 and e.
@@ -181,12 +176,12 @@ def semantic_loss(euclidean: Tensor, moved: Tensor) -> Tensor:
 
 
 def translation_mining(first: Tensor, second: Tensor) -> Tensor:
-    """Equation 2, LB: the mean cosine of the pairs, which is maximised; (n, dimension) twice -> ()."""
+    """Compute equation 2, LB: the mean cosine of the pairs, to be maximised; (n, dimension) twice -> ()."""
     return functional.cosine_similarity(first, second, dim=1).mean()
 
 
 def _special_tokens(encoder: SentenceTransformer) -> list[int]:
-    """Tokens that no text holds; the unknown one stands for a word."""
+    """Return the ids of special tokens, without the unknown token, which represents a word."""
     tokenizer: Any = encoder.tokenizer
     return sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
 

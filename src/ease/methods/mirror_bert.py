@@ -1,8 +1,9 @@
-"""Mirror-BERT: a string finds its own other view, which masking and dropout have changed (equation 1)."""
+"""Mirror-BERT (Liu et al. 2021): each string finds its second view, changed by masking and dropout (equation 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sentence_transformers import SentenceTransformer
@@ -16,7 +17,7 @@ from ease.methods.components.losses import mirrored_loss
 from ease.methods.components.span_masking import SpanMasking, mask_token
 
 MASKED = "masked_sentence"
-"""The column of the second views where spans are masked."""
+"""The column of second views with masked spans."""
 
 
 class MirrorBertOptions(BaseModel):
@@ -26,64 +27,60 @@ class MirrorBertOptions(BaseModel):
 
     temperature: float = Field(0.04, gt=0, description="τ of equation 1, dividing the cosine; 0.2 for words")
     span: int = Field(
-        5, ge=0, description="characters masked in one view, k; 2 for phrases, 0 for words: none"
+        5, ge=0, description="k, the characters masked in one view; 2 for phrases, 0 for words: no masking"
     )
     shortest_masked: int = Field(
-        30,
-        ge=1,
-        description="strings of fewer characters are not masked; 30 in the authors' released code, 1: all over `span`",
+        30, ge=1, description="characters of the shortest masked string; 30 in the authors' released code"
     )
-    dropout: float | None = Field(0.1, ge=0, lt=1, description="rate set on the encoder; null: as it is")
-    drophead: float = Field(0.0, ge=0, lt=1, description="probability with which an attention head drops out")
+    dropout: float | None = Field(0.1, ge=0, lt=1, description="the encoder's dropout; null: unchanged")
+    drophead: float = Field(0.0, ge=0, lt=1, description="probability of dropping an attention head")
     controlled_dropout: bool = Field(
-        False, description="let both views share what drops out, as the probe of Table 8; needs `span: 0`"
+        False, description="use the same dropout mask for both views, as in Table 8; needs `span: 0`"
     )
     positive_in_denominator: bool = Field(
         True, description="as in the authors' released code; false: equation 1 as printed"
     )
     gather_negatives: bool = Field(
         False,
-        description="take candidates from all processes; not in the paper, no effect in a single process",
+        description="use the candidates of all processes; not in the paper, no effect in a single process",
     )
 
     @model_validator(mode="after")
     def _share_between_equals(self) -> MirrorBertOptions:
         if self.controlled_dropout and self.span:
             raise EaseError(
-                f"`controlled_dropout` lets two identical texts share what drops out, and `span` {self.span} makes "
-                "them differ: set `span: 0`."
+                f"`controlled_dropout` needs identical views, and `span` {self.span} masks one of them: set `span: 0`."
             )
         return self
 
 
-class MirrorBert(TrainingMethod):
-    """Mirror-BERT: nothing is trained beside the encoder, whose rates of dropout are set."""
+class MirrorBert(TrainingMethod[MirrorBertOptions]):
+    """Mirror-BERT; it sets the encoder's dropout and trains no parameters beside the encoder's."""
 
     Options = MirrorBertOptions
     title = "Mirror-BERT"
     summary = (
-        "Mirror-BERT brings a string close to its own other encoding, under another dropout mask and with a span "
-        "of characters masked, and away from both encodings of other strings."
+        "Mirror-BERT pulls a string towards its second encoding, under another dropout mask and with a span of "
+        "characters masked; both encodings of all other strings are negatives."
     )
 
     def __init__(self, options: MirrorBertOptions) -> None:
-        """Choose the views: under controlled dropout two encodings would be one and the same."""
-        super().__init__()
-        self.options = options
+        """Choose the views: with controlled dropout, both views are the same encoding."""
+        super().__init__(options)
         self.views = (
             (SENTENCE,) if options.controlled_dropout else (SENTENCE, MASKED if options.span else SENTENCE)
         )
 
     @classmethod
-    def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> MirrorBert:
-        """Make Mirror-BERT, and set what drops out of the encoder.
+    def build(
+        cls, options: MirrorBertOptions, encoder: SentenceTransformer, embeddings: Tensor | None
+    ) -> Self:
+        """Set the encoder's dropout and DropHead.
 
         Raises:
-            EaseError: If spans are to be masked and the encoder has no mask token, or DropHead does not know its
-                architecture, or it has no dropout layers.
+            EaseError: If span masking is on and the encoder has no mask token, if DropHead does not support its
+                architecture, or if it has no dropout layers.
         """
-        if not isinstance(options, MirrorBertOptions):
-            raise EaseError(f"Mirror-BERT takes MirrorBertOptions, not {type(options).__name__}.")
         if options.span:
             mask_token(encoder)
         if options.dropout is not None:
@@ -93,27 +90,24 @@ class MirrorBert(TrainingMethod):
         return cls(options)
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
-        """Mask a span of each string once, seeded by its row, so that a training that goes on reads the same ones.
-
-        One epoch is the paper's; in further ones a string has the span that it had in the first.
-        """
+        """Mask one span per string, seeded by its row: a resumed training and further epochs read the same spans."""
         if not self.options.span:
             return {}
         token = mask_token(encoder)
         return {MASKED: SpanMasking(self.options.span, self.options.shortest_masked, token, seed)}
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
-        """Compute equation 1, both views of every string being anchors.
+        """Compute equation 1 with both views of every string as anchors.
 
         Raises:
-            EaseError: If a string has no negatives and its positive is not in the denominator.
+            EaseError: If the denominator is empty: a single string, without its positive.
         """
         views = inputs.sentences.expand(2, -1, -1)  # (2, n, dimension)
         gathered = self.options.gather_negatives
         candidates = gather_with_gradient(views.transpose(0, 1)).transpose(0, 1) if gathered else views
         if candidates.shape[1] == 1 and not self.options.positive_in_denominator:
             raise EaseError(
-                "Equation 1 as printed needs negatives: raise `batch_size` to two strings a process."
+                "Equation 1 as printed needs negatives: raise `batch_size` to at least two strings per process."
             )
         loss = mirrored_loss(
             views,

@@ -1,12 +1,13 @@
-"""Masked-language modelling of the encoder on the training sentences: a start for other methods."""
+"""Masked-language modelling on the training sentences, to make an encoder that other methods start from."""
 
 from __future__ import annotations
+
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod
 from ease.methods.components.masking import MaskedLanguageModel
 
@@ -16,32 +17,30 @@ class MlmOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    probability: float = Field(0.15, gt=0, lt=1, description="with which a token is masked")
+    probability: float = Field(0.15, gt=0, lt=1, description="of masking a token")
 
 
-class Mlm(TrainingMethod):
-    """Masked-language modelling, whose head is trained beside the encoder."""
+class Mlm(TrainingMethod[MlmOptions]):
+    """Masked-language modelling, with a prediction head that is trained with the encoder."""
 
     Options = MlmOptions
     title = "MLM"
-    summary = "Masked-language modelling lets the encoder predict tokens that are hidden from it (BERT)."
+    summary = (
+        "Masked-language modelling trains the encoder to predict masked tokens, as BERT's pre-training does."
+    )
     views = ()
     token_columns = (SENTENCE,)
 
     def __init__(self, options: MlmOptions, encoder: SentenceTransformer) -> None:
-        """Make the head for an encoder."""
-        super().__init__()
-        self.options = options
+        """Make the prediction head for an encoder."""
+        super().__init__(options)
         self.masked = MaskedLanguageModel(encoder, options.probability)
 
     @classmethod
-    def build(cls, options: BaseModel, encoder: SentenceTransformer, embeddings: Tensor | None) -> Mlm:
-        """Make the head for an encoder, which must be a transformer with a mask token."""
-        if not isinstance(options, MlmOptions):
-            raise EaseError(f"MLM takes MlmOptions, not {type(options).__name__}.")
+    def build(cls, options: MlmOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
+        """Make the prediction head; the encoder must be a transformer with a mask token."""
         return cls(options, encoder)
 
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
-        """Compute the cross-entropy of masked tokens."""
-        tokens, mask = inputs.texts[SENTENCE]
-        return {TOTAL: self.masked(tokens, mask, inputs.autocast, inputs.mini_batch_size)}
+        """Compute the cross-entropy of the masked tokens."""
+        return {TOTAL: self.masked(*inputs.texts[SENTENCE], inputs.autocast, inputs.mini_batch_size)}

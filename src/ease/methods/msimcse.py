@@ -1,4 +1,4 @@
-"""mSimCSE (Wang et al. 2022, section 3.2): SimCSE over texts of one or several languages, or mixtures of them."""
+"""mSimCSE (Wang et al. 2022, section 3.2): SimCSE on texts of one or several languages, or on mixtures of them."""
 
 from __future__ import annotations
 
@@ -17,31 +17,29 @@ class MsimcseOptions(SupervisedSimcseOptions):
 
     strategy: Literal["unsupervised", "english_nli", "cross_lingual_nli", "parallel", "mixture"] = Field(
         "mixture",
-        description="what the rows are, for each of which the recipe has its `data`; but for `unsupervised` and "
-        "`mixture`, a row without a positive is refused",
+        description="kind of training texts; only `unsupervised` and `mixture` accept rows without a positive",
     )
 
 
 class Msimcse(SupervisedSimcse):
-    """mSimCSE: a row without a positive is unsupervised, its positive being itself under another dropout mask."""
+    """mSimCSE; the positive of a row without one is the sentence itself under another dropout mask."""
 
     Options = MsimcseOptions
     title = "mSimCSE"
     summary = (
-        "mSimCSE brings a sentence close to its own encoding under another dropout mask, to one that it entails or "
-        "to its translation, and away from the other sentences of the batch."
+        "mSimCSE pulls a sentence towards its own encoding under another dropout mask, a sentence that it entails, or "
+        "its translation; the other sentences of the batch are negatives."
     )
     negatives_summary = "Sentences that contradict it are hard negatives."
-    name = "mSimCSE"
 
     def __init__(self, options: MsimcseOptions) -> None:
-        """Require what the strategy's rows all have."""
+        """Require positives unless the strategy has rows without one."""
         super().__init__(options)
         if options.strategy in ("unsupervised", "mixture"):
             self.required = (SENTENCE,)
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
-        """Let a sentence without a positive be its own where that may be; a text without a negative has none."""
+        """Use the sentence as its own positive if positives are not required."""
         derived = super().derived_columns(encoder, seed)
         if POSITIVE in self.required:
             return derived

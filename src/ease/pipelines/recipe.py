@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
 
 from ease.errors import EaseError
 from ease.io.registry import format_validation_error
@@ -23,7 +23,7 @@ class CompleteRecipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description="the name of a file in ease/methods")
-    options: dict[str, Any] = Field(description="the method's own parameters")
+    options: SerializeAsAny[BaseModel] = Field(description="the method's `Options`")
     data: tuple[dict[str, Any], ...] | None = Field(None, description="the sources of the training texts")
     rows: int | None = Field(None, description="total number of training texts")
     training: TrainingOptions = Field(description="the loop's parameters")
@@ -95,9 +95,12 @@ class Recipe(BaseModel):
         if taken:
             values = ", ".join(f"{name} {value}" for name, value in sorted(taken.items()))
             logger.info("%s, defaults for %s: %s", self.method, defaults.describe(encoder), values)
-        method_options(self.method, options)
         return CompleteRecipe(
-            method=self.method, options=options, data=self.data, rows=self.rows, training=_training(training)
+            method=self.method,
+            options=method_options(self.method, options),
+            data=self.data,
+            rows=self.rows,
+            training=_training(training),
         )
 
 

@@ -34,7 +34,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "table": _contents(job.table),
         "pooling": job.pooling,
         "method": job.method,
-        "method_options": job.method_options,
+        "method_options": job.method_options.model_dump(mode="json"),
         "development": {
             name: {**options, "path": _contents(options.get("path"))}
             for name, options in job.development.items()

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, training_head
@@ -23,7 +22,7 @@ from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.tasks import average_main_scores
 from ease.io.atomic import write_text_atomically
 from ease.io.locks import FolderLock, folder_lock
-from ease.methods import get_method, method_options
+from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
 from ease.training.accelerator import accelerated
 from ease.training.batches import open_pairs, prepare_pairs
@@ -56,7 +55,6 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
         EaseError: For faults in the job or its files, or if another training is at work in the folder.
     """
-    options = method_options(job.method, job.method_options)
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
     _check(job, processes)
@@ -65,11 +63,11 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
         if not launched:
             write_text_atomically(job.folder / "job.json", job.model_dump_json(indent=2))
-        return _run_locked(job, options, processes, report, held)
+        return _run_locked(job, processes, report, held)
 
 
 def _run_locked(
-    job: TrainingJob, options: BaseModel, processes: int, report: Report | None, lock: FolderLock | None
+    job: TrainingJob, processes: int, report: Report | None, lock: FolderLock | None
 ) -> TrainingResult:
     """Start or join the training, unless it is finished already, and read its result."""
     fingerprint = fingerprint_of(job, processes)
@@ -81,7 +79,7 @@ def _run_locked(
         launch(lock, processes, report)
     else:
         with accelerated(job.training) as accelerator:
-            _run(job, options, accelerator, fingerprint, report)
+            _run(job, accelerator, fingerprint, report)
     result = _read_result(job.folder, fingerprint)
     if result is None:
         raise RuntimeError(f"{job.folder} holds no result of the training that has just ended.")
@@ -90,7 +88,6 @@ def _run_locked(
 
 def _run(
     job: TrainingJob,
-    options: BaseModel,
     accelerator: Accelerator,
     fingerprint: str,
     report: Report | None,
@@ -98,7 +95,7 @@ def _run(
     """Prepare, train and finish, as one of the processes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
-        model = _build_model(job, options)
+        model = _build_model(job)
     prepared = job.folder / PREPARED.format(fingerprint[:16])
     vocabulary = job.vocabulary if model.method.table is not None else None
     layout = model.layout(job.training.max_tokens)
@@ -117,7 +114,7 @@ def _run(
         report=report,
     )
     if not process_rank():
-        _finish(job, options, model, best, progress, fingerprint)
+        _finish(job, model, best, progress, fingerprint)
     accelerator.wait_for_everyone()
 
 
@@ -144,7 +141,7 @@ def _check(job: TrainingJob, processes: int) -> None:
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
 
 
-def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
+def _build_model(job: TrainingJob) -> TrainingModel:
     """Load the encoder and make what is trained beside it."""
     encoder = load_encoder(job.encoder, job.pooling, job.training.seed)
     longest = encoder.max_seq_length
@@ -155,7 +152,7 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
     if method.reads_entities and job.table is not None and job.vocabulary is not None:
         used = used_entities(job.pairs, job.vocabulary)
         table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
-    built = method.build(options, encoder, table)
+    built = method.build(job.method_options, encoder, table)
     # EASE with `entity_weight` 0 trains no table.
     rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
     return TrainingModel(
@@ -170,7 +167,6 @@ def _build_model(job: TrainingJob, options: BaseModel) -> TrainingModel:
 
 def _finish(
     job: TrainingJob,
-    options: BaseModel,
     model: TrainingModel,
     best: BestModel,
     progress: Progress,
@@ -181,7 +177,7 @@ def _finish(
     steps = int(history[-1]["step"])
     card = None
     if job.card is not None:
-        negatives = has_hard_negatives(job.pairs) and getattr(options, "hard_negatives", True)
+        negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
         card = model_card(
             job.card,
             method=job.method,
@@ -192,7 +188,7 @@ def _finish(
                 "pooling": job.pooling,
                 "method": {
                     name: value
-                    for name, value in options.model_dump().items()
+                    for name, value in job.method_options.model_dump().items()
                     if negatives or "hard_negative" not in name
                 },
                 "training": job.training.model_dump(),

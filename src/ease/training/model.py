@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from ease.methods import Inputs, TrainingMethod
 from ease.training.batches import Batch, Column, Layout, Padded
 from ease.training.dropout import quicken_dropout
-from ease.training.gradient_cache import cached_gradients
 from ease.training.packing import Packed, features_of, prepare_packing
 
 
@@ -22,7 +24,7 @@ class TrainingModel(nn.Module):
         self,
         encoder: SentenceTransformer,
         head: nn.Module,
-        method: TrainingMethod,
+        method: TrainingMethod[Any],
         vocabulary_rows: Tensor | None = None,
         mini_batch_size: int | None = None,
         *,
@@ -84,7 +86,11 @@ class TrainingModel(nn.Module):
 
     def _encode_column(self, column: Column, views: int) -> Tensor:
         """Encode a column's texts several times: -> (views, n, dimension)."""
-        encode = self._encode_chunk if self.mini_batch_size is None else cached_gradients(self._encode_chunk)
+        encode: Callable[..., Tensor] = self._encode_chunk
+        if self.mini_batch_size is not None:
+            # Gradient caching (Gao et al. 2021, section 3): keep each chunk's embeddings without its activations, and
+            # encode the chunk again in the backward pass, with the random state that it had.
+            encode = partial(checkpoint, encode, use_reentrant=False)
         parts = [encode(chunk, views) for chunk in column.chunks]
         return torch.cat(parts, dim=1)[:, column.places]
 

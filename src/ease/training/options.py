@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validator
 
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
+from ease.methods import method_options
 
 
 def check_share(batch_size: int, processes: int) -> None:
@@ -85,7 +86,10 @@ class TrainingJob(BaseModel):
     encoder: str = Field(description="the encoder to start from: a folder or a hub name")
     pooling: PoolingName | None = Field(None, description="null: as the encoder was saved")
     method: str = Field(description="a training method: the name of its file")
-    method_options: dict[str, Any] = Field({}, description="the method's parameters")
+    method_options: SerializeAsAny[BaseModel] = Field(
+        default_factory=BaseModel,
+        description="the method's `Options`, or their values; validated in either case",
+    )
     training: TrainingOptions = Field(TrainingOptions(), description="the loop's parameters")
     vocabulary: Path | None = Field(
         None, description="entity vocabulary (Parquet), for methods with entities"
@@ -97,7 +101,15 @@ class TrainingJob(BaseModel):
         {},
         description="evaluation tasks that select the best model, with their options; none: the last is kept",
     )
-    card: ModelCardData | None = Field(None, description="what the model card tells beside the training")
+    card: ModelCardData | None = Field(None, description="what the model card says beside the training")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parse_method_options(cls, values: dict[str, Any]) -> dict[str, Any]:
+        options = values.get("method_options", {})
+        if isinstance(options, BaseModel) or "method" not in values:
+            return values
+        return {**values, "method_options": method_options(values["method"], options)}
 
 
 class TrainingResult(BaseModel):

@@ -84,10 +84,8 @@ def save_training_parts(model: TrainingModel, folder: Path) -> None:
         parts["vocabulary_rows"] = model.vocabulary_rows
     folder.mkdir(parents=True)
     save_file({name: value.contiguous() for name, value in parts.items()}, folder / "parts.safetensors")
-    options = getattr(model.method, "options", None)
-    method = {"method": type(model.method).__module__.rpartition(".")[2]}
-    if options is not None:
-        method["options"] = options.model_dump(mode="json")
+    name = type(model.method).__module__.rpartition(".")[2]
+    method = {"method": name, "options": model.method.options.model_dump(mode="json")}
     (folder / "method.json").write_text(json.dumps(method, indent=2), encoding="utf-8")
 
 
