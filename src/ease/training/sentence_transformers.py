@@ -1,0 +1,304 @@
+"""EASE's and supervised SimCSE's losses for the trainer of sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.data_collator import BaseDataCollator
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from ease.encoders.encoder import embedding_dimension
+from ease.errors import EaseError
+from ease.methods import TOTAL, Entities, Inputs
+from ease.methods.components.distributed import process_count
+from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.losses import NO_ENTITY, info_nce
+from ease.methods.ease import Ease, EaseOptions
+from ease.methods.supervised_simcse import absent_negatives
+
+MISSING = torch.iinfo(torch.int64).min
+"""The label of a hard negative that a pair does not have."""
+
+
+class EntityContrastiveLoss(nn.Module):
+    """EASE's loss: a sentence finds the embedding of its entity, and its own second dropout view.
+
+    The loss has parameters of its own, the entity table and its projection into the encoder's space. The trainer
+    optimises them and leaves them out of its checkpoints: add :class:`LossCheckpoints` to its callbacks.
+
+    Args:
+        model: SentenceTransformer model.
+        embeddings: Initial entity embeddings, shape (entities, entity dimension).
+        entities: The integer that names each row of `embeddings` in the dataset, such as 64 for Q64. Default: the row.
+        head: Layers between the sentence embeddings and the loss, for training only, such as SimCSE's MLP.
+        options: Parameters of :class:`ease.methods.ease.EaseOptions`: `entity_weight` (λ), `temperature`,
+            `self_temperature`, `hard_negative_weight`, …
+
+    Requirements:
+        1. Columns `sentence`, `entity` and optionally `hard_negative`, which may have nulls
+        2. :class:`EntityCollator` as the trainer's data collator
+        3. One process, as the trainer does not synchronise the gradients of a loss's parameters
+        4. An entity table that fits in memory four times: AdamW updates all of its rows in every step. `ease.train`
+           updates the rows of the batch only
+
+    Inputs:
+        +-----------------------------------------------+------------------------------------+
+        | Inputs                                        | Labels                             |
+        +===============================================+====================================+
+        | sentence                                      | (entity, hard negative), integers  |
+        +-----------------------------------------------+------------------------------------+
+
+    Recommendations:
+        - ``BatchSamplers.NO_DUPLICATES`` keeps two pairs of one entity out of a batch, where each would be the other's
+          negative. It also treats two nulls as duplicates: use it without nulls among the hard negatives.
+
+    References:
+        - EASE: Entity-Aware Contrastive Learning of Sentence Embedding (Nishikawa et al. 2022), equations 1 to 4:
+          https://aclanthology.org/2022.naacl-main.284
+
+    Example:
+        ::
+
+            from datasets import Dataset
+            from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+            from ease.training.sentence_transformers import EntityCollator, EntityContrastiveLoss, LossCheckpoints
+
+            model = SentenceTransformer("google-bert/bert-base-multilingual-cased")
+            pairs = Dataset.from_dict({
+                "sentence": ["Berlin is the capital of Germany.", "Paris est la capitale de la France."],
+                "entity": [64, 90],
+                "hard_negative": [90, 64],
+            })
+            loss = EntityContrastiveLoss(model, embeddings, entities=[64, 90], entity_weight=0.01, temperature=10)
+            trainer = SentenceTransformerTrainer(
+                model=model,
+                train_dataset=pairs,
+                loss=loss,
+                data_collator=EntityCollator(model.preprocess),
+                callbacks=[LossCheckpoints(loss)],
+            )
+            trainer.train()
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        embeddings: ArrayLike | Tensor,
+        entities: Sequence[int] | None = None,
+        head: nn.Module | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        table = torch.as_tensor(embeddings, dtype=torch.float32).clone()
+        names = torch.as_tensor(range(len(table)) if entities is None else entities, dtype=torch.int64)
+        if len(names.unique()) != len(table):
+            raise EaseError(
+                f"{len(names.unique())} distinct `entities` for {len(table)} rows of `embeddings`."
+            )
+        self.model = model
+        self.head = nn.Identity() if head is None else head
+        self.method = Ease(EaseOptions(**options), embedding_dimension(model), table)
+        if self.method.table is not None:
+            self.method.table = _DenseTable(table)
+        order = names.argsort()
+        self.names: Tensor
+        self.rows: Tensor
+        self.register_buffer("names", names[order])
+        self.register_buffer("rows", order)
+
+    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor) -> Tensor:
+        """Return equation 4 of a batch.
+
+        Args:
+            sentence_features: Tokens of the column `sentence`.
+            labels: Entity and hard negative of each sentence, shape (n, 2).
+        """
+        if process_count() > 1:
+            raise EaseError("EntityContrastiveLoss trains in one process: use `ease.train` for several.")
+        features, views = next(iter(sentence_features)), len(self.method.views)
+        repeated = {
+            name: torch.cat([value] * views)
+            if isinstance(value, Tensor) and len(value) == len(labels)
+            else value
+            for name, value in features.items()
+        }
+        sentences = self.head(self.model(repeated)["sentence_embedding"]).unflatten(0, (views, -1))
+        positives, hard_negatives = self._rows(labels).unbind(1)
+        present = torch.ones(sentences.shape[:2], dtype=torch.bool, device=sentences.device)
+        inputs = Inputs(sentences.float(), present, Entities(positives, hard_negatives))
+        # Cosines over a small temperature lose too much in half precision.
+        with torch.autocast(sentences.device.type, enabled=False):
+            loss: Tensor = self.method(inputs)[TOTAL]
+        return loss
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Return the parameters for the model card."""
+        return self.method.options.model_dump()
+
+    def _rows(self, labels: Tensor) -> Tensor:
+        """Return the table rows of entities."""
+        places = torch.searchsorted(self.names, labels).clamp(max=len(self.names) - 1)
+        missing = labels == MISSING
+        unknown = labels[(self.names[places] != labels) & ~missing]
+        if len(unknown):
+            raise EaseError(f"Entity {int(unknown[0])} of the dataset is not among the loss's `entities`.")
+        return self.rows[places].masked_fill(missing, NO_ENTITY)
+
+
+class SupervisedSimCSELoss(nn.Module):
+    """Supervised SimCSE's loss: an anchor finds its positive among all positives and hard negatives of the batch.
+
+    Without `hard_negative_weight` and with a hard negative in every row, this is the library's
+    ``MultipleNegativesRankingLoss`` with ``scale = 1 / temperature``.
+
+    Args:
+        model: SentenceTransformer model.
+        temperature: τ, which divides the cosines.
+        hard_negative_weight: log α, added to the logit of an anchor's own hard negative.
+
+    Requirements:
+        1. (anchor, positive) pairs or (anchor, positive, hard negative) triplets
+
+    Inputs:
+        +----------------------------------------+--------------------------------------------------+
+        | Inputs                                 | Labels                                           |
+        +========================================+==================================================+
+        | (anchor, positive) pairs               | none                                             |
+        +----------------------------------------+--------------------------------------------------+
+        | (anchor, positive, negative) triplets  | none, or 0 for rows whose negative is to be      |
+        |                                        | ignored and 1 for the others                     |
+        +----------------------------------------+--------------------------------------------------+
+
+    References:
+        - SimCSE: Simple Contrastive Learning of Sentence Embeddings (Gao et al. 2021), equations 5 and 8:
+          https://arxiv.org/abs/2104.08821
+
+    Example:
+        ::
+
+            from datasets import Dataset
+            from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+            from ease.training.sentence_transformers import SupervisedSimCSELoss
+
+            model = SentenceTransformer("google-bert/bert-base-uncased")
+            triplets = Dataset.from_dict({
+                "anchor": ["He drives to work."],
+                "positive": ["He has a job."],
+                "negative": ["He walks to work."],
+            })
+            loss = SupervisedSimCSELoss(model, hard_negative_weight=1.0)
+            SentenceTransformerTrainer(model=model, train_dataset=triplets, loss=loss).train()
+    """
+
+    def __init__(
+        self, model: SentenceTransformer, temperature: float = 0.05, hard_negative_weight: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.temperature = temperature
+        self.hard_negative_weight = hard_negative_weight
+
+    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None) -> Tensor:
+        """Return equation 5 of a batch, or 8 with a weight."""
+        anchors, positives, *others = (
+            self.model(features)["sentence_embedding"] for features in sentence_features
+        )
+        excluded = None
+        if others and labels is not None:
+            excluded = absent_negatives(labels.bool(), len(anchors))
+        with torch.autocast(anchors.device.type, enabled=False):
+            return info_nce(
+                anchors,
+                positives,
+                self.temperature,
+                hard_negatives=others[0] if others else None,
+                excluded=excluded,
+                hard_negative_weight=self.hard_negative_weight,
+            )
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Return the parameters for the model card."""
+        return {"temperature": self.temperature, "hard_negative_weight": self.hard_negative_weight}
+
+
+class EntityCollator(BaseDataCollator):
+    """Data collator that gives the columns `entity` and `hard_negative` to the loss as labels."""
+
+    def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
+        """Collate rows; a missing or null `hard_negative` means that a pair has none."""
+        rows = []
+        for row in features:
+            given = dict(row)
+            negative = given.pop("hard_negative", None)
+            rows.append({"label": [given.pop("entity"), MISSING if negative is None else negative], **given})
+        collated: dict[str, Any] = super().__call__(rows)
+        return collated
+
+
+class LossCheckpoints(TrainerCallback):
+    """Saves a loss's own parameters with the trainer's checkpoints, and restores them when a training resumes.
+
+    Resume from a checkpoint in the trainer's `output_dir`.
+
+    Args:
+        loss: The loss that the trainer is given.
+    """
+
+    def __init__(self, loss: nn.Module) -> None:
+        self._loss = loss
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
+    ) -> None:
+        """Write the parameters into the checkpoint that the trainer has just saved."""
+        if state.is_world_process_zero:
+            own = {name: value for name, value in self._loss.state_dict().items() if not _of_model(name)}
+            save_file({name: value.contiguous() for name, value in own.items()}, _file(args, state))
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **given: Any
+    ) -> None:
+        """Read the parameters from the checkpoint that the trainer resumes from.
+
+        Raises:
+            EaseError: If the checkpoint does not have them.
+        """
+        if not state.global_step:
+            return
+        file = _file(args, state)
+        if not file.exists():
+            raise EaseError(
+                f"The checkpoint has no {file}: resume from an earlier one, which was saved with this callback."
+            )
+        lacking, unknown = self._loss.load_state_dict(load_file(file), strict=False)
+        faults = [*(name for name in lacking if not _of_model(name)), *unknown]
+        if faults:
+            raise EaseError(f"{file} belongs to another loss: {', '.join(faults)} differ.")
+
+
+def _file(args: TrainingArguments, state: TrainerState) -> Path:
+    return Path(str(args.output_dir), f"checkpoint-{state.global_step}", "loss.safetensors")
+
+
+def _of_model(name: str) -> bool:
+    return name.startswith("model.")
+
+
+class _DenseTable(EntityTable):
+    """An entity table with a dense gradient, for optimisers that know no sparse ones."""
+
+    def __init__(self, embeddings: Tensor) -> None:
+        super().__init__(embeddings)
+        self.weight.requires_grad_()
+
+    def forward(self, *ids: Tensor) -> list[Tensor]:
+        rows = functional.embedding(torch.cat(ids).clamp(min=0), self.weight)
+        return list(rows.split([len(part) for part in ids]))

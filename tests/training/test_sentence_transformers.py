@@ -1,0 +1,166 @@
+"""The losses in the trainer of sentence-transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from datasets import Dataset
+from safetensors.numpy import load_file
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from torch import nn
+
+from ease.encoders.encoder import load_encoder
+from ease.errors import EaseError
+from ease.methods import TOTAL, get_method, method_options
+from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.training.model import TrainingModel
+from ease.training.sentence_transformers import (
+    EntityCollator,
+    EntityContrastiveLoss,
+    LossCheckpoints,
+    SupervisedSimCSELoss,
+)
+from tests.training.tiny_training import sentences
+
+OPTIONS = {"entity_weight": 0.7, "temperature": 0.3, "hard_negative_weight": 1.0, "projection": "tanh"}
+
+
+def pairs(files: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(files / "pairs.parquet").drop_columns("pair_id").to_pylist()
+    return rows
+
+
+def entity_loss(files: Path, model: SentenceTransformer, **options: Any) -> EntityContrastiveLoss:
+    torch.manual_seed(3)
+    vocabulary = pq.read_table(files / "vocabulary.parquet").sort_by("row")
+    embeddings = load_file(files / "table.safetensors")["embeddings"]
+    return EntityContrastiveLoss(model, embeddings, vocabulary["entity"].to_pylist(), **(OPTIONS | options))
+
+
+def test_the_entity_loss_is_that_of_the_training_loop(files: Path, tmp_path: Path) -> None:
+    model = load_encoder(str(files / "encoder")).train()  # with dropout
+    loss = entity_loss(files, model)
+    batch = EntityCollator(model.preprocess)(pairs(files)[:24])
+    features = {name.removeprefix("sentence_"): value for name, value in batch.items() if name != "label"}
+    torch.manual_seed(5)
+    found = loss([features], batch["label"])
+    found.backward()
+
+    own = load_encoder(str(files / "encoder"))
+    embeddings = torch.as_tensor(load_file(files / "table.safetensors")["embeddings"])
+    torch.manual_seed(3)
+    method = get_method("ease").build(method_options("ease", OPTIONS), own, embeddings)
+    trained = TrainingModel(own, nn.Identity(), method).train()
+    layout, prepared = trained.layout(max_tokens=32), tmp_path / "pairs.bin"
+    prepare_pairs(files / "pairs.parquet", files / "vocabulary.parquet", own, layout, prepared)
+    rows = np.array(open_pairs(prepared, layout)[:24])
+    order = np.argsort(rows["sentence"]["length"], kind="stable")  # the loop sorts a batch by length
+    torch.manual_seed(5)
+    expected = trained(make_batch(rows, 0, 1, method.views, with_entities=True))[TOTAL]
+    unsorted = trained(make_batch(rows[order], 0, 1, method.views, with_entities=True))[TOTAL]
+    assert unsorted != expected, "other dropout masks"
+    sorted_features = {
+        name: value[torch.from_numpy(order)] if torch.is_tensor(value) else value
+        for name, value in features.items()
+    }
+    torch.manual_seed(5)
+    assert loss([sorted_features], batch["label"][torch.from_numpy(order)]).item() == pytest.approx(
+        expected.item(), rel=1e-6
+    )
+    assert np.isfinite(found.item())
+    own_parameters = {name: value for name, value in loss.named_parameters() if name[:6] != "model."}
+    assert set(own_parameters) == {
+        "method.table.weight",
+        "method.projection.weight",
+        "method.projection.bias",
+    }
+    assert all(value.grad is not None and value.grad.any() for value in own_parameters.values())
+
+
+def test_an_unknown_entity_is_named(files: Path) -> None:
+    model = load_encoder(str(files / "encoder"))
+    batch = EntityCollator(model.preprocess)([{"sentence": "a", "entity": 999}])
+    features = {name.removeprefix("sentence_"): value for name, value in batch.items() if name != "label"}
+    with pytest.raises(EaseError, match="Entity 999 of the dataset"):
+        entity_loss(files, model)([features], batch["label"])
+
+
+def train(files: Path, folder: Path, resume: bool = False, **arguments: Any) -> dict[str, np.ndarray]:
+    """Train by the library's trainer, and return all parameters, the loss's included."""
+    torch.manual_seed(0)
+    model = load_encoder(str(files / "encoder"))
+    loss = entity_loss(files, model)
+    settings: dict[str, Any] = {
+        "max_steps": 8,
+        "per_device_train_batch_size": 6,
+        "learning_rate": 1e-2,
+        "save_steps": 4,
+        "report_to": "none",
+        "use_cpu": True,
+        "disable_tqdm": True,
+        "seed": 7,
+        **arguments,
+    }
+    trainer = SentenceTransformerTrainer(
+        model=model,
+        args=SentenceTransformerTrainingArguments(str(folder), **settings),
+        train_dataset=Dataset.from_list([row for row in pairs(files) if row["hard_negative"] is not None]),
+        loss=loss,
+        data_collator=EntityCollator(model.preprocess),
+        callbacks=[LossCheckpoints(loss)],
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return {name: value.detach().numpy().copy() for name, value in loss.state_dict().items()}
+
+
+@pytest.mark.parametrize("sampler", ["batch_sampler", "no_duplicates"])
+def test_a_training_that_breaks_off_and_resumes_has_the_parameters_of_an_uninterrupted_one(
+    files: Path, tmp_path: Path, sampler: str
+) -> None:
+    whole = train(files, tmp_path / "whole", batch_sampler=sampler)
+    checkpoint = tmp_path / "whole" / "checkpoint-4"
+    first = load_file(checkpoint / "loss.safetensors")["method.table.weight"]
+    assert not np.array_equal(first, whole["method.table.weight"])
+    # The first half, as a kill leaves it: without the later checkpoint.
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    checkpoint.rename(broken / "checkpoint-4")
+    resumed = train(files, broken, resume=True, batch_sampler=sampler)
+    assert resumed.keys() == whole.keys()
+    for name, value in whole.items():
+        assert np.array_equal(resumed[name], value), name
+
+
+def test_a_checkpoint_without_the_loss_s_parameters_is_refused(files: Path, tmp_path: Path) -> None:
+    train(files, tmp_path, max_steps=4)
+    (tmp_path / "checkpoint-4" / "loss.safetensors").unlink()
+    with pytest.raises(EaseError, match=r"has no .*loss\.safetensors: resume from an earlier one"):
+        train(files, tmp_path, resume=True)
+
+
+def triplets(model: SentenceTransformer) -> list[dict[str, Any]]:
+    texts = sentences()
+    return [dict(model.preprocess(texts[start : start + 6])) for start in (0, 10, 20)]
+
+
+def test_supervised_simcse_is_the_library_s_loss_plus_a_weight_and_missing_negatives(files: Path) -> None:
+    model = load_encoder(str(files / "encoder")).eval()
+    features = triplets(model)
+    theirs = MultipleNegativesRankingLoss(model, scale=5)(triplets(model), None)
+    ours = SupervisedSimCSELoss(model, temperature=0.2)(features, None)
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-6)
+    weighted = SupervisedSimCSELoss(model, temperature=0.2, hard_negative_weight=1.0)(triplets(model), None)
+    assert weighted > ours
+    pairs_alone = MultipleNegativesRankingLoss(model, scale=5)(triplets(model)[:2], None)
+    absent = SupervisedSimCSELoss(model, temperature=0.2)(triplets(model), torch.zeros(6))
+    assert absent.item() == pytest.approx(pairs_alone.item(), rel=1e-6)
