@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validator
 
 from ease.errors import EaseError
-from ease.io.registry import format_validation_error
 from ease.methods import method_options, reads_entities
 from ease.pipelines.encoder_defaults import EncoderDefaults, fill
 from ease.texts import source_options
-from ease.training import TrainingOptions
+from ease.training.options import TrainingOptions, training_options
 
 logger = logging.getLogger(__name__)
 
@@ -118,9 +117,4 @@ def _training(values: dict[str, Any]) -> TrainingOptions:
         for name, value in values.items()
         if value is not None or name not in fields or type(None) in get_args(fields[name].annotation)
     }
-    try:
-        return TrainingOptions.model_validate(given)
-    except ValidationError as error:
-        raise EaseError(
-            f"Parameters of `training`: {format_validation_error(error, TrainingOptions)}"
-        ) from error
+    return training_options(given)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
 
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
+from ease.io.registry import format_validation_error
 from ease.methods import method_options
 
 
@@ -72,6 +74,20 @@ class TrainingOptions(BaseModel):
     def _divide_batch(self) -> TrainingOptions:
         check_share(self.batch_size, self.processes)
         return self
+
+
+def training_options(values: Mapping[str, Any]) -> TrainingOptions:
+    """Parse the loop's parameters.
+
+    Raises:
+        EaseError: Naming each parameter that is unknown or wrong.
+    """
+    try:
+        return TrainingOptions.model_validate(values)
+    except ValidationError as error:
+        raise EaseError(
+            f"Parameters of `training`: {format_validation_error(error, TrainingOptions)}"
+        ) from error
 
 
 class TrainingJob(BaseModel):

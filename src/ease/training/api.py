@@ -1,0 +1,171 @@
+"""Training from Python, on a table in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike
+from safetensors.numpy import save_file
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
+from ease.encoders.options import PoolingName
+from ease.errors import EaseError
+from ease.io.suggestions import suggest
+from ease.methods import SENTENCE, get_method, method_options
+from ease.training.inputs import ENTITY_COLUMNS
+from ease.training.job import run_job
+from ease.training.options import TrainingJob, TrainingOptions, training_options
+from ease.training.progress import Report
+
+
+def train(
+    pairs: pd.DataFrame | pa.Table | str | Path,
+    encoder: str | Path | SentenceTransformer,
+    method: str = "ease",
+    *,
+    entity_embeddings: Mapping[Any, ArrayLike] | None = None,
+    pooling: PoolingName | None = None,
+    development: Mapping[str, Mapping[str, Any]] | None = None,
+    folder: str | Path | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> SentenceTransformer:
+    """Train an encoder on a table of sentences.
+
+    Args:
+        pairs: A DataFrame, an Arrow table, or a Parquet file. Columns: `sentence`; for EASE also `entity`, and
+            optionally `hard_negative`, which may have nulls, both integers or strings; for supervised SimCSE
+            also `positive`, and optionally `negative`.
+        encoder: A hub name, a folder or an object; the object is not changed.
+        method: A training method, such as `ease`, `simcse` or `supervised_simcse`.
+        entity_embeddings: The initial embedding of each entity. Default: random ones of the encoder's dimension.
+        pooling: The encoder's pooling. Default: as it was saved.
+        development: Evaluation tasks with their options; they select the best checkpoint. Default: the last one.
+        folder: Folder for checkpoints and the model; the same call on the same data resumes an interrupted training
+            there, and returns the model of a finished one. Default: a temporary folder.
+        report: Called with a step and its losses and scores.
+        options: Parameters of the method (`temperature`, `entity_weight`, …) and of the training loop (`batch_size`,
+            `learning_rate`, `epochs`, `max_steps`, `seed`, …).
+
+    Returns:
+        The trained encoder.
+
+    Raises:
+        EaseError: If a column, a parameter or an entity's embedding is missing or wrong.
+        TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
+
+    Example:
+        >>> import pandas as pd
+        >>> pairs = pd.DataFrame({"sentence": ["Berlin is large.", "Paris is old."] * 8, "entity": ["Q64", "Q90"] * 8})
+        >>> model = train(pairs, "intfloat/multilingual-e5-small", batch_size=8, epochs=1)  # doctest: +SKIP
+    """
+    own, loop = _split(method, options)
+    table = _read(pairs)
+    with ExitStack() as stack:
+        given = folder is None
+        place = Path(stack.enter_context(TemporaryDirectory(prefix="ease-"))) if given else Path(str(folder))
+        place.mkdir(parents=True, exist_ok=True)
+        start = _saved(encoder, place)
+        files: dict[str, Path] = {}
+        if get_method(method).reads_entities:
+            dimension = embedding_dimension(load_encoder(start, pooling))
+            table, files = _write_entities(table, entity_embeddings, dimension, loop.seed, place)
+        pq.write_table(table, place / "pairs.parquet")
+        job = TrainingJob(
+            folder=place,
+            pairs=place / "pairs.parquet",
+            encoder=start,
+            pooling=pooling,
+            method=method,
+            method_options=own,
+            training=loop,
+            development={name: dict(task) for name, task in (development or {}).items()},
+            vocabulary=files.get("vocabulary"),
+            table=files.get("table"),
+        )
+        return load_encoder(str(run_job(job, report).model))
+
+
+def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
+    """Parse the parameters of the method and of the loop."""
+    known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
+    for name in options:
+        if name not in known and name not in loop:
+            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*known, *loop])}")
+    own = method_options(method, {name: value for name, value in options.items() if name in known})
+    return own, training_options({name: value for name, value in options.items() if name not in known})
+
+
+def _read(pairs: pd.DataFrame | pa.Table | str | Path) -> pa.Table:
+    if isinstance(pairs, pd.DataFrame):
+        table = pa.Table.from_pandas(pairs, preserve_index=False)
+    else:
+        table = pairs if isinstance(pairs, pa.Table) else pq.read_table(pairs)
+    if SENTENCE not in table.column_names:
+        raise EaseError(f"The pairs lack the column {SENTENCE!r}; they have {', '.join(table.column_names)}.")
+    return table
+
+
+def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
+    """Return the name of an encoder, an object's after saving it."""
+    if not isinstance(encoder, SentenceTransformer):
+        return str(encoder)
+    save_encoder(encoder, folder / "start")
+    return str(folder / "start")
+
+
+def _write_entities(
+    table: pa.Table,
+    embeddings: Mapping[Any, ArrayLike] | None,
+    dimension: int,
+    seed: int,
+    folder: Path,
+) -> tuple[pa.Table, dict[str, Path]]:
+    """Number the entities of the pairs, and write the vocabulary and the initial embeddings.
+
+    Returns:
+        The pairs with numbers for entities, and the two files by the job's names for them.
+    """
+    positives, negatives = ENTITY_COLUMNS
+    if positives not in table.column_names:
+        raise EaseError(
+            f"The pairs lack the column {positives!r}; they have {', '.join(table.column_names)}."
+        )
+    if negatives not in table.column_names:
+        table = table.append_column(negatives, pa.nulls(len(table), table[positives].type))
+    both = [table[name].to_pylist() for name in ENTITY_COLUMNS]
+    entities = sorted({entity for column in both for entity in column if entity is not None}, key=str)
+    numbers = {entity: number for number, entity in enumerate(entities)}
+    for name, column in zip(ENTITY_COLUMNS, both, strict=True):
+        numbered = pa.array([None if entity is None else numbers[entity] for entity in column], pa.int64())
+        table = table.set_column(table.column_names.index(name), name, numbered)
+    rows = pa.array(range(len(entities)), pa.int64())
+    files = {"vocabulary": folder / "vocabulary.parquet", "table": folder / "embeddings.safetensors"}
+    pq.write_table(pa.table({"row": rows, "entity": rows}), files["vocabulary"])
+    save_file({"embeddings": _initial(entities, embeddings, dimension, seed)}, files["table"])
+    return table, files
+
+
+def _initial(
+    entities: Iterable[Any], embeddings: Mapping[Any, ArrayLike] | None, dimension: int, seed: int
+) -> np.ndarray:
+    """Stack the initial embeddings, (entities, dimension), in single precision."""
+    names = list(entities)
+    if embeddings is None:
+        scale = 1 / np.sqrt(dimension)
+        return np.random.default_rng(seed).normal(0, scale, (len(names), dimension)).astype(np.float32)
+    lacking = [entity for entity in names if entity not in embeddings]
+    if lacking:
+        raise EaseError(
+            f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}."
+        )
+    return np.stack([np.asarray(embeddings[entity], dtype=np.float32) for entity in names])

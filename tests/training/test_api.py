@@ -1,0 +1,95 @@
+"""`ease.training.api.train` on tables in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import load_file
+
+from ease.encoders.encoder import load_encoder
+from ease.errors import EaseError
+from ease.training import run_job, train
+from tests.training.tiny_training import MakeJob, sentences
+
+LOOP: dict[str, Any] = {
+    "batch_size": 16,
+    "learning_rate": 1e-3,
+    "max_steps": 4,
+    "max_tokens": 16,
+    "device": "cpu",
+}
+
+
+def pairs() -> pd.DataFrame:
+    texts = sentences()
+    return pd.DataFrame({"sentence": texts, "entity": [f"Q{number // 4}" for number in range(len(texts))]})
+
+
+def embed(model: Any) -> np.ndarray:
+    found: np.ndarray = model.encode(sentences()[:8])
+    return found
+
+
+@pytest.mark.parametrize("kind", ["frame", "arrow", "parquet"])
+def test_a_table_of_any_kind_trains_the_same_encoder(files: Path, tmp_path: Path, kind: str) -> None:
+    frame = pairs()
+    frame.to_parquet(tmp_path / "given.parquet")
+    given = {"frame": frame, "arrow": pa.Table.from_pandas(frame), "parquet": tmp_path / "given.parquet"}
+    reported: list[int] = []
+    start = load_encoder(str(files / "encoder"))
+    before = embed(start)
+    found = train(
+        given[kind],
+        start,
+        report=lambda step, _: reported.append(step),
+        temperature=0.1,
+        report_every=1,
+        **LOOP,
+    )
+    assert reported == [1, 2, 3, 4]
+    assert np.array_equal(embed(start), before), "the object is not changed"
+    assert not np.allclose(embed(found), before)
+    again = train(frame, str(files / "encoder"), temperature=0.1, **LOOP)
+    assert np.array_equal(embed(found), embed(again))
+
+
+def test_the_training_is_that_of_the_pipelines(files: Path, tmp_path: Path, make_job: MakeJob) -> None:
+    table = pq.read_table(files / "pairs.parquet")
+    vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
+    embeddings = load_file(files / "table.safetensors")["embeddings"]
+    given = {entry["entity"]: embeddings[entry["row"]] for entry in vocabulary}
+    found = train(
+        table,
+        files / "encoder",
+        entity_embeddings=given,
+        folder=tmp_path / "kept",
+        threads=1,
+        length_chunks=2,
+        **LOOP,
+    )
+    result = run_job(make_job(development={}, training={"max_steps": 4}))
+    assert np.allclose(embed(found), embed(load_encoder(str(result.model))), atol=1e-5)
+    assert (tmp_path / "kept" / "model").is_dir()
+
+
+def test_texts_train_a_method_without_entities(files: Path) -> None:
+    texts = pd.DataFrame({"sentence": sentences(), "positive": sentences()[::-1]})
+    assert train(texts, str(files / "encoder"), "supervised_simcse", hard_negative_weight=0.5, **LOOP)
+
+
+def test_faults_are_named(files: Path) -> None:
+    encoder = str(files / "encoder")
+    with pytest.raises(EaseError, match="lack the column 'sentence'; they have text"):
+        train(pd.DataFrame({"text": ["a"]}), encoder)
+    with pytest.raises(EaseError, match="lack the column 'entity'"):
+        train(pd.DataFrame({"sentence": ["a"]}), encoder)
+    with pytest.raises(EaseError, match="Unknown parameter 'temprature': did you mean temperature"):
+        train(pairs(), encoder, temprature=1)
+    with pytest.raises(EaseError, match="9 entities have no embedding in `entity_embeddings`, such as 'Q1'"):
+        train(pairs(), encoder, entity_embeddings={"Q0": [1.0, 2.0]})
