@@ -61,7 +61,7 @@ class Started:
 
 def resumed_at(said: str) -> int:
     """The step after which a training went on."""
-    found = re.search(r"Going on after step (\d+)", said)
+    found = re.search(r"Resuming after step (\d+)", said)
     assert found, said
     return int(found[1])
 

@@ -80,4 +80,4 @@ def test_a_second_training_is_refused_and_leaves_the_first_one_alone(copy: Proje
     assert refusal in second.stderr
     assert after == before
     assert status == 1, said
-    assert "the same command goes on from there" in said
+    assert "the same command resumes it" in said

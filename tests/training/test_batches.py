@@ -125,7 +125,7 @@ def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="are not Parquet"):
         prepare(files, broken, tmp_path / "pairs.bin")
     empty = write(tmp_path, pair_id=None, sentence=pa.array([], pa.string()), entity=[], hard_negative=[])
-    with pytest.raises(EaseError, match="hold no pair"):
+    with pytest.raises(EaseError, match="have no pair"):
         prepare(files, empty, tmp_path / "pairs.bin")
     with pytest.raises(EaseError, match="nowhere: there is no such file or folder"):
         prepare(files, tmp_path / "nowhere", tmp_path / "pairs.bin")
@@ -133,7 +133,7 @@ def test_faulty_files_are_named(files: Path, tmp_path: Path) -> None:
 
 def test_a_faulty_vocabulary_is_named(tmp_path: Path) -> None:
     for vocabulary, message in (
-        (pa.table({"row": pa.array([], pa.int64()), "entity": pa.array([], pa.int64())}), "holds no entity"),
+        (pa.table({"row": pa.array([], pa.int64()), "entity": pa.array([], pa.int64())}), "has no entity"),
         (pa.table({"row": [0]}), "entity"),
     ):
         pq.write_table(vocabulary, tmp_path / "vocabulary.parquet")

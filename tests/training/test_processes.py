@@ -83,7 +83,7 @@ def test_launched_processes_stop_and_torchrun_goes_on(
     gone_on = subprocess.run(
         command, env=environment, timeout=PATIENCE, check=True, stderr=subprocess.PIPE, text=True
     )
-    assert f"Going on after step {stopped.value.step}" in gone_on.stderr
+    assert f"Resuming after step {stopped.value.step}" in gone_on.stderr
     assert finish(ranks) == [0, 0], messages(whole)
     result, expected = run_job(job), run_job(whole)
     assert terms(result) == terms(expected)
@@ -137,7 +137,7 @@ def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:
     with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
         run_job(make_job(training=training, development={}), lambda step, _: reported.append(step))
     assert reported[0] == 1
-    with pytest.raises(ValueError, match="cannot be shared by 3 `processes`"):
+    with pytest.raises(ValueError, match="is not a multiple of 3 `processes`"):
         make_job(training={"processes": 3})
 
 
@@ -146,5 +146,5 @@ def test_a_batch_that_torchruns_processes_cannot_share_is_refused(
 ) -> None:
     for name, value in {"LOCAL_RANK": "0", "RANK": "0", "WORLD_SIZE": "3"}.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(EaseError, match=r"`batch_size` \d+ cannot be shared by 3 `processes`"):
+    with pytest.raises(EaseError, match=r"`batch_size` \d+ is not a multiple of 3 `processes`"):
         run_job(make_job())

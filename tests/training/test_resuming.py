@@ -116,14 +116,14 @@ def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
     reached = 0
     for sitting in range(2):
         (process,) = start(job)
-        wait_for(lambda count=sitting: messages(job).count("Going on after") == count, "it goes on", process)  # type: ignore[misc]
+        wait_for(lambda count=sitting: messages(job).count("Resuming after") == count, "it goes on", process)  # type: ignore[misc]
         wait_for(lambda step=reached + 30: last_step(job) >= step, "more steps", process)  # type: ignore[misc]
         process.kill()
         assert finish([process]) == [-signal.SIGKILL]
         reached = last_step(job)
     assert not (job.folder / "model").exists()
     assert finish(start(job)) == [0]
-    assert messages(job).count("Going on after step") == 2
+    assert messages(job).count("Resuming after step") == 2
     assert_same(run_job(job), whole)
 
 
@@ -134,7 +134,7 @@ def test_ctrl_c_to_a_process_says_how_to_go_on(make_job: MakeJob) -> None:
     assert process.pid is not None
     os.kill(process.pid, signal.SIGINT)
     assert finish([process]) == [75]
-    assert "the same command goes on from there" in messages(job)
+    assert "the same command resumes it" in messages(job)
     assert "Traceback" not in messages(job)
     (checkpoint,) = (job.folder / "checkpoints").iterdir()
     assert {path.suffix for path in checkpoint.iterdir()} == {".safetensors", ".json"}

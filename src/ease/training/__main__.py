@@ -1,4 +1,4 @@
-"""One of the processes of a training: `torchrun --nproc-per-node=2 -m ease.training JOB_FOLDER`."""
+"""One process of a training: `torchrun --nproc-per-node=2 -m ease.training JOB_FOLDER`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ logger = logging.getLogger("ease.training")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the job that a folder's job.json describes; returns the exit status."""
+    """Run the job of a folder's job.json; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m ease.training", description=__doc__)
-    parser.add_argument("folder", type=Path, help="folder that holds job.json")
+    parser.add_argument("folder", type=Path, help="the folder with job.json")
     folder: Path = parser.parse_args(arguments).folder
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     status = 1
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         logger.error("%s", error)
         failure_file(folder).write_text(str(error), encoding="utf-8")
     finally:
-        # After a failure the others may be waiting in a collective call: leave without one.
+        # After a failure, the other processes may be waiting in a collective call: do not start another.
         if torch.distributed.is_initialized() and status != 1:
             torch.distributed.destroy_process_group()
     return status
@@ -52,13 +52,13 @@ def read_job(folder: Path) -> TrainingJob:
     """Read a job from its folder.
 
     Raises:
-        EaseError: If there is no job, or it is not valid.
+        EaseError: If there is no valid job.
     """
     path = folder / "job.json"
     try:
         return TrainingJob.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise EaseError(f"No training job at {path}: give the folder that a training works in.") from error
+        raise EaseError(f"No training job at {path}: give the work folder of a training.") from error
     except ValidationError as error:
         raise EaseError(
             f"{path} is not a valid training job: {format_validation_error(error, TrainingJob)}"

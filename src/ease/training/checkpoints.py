@@ -1,4 +1,4 @@
-"""Checkpoints that appear whole and resume exactly: safetensors and JSON, no pickles."""
+"""Atomic checkpoints with exact resume, as safetensors and JSON."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """The last checkpoint of one training in a folder; the fingerprint tells whose it is."""
+    """The latest checkpoint of one training, identified by its fingerprint."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
-        """Point to the folder, which need not exist."""
+        """Use a folder, which need not exist."""
         self._folder = folder
         self._fingerprint = fingerprint
 
     def save(self, step: int, model: TrainingModel, optimizers: Optimizers, state: dict[str, Any]) -> None:
-        """Write a checkpoint and drop the older ones; every process takes part, the first one writes."""
+        """Write a checkpoint in the first process and remove older ones; every process must call this."""
         random_states = _random_states(next(model.parameters()).device)
         if process_rank():
             return
@@ -44,7 +44,7 @@ class Checkpoints:
                 remove_folder(older)
 
     def latest(self) -> dict[str, Any] | None:
-        """State of the last whole checkpoint of this very training, with its `step`, or null."""
+        """Return the state and `step` of this training's latest checkpoint, or None."""
         found = self._found()
         for folder in reversed(found):
             state: dict[str, Any] = json.loads((folder / "state.json").read_text(encoding="utf-8"))
@@ -52,13 +52,13 @@ class Checkpoints:
                 return state
         if found:
             logger.warning(
-                "%s belongs to a training with other data, options, libraries or code: starting anew",
+                "%s belongs to a training with other data, options, libraries or code: starting from the beginning",
                 found[-1],
             )
         return None
 
     def restore(self, state: dict[str, Any], model: TrainingModel, optimizers: Optimizers) -> None:
-        """Put a checkpoint's tensors and this process's random state in place."""
+        """Restore a checkpoint's tensors and this process's random state."""
         folder = self._folder / f"step-{state['step']:08d}"
         load_model(model, str(folder / "model.safetensors"))
         _unflatten(optimizers, load_file(folder / "optimizers.safetensors"), state["scalars"])
@@ -73,7 +73,7 @@ class Checkpoints:
 
 
 def _random_states(device: torch.device) -> dict[str, Tensor]:
-    """Random states of all processes, by generator: (processes, bytes)."""
+    """Return the random states of all processes by generator, (processes, bytes)."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)
@@ -81,7 +81,7 @@ def _random_states(device: torch.device) -> dict[str, Tensor]:
 
 
 def _flatten(optimizers: Optimizers) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Name every tensor and every number of the optimisers' states."""
+    """Return the tensors and numbers of the optimizers' states by name."""
     tensors: dict[str, Tensor] = {}
     scalars: dict[str, float] = {}
     for name, optimizer in optimizers.by_name.items():
@@ -95,7 +95,7 @@ def _flatten(optimizers: Optimizers) -> tuple[dict[str, Tensor], dict[str, float
 
 
 def _unflatten(optimizers: Optimizers, tensors: dict[str, Tensor], scalars: dict[str, float]) -> None:
-    """Give named tensors and numbers back to the optimisers."""
+    """Restore the optimizers' states."""
     states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers.by_name}
     for path, value in {**tensors, **scalars}.items():
         name, index, key = path.split("/")

@@ -1,4 +1,4 @@
-"""The entities that a training reads: their rows in its table, and the embeddings that these start from."""
+"""The entities of a training: their rows in its entity table, and their initial embeddings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCK_ROWS = 65_536
 
 
 class UsedEntities(NamedTuple):
-    """The entities of some training pairs, which are fewer than those of the vocabulary.
+    """The entities of training pairs, a subset of the vocabulary.
 
     Row i of the training's table is row `vocabulary_rows[i]` of the vocabulary.
     """
@@ -27,17 +27,17 @@ class UsedEntities(NamedTuple):
     ids: NDArray[np.int64]
     """Sorted"""
     rows: NDArray[np.int64]
-    """Of the training's table, for each id"""
+    """The row in the training's table for each id"""
     vocabulary_rows: NDArray[np.int64]
     """Ascending"""
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of the training's table for some of the ids."""
+        """Return the rows of ids in the training's table."""
         return self.rows[np.searchsorted(self.ids, ids)]
 
 
 def used_entities(pairs: Path, vocabulary: Path) -> UsedEntities:
-    """Find the entities, positive or hard negative, of training pairs.
+    """Return the entities of training pairs, positives and hard negatives.
 
     Args:
         pairs: Parquet with entity and hard_negative.
@@ -66,15 +66,15 @@ def used_entities(pairs: Path, vocabulary: Path) -> UsedEntities:
 
 
 def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:
-    """Read entity embeddings: a safetensors file with one matrix, as single precision.
+    """Read entity embeddings from a safetensors file with one matrix, in single precision.
 
     Args:
-        path: Of the file.
-        rows: The rows to read, ascending; all by default. The others are never held together.
-        total: How many rows the file has to have, those of the vocabulary.
+        path: The file.
+        rows: The rows to read, ascending. Default: all. Memory is bounded by the rows read.
+        total: The expected number of rows, the vocabulary's.
 
     Raises:
-        EaseError: If the file is missing, holds something else or is of another size.
+        EaseError: If the file is missing, is not one matrix, or has another number of rows.
     """
     try:
         with safe_open(path, framework="pt") as tensors:

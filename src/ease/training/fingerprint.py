@@ -1,4 +1,4 @@
-"""What a training depends on, as one hash: equal hashes mean that a checkpoint or a result may be used."""
+"""A hash of everything that a training depends on; checkpoints and results with the same hash can be reused."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ease.io.result_versions import TRAINING
 from ease.training.options import TrainingJob
 
 WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}
-"""Options that change neither the data nor, but for rounding, the course of a training."""
+"""Options that do not change the result of a training, except for rounding"""
 
 
 def fingerprint_of(job: TrainingJob, processes: int) -> str:
-    """Hash a job by the contents of its files, not their paths: a rerun may keep the same table elsewhere.
+    """Hash a job by its files' contents, not their paths, because a rerun may write the same table elsewhere.
 
     Args:
-        job: What is trained.
-        processes: How many share each batch; a checkpoint holds the random state of each.
+        job: The training.
+        processes: The number of processes; a checkpoint has the random state of each.
     """
     described: dict[str, Any] = {
         "code": TRAINING,
@@ -46,7 +46,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
 
 
 def _encoder(name: str) -> str:
-    """Hash a saved encoder without its card, to which evaluation adds scores; a hub name stays as it is."""
+    """Hash a saved encoder without its model card, to which evaluation adds scores; return a hub name unchanged."""
     folder = Path(name)
     if not (folder / "README.md").is_file():
         return _contents(name) or ""
@@ -56,7 +56,7 @@ def _encoder(name: str) -> str:
 
 
 def _contents(path: str | Path | None) -> str | None:
-    """Hash a file or a folder; the name of an encoder on the hub stays as it is."""
+    """Hash a file or folder; return the name of an encoder on the hub unchanged."""
     if path is None or not Path(path).exists():
         return path if path is None else str(path)
     return hash_contents(Path(path))

@@ -1,4 +1,4 @@
-"""The Parquet tables that a training reads."""
+"""Readers of the Parquet tables of a training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ease.methods import SENTENCE
 
 ENTITY_COLUMNS = ("entity", "hard_negative")
 NEGATIVE_COLUMNS = ("hard_negative", "negative")
-"""Hard negatives of pairs and of gathered texts"""
+"""Hard negatives of pairs and of training texts"""
 
 
 def has_hard_negatives(pairs: Path) -> bool:
@@ -27,15 +27,15 @@ def has_hard_negatives(pairs: Path) -> bool:
 
 
 def open_pair_table(pairs: Path, with_entities: bool, texts: Sequence[str] = (SENTENCE,)) -> pads.Dataset:
-    """Open training pairs, a Parquet file or a folder of them, to read in parts.
+    """Open training pairs for reading in batches.
 
     Args:
-        pairs: Their place.
-        with_entities: Whether the columns of entities are wanted.
-        texts: The columns of texts that are wanted.
+        pairs: A Parquet file or a folder of them.
+        with_entities: Whether the entity columns are required.
+        texts: The required text columns.
 
     Raises:
-        EaseError: If there are none, a column is missing or the file is no Parquet.
+        EaseError: If there are no rows, a column is missing, or the file is not Parquet.
     """
     if not pairs.exists():
         raise EaseError(f"Training pairs {pairs}: there is no such file or folder.")
@@ -51,12 +51,12 @@ def open_pair_table(pairs: Path, with_entities: bool, texts: Sequence[str] = (SE
             f"they have {', '.join(source.schema.names)}."
         )
     if not source.count_rows():
-        raise EaseError(f"Training pairs {pairs} hold no pair: loosen the filters that made them.")
+        raise EaseError(f"Training pairs {pairs} have no pair: loosen the filters that made them.")
     return source
 
 
 def count_rows(table: Path) -> int:
-    """Rows of a Parquet file or folder."""
+    """Return the number of rows of a Parquet file or folder."""
     try:
         rows: int = pads.dataset(table, format="parquet").count_rows()
     except (pa.ArrowInvalid, OSError) as error:
@@ -65,17 +65,17 @@ def count_rows(table: Path) -> int:
 
 
 def read_vocabulary(vocabulary: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Read the vocabulary's entities, sorted, and the row of each.
+    """Return the vocabulary's entities, sorted, and the row of each.
 
     Raises:
-        EaseError: If it holds none or is no Parquet.
+        EaseError: If the file has no entity or is not Parquet.
     """
     try:
         table = pq.read_table(vocabulary, columns=["row", "entity"])
     except (pa.ArrowInvalid, OSError) as error:
         raise EaseError(f"Entity vocabulary {vocabulary}: {str(error).splitlines()[0]}") from error
     if not len(table):
-        raise EaseError(f"Entity vocabulary {vocabulary} holds no entity.")
+        raise EaseError(f"Entity vocabulary {vocabulary} has no entity.")
     entities, rows = table["entity"].to_numpy(), table["row"].to_numpy()
     order = np.argsort(entities)
     return entities[order], rows[order]

@@ -1,4 +1,4 @@
-"""Stopping a training: a signal asks for it, the loop ends its step and leaves a checkpoint."""
+"""Graceful stop: after a signal, the loop finishes its step and saves a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from types import FrameType
 from ease.errors import EaseError
 
 LAUNCHER_VARIABLE = "EASE_LAUNCHER"
-"""Environment variable by which a process knows the id of the one that started it for training."""
+"""Environment variable with the process id of the launcher"""
 
 
 class TrainingInterrupted(EaseError):
-    """The training was stopped by a signal after it had left a checkpoint."""
+    """Raised when a signal stopped the training, after saving a checkpoint."""
 
     def __init__(self, step: int, steps: int, folder: Path, signal_number: int) -> None:
-        """Say where it stopped and how to go on."""
+        """Name the step and how to resume."""
         super().__init__(
-            f"Training stopped after step {step} of {steps}: the same command goes on from there "
+            f"Training stopped after step {step} of {steps}: the same command resumes it "
             f"(checkpoint in {folder / 'checkpoints'})."
         )
         self.step, self.steps = step, steps
@@ -30,7 +30,7 @@ class TrainingInterrupted(EaseError):
 
 
 class StopRequest:
-    """Whether, and by which signal, the training has been asked to stop."""
+    """A request to stop, by a signal or the death of the launcher."""
 
     def __init__(self) -> None:
         """Start without a request."""
@@ -38,20 +38,20 @@ class StopRequest:
         self._launcher = int(os.environ.get(LAUNCHER_VARIABLE, 0))
 
     def __bool__(self) -> bool:
-        """Tell whether a signal has come, or the process that started this one for training is gone."""
+        """Return whether a signal was received or the launcher is gone."""
         orphaned = self._launcher not in (0, os.getpid(), os.getppid())
         return bool(self.signal_number) or orphaned
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.signal_number == signal.SIGINT == number:
-            raise KeyboardInterrupt  # asked twice by hand: at once, without a new checkpoint
-        # A launcher may send SIGTERM after the terminal's SIGINT: still one request.
+            raise KeyboardInterrupt  # the second Ctrl-C stops without a checkpoint
+        # The launcher may send SIGTERM after the terminal's SIGINT: that is one request.
         self.signal_number = self.signal_number or number
 
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """Turn SIGINT (Ctrl-C) and SIGTERM into a request; outside the main thread, do nothing."""
+    """Turn SIGINT (Ctrl-C) and SIGTERM into a request; without effect outside the main thread."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request

@@ -1,4 +1,4 @@
-"""Running a training job: in this process, in processes that it starts, or as one of torchrun's."""
+"""Running a training job: in this process, in several processes that it starts, or as one of torchrun's processes."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
 logger = logging.getLogger(__name__)
 
 PREPARED = "pairs-{}.bin"
-"""File of prepared pairs in a training's folder."""
+"""Name of the file of prepared pairs in the work folder"""
 
 
 def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | None = None) -> TrainingResult:
-    """Train as a job says; run again after an interruption it goes on, and after its end it gives its result.
+    """Train, resume an interrupted training, or return the result of a finished one.
 
     Args:
         job: What to train, where and how.
-        report: Called with a step and its values, in this process, whichever processes train.
-        lock: On the job's folder, if the caller holds it already; else the folder is locked during the training.
+        report: Called in this process with a step and its metrics, also if other processes train.
+        lock: The caller's lock on the job's folder. Default: lock the folder during the training.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
-        EaseError: For faults in the job or its files, or if another training is at work in the folder.
+        EaseError: If the job or its files are wrong, or another training uses the folder.
     """
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
     _check(job, processes)
-    # The launcher holds the lock for the processes that it starts; of torchrun's, the first one takes it.
+    # The launcher holds the lock for its processes; of torchrun's processes, the first one locks the folder.
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
     with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
         if not launched:
@@ -69,7 +69,7 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
 def _run_locked(
     job: TrainingJob, processes: int, report: Report | None, lock: FolderLock | None
 ) -> TrainingResult:
-    """Start or join the training, unless it is finished already, and read its result."""
+    """Start or join the training unless it is finished, and return its result."""
     fingerprint = fingerprint_of(job, processes)
     finished = _read_result(job.folder, fingerprint)
     if finished is not None:
@@ -82,7 +82,7 @@ def _run_locked(
             _run(job, accelerator, fingerprint, report)
     result = _read_result(job.folder, fingerprint)
     if result is None:
-        raise RuntimeError(f"{job.folder} holds no result of the training that has just ended.")
+        raise RuntimeError(f"{job.folder} has no result of the training that has just ended.")
     return result
 
 
@@ -92,7 +92,7 @@ def _run(
     fingerprint: str,
     report: Report | None,
 ) -> None:
-    """Prepare, train and finish, as one of the processes."""
+    """Prepare, train and finish in one of the processes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
         model = _build_model(job)
@@ -119,10 +119,10 @@ def _run(
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
-    """Make the function that scores an encoder on evaluation tasks, all of them and their average.
+    """Return a function that scores an encoder on evaluation tasks and averages the scores.
 
     Raises:
-        EaseError: If a task is unknown or its options are wrong.
+        EaseError: If a task or one of its options is unknown or wrong.
     """
     for name in tasks:
         task_options(name, tasks)
@@ -142,18 +142,18 @@ def _check(job: TrainingJob, processes: int) -> None:
 
 
 def _build_model(job: TrainingJob) -> TrainingModel:
-    """Load the encoder and make what is trained beside it."""
+    """Load the encoder, and make the head and the method."""
     encoder = load_encoder(job.encoder, job.pooling, job.training.seed)
     longest = encoder.max_seq_length
     if longest is not None and job.training.max_tokens > longest:
-        raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder takes {longest} at most.")
+        raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder accepts at most {longest}.")
     method = get_method(job.method)
     table, used = None, None
     if method.reads_entities and job.table is not None and job.vocabulary is not None:
         used = used_entities(job.pairs, job.vocabulary)
         table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
     built = method.build(job.method_options, encoder, table)
-    # EASE with `entity_weight` 0 trains no table.
+    # EASE with `entity_weight` 0 has no table.
     rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
     return TrainingModel(
         encoder,
@@ -172,7 +172,7 @@ def _finish(
     progress: Progress,
     fingerprint: str,
 ) -> None:
-    """Publish the best model with its card, write the result, and drop the checkpoints."""
+    """Publish the best model with its card, write the result, and remove the checkpoints."""
     history = read_metrics(job.folder / "metrics.jsonl")
     steps = int(history[-1]["step"])
     card = None
@@ -217,27 +217,27 @@ def _finish(
 
 
 def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:
-    """Return the scores after a step, each development task's and their average; nothing where none were taken."""
+    """Return the development scores after a step, empty if none were computed."""
     scored = [line for line in history if line["step"] == step and DEVELOPMENT_SCORE in line]
     return {name: value for line in scored for name, value in line.items() if name != "step"}
 
 
 def _log_gain(result: TrainingResult) -> None:
-    """Say how the kept model compares with its start."""
+    """Log the scores of the kept model and of the start."""
     if result.start_score is None or result.best_score is None:
         return
     kept = f"The kept model (step {result.best_step}) scores {result.best_score:.2f} on the development tasks"
     if result.below_start:
         logger.warning(
-            "%s, its start %.2f: the training made it worse. Lower `learning_rate`, or keep the start.",
+            "%s, the start %.2f: the training made the encoder worse. Lower `learning_rate`, or keep the start.",
             *(kept, result.start_score),
         )
     else:
-        logger.info("%s, its start %.2f", kept, result.start_score)
+        logger.info("%s, the start %.2f", kept, result.start_score)
 
 
 def _read_result(folder: Path, fingerprint: str) -> TrainingResult | None:
-    """Read the result of this very training, if it has come to its end."""
+    """Return the result of this training if it is finished."""
     path = folder / "result.json"
     if not path.exists():
         return None

@@ -1,4 +1,8 @@
-"""Starting the processes of a training on this machine, and passing on what they report."""
+"""Launcher of a training in several processes on this machine; it forwards their metrics.
+
+torchrun's agent is not used, because the processes must share the folder's lock, and may finish a slow step when they
+are asked to stop.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +27,21 @@ from ease.training.progress import Report, read_metrics
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.3
-"""How often the processes and their values are looked at."""
+"""Interval between checks of the processes and their metrics."""
 
 GRACE_SECONDS = 120.0
-"""Time for the other processes to end after one has failed: without it, they may wait for each other for ever."""
+"""Time for the other processes to end after one has failed; they may be waiting for it in a collective call."""
 
-WAITING = "The processes finish their step and leave a checkpoint; a second Ctrl-C stops them without one."
+WAITING = "The processes finish their step and save a checkpoint; a second Ctrl-C stops them without one."
 
 INTERRUPTED = 75
-"""Exit status of a process that stopped on demand after a checkpoint (EX_TEMPFAIL: try again)."""
+"""Exit status of a process that was stopped after saving a checkpoint (EX_TEMPFAIL)."""
 
 
 def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
-    """Run the job of a locked folder in several processes, as torchrun would on one machine.
+    """Run the job of a locked folder in several processes.
 
-    The processes share the lock: if this process is killed, the folder stays locked until the last of them has ended.
+    The processes share the lock: if this process is killed, the folder stays locked until the last process has ended.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -57,7 +61,7 @@ def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
                 _signal(workers, signal.SIGTERM)
                 if not failed:
                     logger.warning(WAITING)
-            # A slow step, evaluation or checkpoint takes its time; only after a failure there is nothing to wait for.
+            # Only a failure limits the time: a step, an evaluation or a checkpoint may be slow.
             if failed and deadline == float("inf"):
                 deadline = time.monotonic() + GRACE_SECONDS
             if time.monotonic() > deadline:
@@ -67,12 +71,12 @@ def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
 
 
 def failure_file(folder: Path) -> Path:
-    """Where a process leaves the message of its failure for the one that started it."""
+    """Return the file in which a process leaves its error message for the launcher."""
     return folder / "failure.txt"
 
 
 class _Metrics:
-    """Values that the first process writes to its file, passed on once each."""
+    """Forwards each metric that the first process writes to its file once."""
 
     def __init__(self, path: Path, report: Report | None) -> None:
         self._path = path
@@ -80,7 +84,7 @@ class _Metrics:
         self._known = read_metrics(path)
 
     def pass_on(self) -> None:
-        """Report what is new; a resumed training begins by dropping what its checkpoint had not seen."""
+        """Report new metrics; a resumed training first drops those after its checkpoint."""
         lines = read_metrics(self._path)
         same = [first == second for first, second in zip(self._known, lines, strict=False)]
         common = same.index(False) if False in same else len(same)
@@ -94,12 +98,12 @@ class _Metrics:
 
 @contextmanager
 def _started(lock: FolderLock, processes: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Start the processes, none of which outlives the block."""
+    """Start the processes; at the end of the block, kill those that still run."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     threads = max(1, (os.cpu_count() or 1) // processes)
-    # The processes need this very package, wherever it was imported from.
+    # The processes import the same package as this one.
     search = [str(Path(ease.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {
         "OMP_NUM_THREADS": str(threads),
@@ -116,7 +120,7 @@ def _started(lock: FolderLock, processes: int) -> Iterator[list[subprocess.Popen
             [sys.executable, "-m", "ease.training", str(lock.folder)],
             env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             pass_fds=(lock.descriptor,),
-            start_new_session=True,  # a Ctrl-C reaches the launcher alone, which passes it on
+            start_new_session=True,  # Ctrl-C reaches the launcher only, which forwards it
         )
         for rank in range(processes)
     ]
@@ -135,7 +139,7 @@ def _signal(workers: list[subprocess.Popen[bytes]], number: signal.Signals) -> N
 
 
 def _raise_for(workers: list[subprocess.Popen[bytes]], stop: StopRequest, folder: Path) -> None:
-    """Turn the processes' ends into an exception, unless all went well."""
+    """Raise if a process failed or was stopped."""
     statuses = [worker.returncode for worker in workers]
     if not any(statuses):
         return
@@ -144,10 +148,10 @@ def _raise_for(workers: list[subprocess.Popen[bytes]], stop: StopRequest, folder
     if INTERRUPTED in statuses and message.startswith("{"):
         state = json.loads(message)
         raise TrainingInterrupted(state["step"], state["steps"], folder, stop.signal_number)
-    # Processes that are asked to stop before they have begun leave no message.
+    # Processes that are stopped before they begin leave no message.
     ended = "was stopped" if stop else f"ended with status {next(filter(None, statuses))}"
     raise EaseError(
         message
         or f"A training process {ended}; its messages are above. "
-        f"The same command goes on from the last checkpoint in {folder / 'checkpoints'}, if there is one."
+        f"The same command resumes from the last checkpoint in {folder / 'checkpoints'}, if there is one."
     )

@@ -39,17 +39,20 @@ def train(
     evaluate: Evaluate | None = None,
     report: Report | None = None,
 ) -> tuple[BestModel, Progress]:
-    """Train a model on prepared pairs, from the folder's checkpoint if it has one of this training.
+    """Train a model on prepared pairs, resuming from this training's checkpoint if there is one.
 
     Args:
         model: Encoder, head and method; trained in place.
         pairs: Prepared pairs, as `open_pairs` maps them.
         options: The loop's parameters.
-        accelerator: Where and in which precision.
-        folder: Holds checkpoints, the best model and the reported values.
-        fingerprint: Of data and options: a checkpoint with another one is not resumed.
-        evaluate: Scores the encoder; without it the last model is kept.
-        report: Takes the reported values, in the first process alone.
+        accelerator: Device, precision and processes.
+        folder: The work folder for checkpoints, the best model and metrics.
+        fingerprint: Identifies this training's checkpoints.
+        evaluate: Scores the encoder to select the best model. None: the last model is kept.
+        report: Called with metrics in the first process.
+
+    Returns:
+        The best model and the progress.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -76,7 +79,7 @@ def train(
             last = step == steps
             if last or (evaluate is not None and step % options.evaluate_every == 0):
                 _select(step, model, best, progress, evaluate)
-            # After every step, which may be a slow one: all processes stop after the same step.
+            # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
             if stopping or (not last and step % options.checkpoint_every == 0):
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
@@ -88,10 +91,10 @@ def train(
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:
-    """Number of steps of a training, which `max_steps` or else `epochs` says.
+    """Return the number of steps, from `max_steps` or else `epochs`.
 
     Raises:
-        EaseError: If the pairs fill no batch.
+        EaseError: If there are fewer pairs than `batch_size`.
     """
     if pairs < options.batch_size:
         raise EaseError(
@@ -108,13 +111,13 @@ def _resume(
     best: BestModel,
     progress: Progress,
 ) -> int:
-    """Go on from the last checkpoint of this training, if there is one; returns its step."""
+    """Restore this training's latest checkpoint if there is one; return its step, or 0."""
     state = checkpoints.latest()
     step = 0 if state is None else int(state["step"])
     if state is not None:
         checkpoints.restore(state, model, optimizers)
         best.restore(state)
-        logger.info("Going on after step %d", step)
+        logger.info("Resuming after step %d", step)
     progress.start(step, state)
     return step
 
@@ -122,8 +125,8 @@ def _resume(
 def _batches(
     pairs: NDArray[np.void], model: TrainingModel, options: TrainingOptions, start: int, device: torch.device
 ) -> Iterator[Batch]:
-    """Yield this process's share of every batch, after the steps already done."""
-    padding = model.encoder.tokenizer.pad_token_id or 0  # masked, whatever it is
+    """Yield this process's share of each batch after the steps already done."""
+    padding = model.encoder.tokenizer.pad_token_id or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
     chunks = _chunks(options, device)
     for indices in pair_indices(len(pairs), options.batch_size, options.seed, start):
@@ -140,8 +143,8 @@ def _batches(
 
 
 def _chunks(options: TrainingOptions, device: torch.device) -> int:
-    """Number of parts, of similar length, that this process's share of a batch is encoded in."""
-    # On a CPU every padded token costs; a GPU would rather start fewer and larger operations.
+    """Return the number of chunks in which this process's share of a batch is encoded."""
+    # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
     chunks = options.length_chunks or (4 if device.type == "cpu" and not options.packed else 1)
     if options.mini_batch_size is None:
         return chunks
@@ -151,10 +154,7 @@ def _chunks(options: TrainingOptions, device: torch.device) -> int:
 def _select(
     step: int, model: TrainingModel, best: BestModel, progress: Progress, evaluate: Evaluate | None
 ) -> None:
-    """Score the encoder in the first process, report the scores and keep the model if it is the best.
-
-    The start, at step 0, is scored for comparison and never kept.
-    """
+    """Score the encoder in the first process, and save the model if it is the best; step 0 is scored, never saved."""
     progress.pause()
     if not process_rank():
         scores = {} if evaluate is None else score_encoder(model, evaluate)

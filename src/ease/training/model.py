@@ -1,4 +1,4 @@
-"""Encoder, train-time head and method as one module: one forward pass gives the loss, on any device."""
+"""Encoder, train-time head and method as one module, whose forward pass returns the loss terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ease.training.packing import Packed, features_of, prepare_packing
 
 
 class TrainingModel(nn.Module):
-    """All that is trained."""
+    """All trained parameters."""
 
     def __init__(
         self,
@@ -33,16 +33,16 @@ class TrainingModel(nn.Module):
         """Join the parts.
 
         Args:
-            encoder: Gives sentence embeddings.
-            head: Layers between the embeddings and the losses, in training alone.
-            method: Gives the losses.
+            encoder: Computes sentence embeddings.
+            head: Layers between the embeddings and the loss, for training only.
+            method: Computes the loss.
             vocabulary_rows: The entity vocabulary's row for each row of the method's table; not trained.
             mini_batch_size: Rows whose activations and similarities are in memory at a time; all of them are recomputed
                 for the gradient. Default: all rows.
-            packed: Whether texts are to be packed, which changes the encoder's attention and dropout layers.
+            packed: Whether to encode packed texts; this replaces the encoder's attention and dropout layers.
 
         Raises:
-            EaseError: If texts are to be packed and the encoder cannot take them so.
+            EaseError: If the encoder does not support packed texts.
         """
         super().__init__()
         self.encoder = encoder
@@ -56,12 +56,12 @@ class TrainingModel(nn.Module):
             quicken_dropout(encoder)
 
     def layout(self, max_tokens: int) -> Layout:
-        """What is to be prepared of each row for the method."""
+        """Return the columns to prepare for the method."""
         columns = tuple(dict.fromkeys([*self.method.views, *self.method.token_columns]))
         return Layout(max_tokens, columns, self.method.required)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
-        """Encode every view of the batch and compute its loss terms."""
+        """Encode every view of a batch and compute the loss terms."""
         inputs = self.encode(batch)._replace(mini_batch_size=self.mini_batch_size)
         device = inputs.sentences.device.type
         if torch.is_autocast_enabled(device):
@@ -72,7 +72,7 @@ class TrainingModel(nn.Module):
         return terms
 
     def encode(self, batch: Batch) -> Inputs:
-        """Encode every view of a batch; the views of one column in one pass, each with its own dropout."""
+        """Encode every view of a batch; the views of a column share a forward pass, with different dropout masks."""
         views = self.method.views
         columns = dict.fromkeys(views)
         encoded = {
@@ -85,7 +85,7 @@ class TrainingModel(nn.Module):
         return Inputs(sentences.to(at_least_single), present, batch.entities, batch.texts)
 
     def _encode_column(self, column: Column, views: int) -> Tensor:
-        """Encode a column's texts several times: -> (views, n, dimension)."""
+        """Encode each text of a column once per view: -> (views, n, dimension)."""
         encode: Callable[..., Tensor] = self._encode_chunk
         if self.mini_batch_size is not None:
             # Gradient caching (Gao et al. 2021, section 3): keep each chunk's embeddings without its activations, and

@@ -1,4 +1,4 @@
-"""The optimisers: AdamW for the encoder, row-sparse Adam for the entity table."""
+"""The optimizers: AdamW for the encoder, row-sparse Adam for the entity table."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ease.training.options import TrainingOptions
 
 
 def rate_share(step: int, steps: int, warmup: float) -> float:
-    """Share of the peak learning rate at a step, counted from 1: a linear rise, then decay towards 0."""
+    """Return the fraction of the peak learning rate at a step, from 1: linear warm-up, then linear decay towards 0."""
     rise = round(warmup * steps)
     return step / (rise + 1) if step <= rise else (steps - step + 1) / (steps - rise)
 
 
 class Optimizers:
-    """AdamW over dense gradients and `SparseAdam` over rows of the entity table, stepped together."""
+    """AdamW for dense gradients and `SparseAdam` for rows of the entity table, stepped together."""
 
     def __init__(self, model: TrainingModel, options: TrainingOptions) -> None:
-        """Make the optimisers of a model; weight decay is for matrices alone."""
+        """Make the optimizers of a model; weight decay applies to matrices only."""
         self._options = options
         self._parameters = [weights for weights in model.parameters() if weights.requires_grad]
         matrices = [weights for weights in self._parameters if weights.ndim > 1]
@@ -39,14 +39,14 @@ class Optimizers:
             self._peaks["entities"] = peak
 
     def set_rates(self, share: float) -> float:
-        """Set the learning rates to a share of their peaks, and return the encoder's."""
+        """Set the learning rates to a fraction of their peaks; return the encoder's."""
         for name, optimizer in self.by_name.items():
             for group in optimizer.param_groups:
                 group["lr"] = self._peaks[name] * share
         return self._peaks["encoder"] * share
 
     def step(self) -> Tensor:
-        """Clip the gradients, apply and drop them; returns their norm before clipping."""
+        """Clip and apply the gradients, then clear them; return their norm before clipping."""
         clipped: list[Tensor] = list(self._parameters)
         if self._table is not None:
             clipped.append(self._table.reduce_gradient())

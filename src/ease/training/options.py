@@ -1,4 +1,4 @@
-"""What a training is told: its parameters, its job, and what it gives back."""
+"""Parameters, job description and result of a training."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ease.methods import method_options
 
 
 def check_share(batch_size: int, processes: int) -> None:
-    """Refuse a batch that the processes cannot share equally."""
+    """Refuse a batch size that is not a multiple of the number of processes."""
     if batch_size % processes:
         raise EaseError(
-            f"`batch_size` {batch_size} cannot be shared by {processes} `processes`: make it a multiple."
+            f"`batch_size` {batch_size} is not a multiple of {processes} `processes`: change one of them."
         )
 
 
@@ -28,45 +28,45 @@ class TrainingOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    batch_size: int = Field(128, ge=2, description="pairs a step, over all processes together")
-    learning_rate: float = Field(3e-5, gt=0, description="of AdamW at its peak")
+    batch_size: int = Field(128, ge=2, description="pairs per step, over all processes")
+    learning_rate: float = Field(3e-5, gt=0, description="peak learning rate of AdamW")
     entity_learning_rate: float | None = Field(
-        None, gt=0, description="of the entity table; null: `learning_rate`"
+        None, gt=0, description="peak learning rate of the entity table; null: `learning_rate`"
     )
     epochs: int = Field(1, ge=1, description="passes over the pairs")
-    max_steps: int | None = Field(None, ge=1, description="steps in all; null: as `epochs` says")
+    max_steps: int | None = Field(None, ge=1, description="steps; null: as many as `epochs` takes")
     max_tokens: int = Field(
-        32, ge=3, description="tokens of a sentence, special ones included; longer is cut"
+        32, ge=3, description="tokens per text, special tokens included; longer texts are truncated"
     )
-    warmup: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the rate rises linearly")
-    weight_decay: float = Field(0.0, ge=0, description="of AdamW, for weight matrices alone")
-    max_grad_norm: float | None = Field(1.0, gt=0, description="gradients are scaled down to it; null: never")
+    warmup: float = Field(0.0, ge=0, lt=1, description="fraction of the steps for linear warm-up")
+    weight_decay: float = Field(0.0, ge=0, description="of AdamW, for weight matrices only")
+    max_grad_norm: float | None = Field(
+        1.0, gt=0, description="gradients are clipped to this norm; null: no clipping"
+    )
     evaluate_every: int = Field(250, ge=1, description="steps between evaluations on the development tasks")
     checkpoint_every: int = Field(250, ge=1, description="steps between checkpoints")
-    report_every: int = Field(10, ge=1, description="steps that a reported loss averages")
+    report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(
-        "auto", description="auto: bf16 on GPUs that have it, else fp32"
+        "auto", description="auto: bf16 on GPUs that support it, else fp32"
     )
-    device: Literal["auto", "cpu"] = Field("auto", description="auto: the GPU if there is one")
-    processes: int = Field(
-        1, ge=1, description="processes to start, one a GPU; under torchrun its own number counts"
-    )
-    threads: int | None = Field(None, ge=1, description="CPU threads a process; null: as torch is set")
+    device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU if there is one")
+    processes: int = Field(1, ge=1, description="processes to start, one per GPU; torchrun overrides it")
+    threads: int | None = Field(None, ge=1, description="CPU threads per process; null: torch's default")
     length_chunks: int | None = Field(
         None,
         ge=1,
-        description="parts that a batch is encoded in, by length; 1: whole; null: 4 if padded on a CPU, else 1",
+        description="chunks by length in which a batch is encoded; null: 4 for padded texts on a CPU, else 1",
     )
     packed: bool = Field(
         False,
-        description="encode the tokens of a batch in one row, without padding, and draw dropout faster: for speed on "
-        "a CPU; other dropout masks than with padding",
+        description="concatenate the texts of a batch instead of padding them, and draw dropout masks faster: for speed "
+        "on a CPU; the dropout masks differ from those with padding",
     )
     mini_batch_size: int | None = Field(
         None,
         ge=1,
-        description="pairs of a process whose activations and similarities are held at a time, the others' being "
-        "computed again for the gradient: large batches in little memory, at a third more work; null: all pairs",
+        description="pairs whose activations and logits are in memory at a time, per process; recomputed for the "
+        "gradient, at a third more computation; null: all pairs",
     )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 
@@ -91,17 +91,15 @@ def training_options(values: Mapping[str, Any]) -> TrainingOptions:
 
 
 class TrainingJob(BaseModel):
-    """All that a training needs, as a file that several processes can read."""
+    """The description of a training, which its processes read from job.json."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    folder: Path = Field(
-        description="where the training works: checkpoints, metrics and at its end the model"
-    )
-    pairs: Path = Field(description="training pairs: a Parquet file or a folder of them")
-    encoder: str = Field(description="the encoder to start from: a folder or a hub name")
-    pooling: PoolingName | None = Field(None, description="null: as the encoder was saved")
-    method: str = Field(description="a training method: the name of its file")
+    folder: Path = Field(description="work folder for checkpoints, metrics and the final model")
+    pairs: Path = Field(description="training pairs, a Parquet file or a folder of them")
+    encoder: str = Field(description="the encoder to train, a folder or a hub name")
+    pooling: PoolingName | None = Field(None, description="null: the saved encoder's")
+    method: str = Field(description="training method, the name of a file in ease/methods")
     method_options: SerializeAsAny[BaseModel] = Field(
         default_factory=BaseModel,
         description="the method's `Options`, or their values; validated in either case",
@@ -111,11 +109,12 @@ class TrainingJob(BaseModel):
         None, description="entity vocabulary (Parquet), for methods with entities"
     )
     table: Path | None = Field(
-        None, description="entity embeddings in the vocabulary's rows: safetensors, one tensor"
+        None,
+        description="initial entity embeddings in the order of the vocabulary (safetensors with one tensor)",
     )
     development: dict[str, dict[str, Any]] = Field(
         {},
-        description="evaluation tasks that select the best model, with their options; none: the last is kept",
+        description="evaluation tasks that select the best model, with their options; empty: keep the last model",
     )
     card: ModelCardData | None = Field(None, description="what the model card says beside the training")
 
@@ -129,28 +128,26 @@ class TrainingJob(BaseModel):
 
 
 class TrainingResult(BaseModel):
-    """What came of a training."""
+    """Result of a training."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Path = Field(description="folder of the model kept, in sentence-transformers form")
+    model: Path = Field(description="folder of the kept model, in the format of sentence-transformers")
     steps: int = Field(description="steps trained")
-    best_step: int = Field(description="the step after which the model was kept")
+    best_step: int = Field(description="the step of the kept model")
     best_score: float | None = Field(
-        description="its development score in points; null without development tasks"
+        description="development score of the kept model in points; null without development tasks"
     )
-    start_score: float | None = Field(
-        None, description="the development score of the encoder that the training started from"
-    )
-    seconds: float = Field(description="spent on training steps, over all sittings")
+    start_score: float | None = Field(None, description="development score before the training")
+    seconds: float = Field(description="time of the training steps, over all runs")
     pairs_per_second: float = Field(
-        description="of training steps alone, without evaluations and checkpoints"
+        description="throughput of the training steps, without evaluations and checkpoints"
     )
-    history: list[dict[str, float]] = Field(description="reported values, each with its `step`")
+    history: list[dict[str, float]] = Field(description="reported metrics, each with its `step`")
 
     @property
     def below_start(self) -> bool:
-        """Whether training made the encoder worse on the development tasks."""
+        """Whether the kept model scores below the start on the development tasks."""
         return (
             self.best_score is not None
             and self.start_score is not None

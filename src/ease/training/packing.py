@@ -1,7 +1,7 @@
-"""Texts encoded without padding: the tokens of all in one row, and attention within each text alone.
+"""Packed texts: the tokens of all texts in one row without padding, with attention within each text.
 
-Everything in a transformer but attention treats each token by itself, so that a row of tokens will do. For attention,
-texts of equal length lie side by side and are cut out of the row as a rectangle: nothing is padded, nothing copied.
+All layers of a transformer except attention process each token independently. For attention, texts of equal length are
+adjacent in the row and are viewed as a rectangle, without padding or copying.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from ease.errors import EaseError
 from ease.training.dropout import drop_quickly
 
 PACKED = "ease_packed"
-"""Name of the attention, among those of transformers."""
+"""Name of the attention implementation in transformers"""
 GROUPS = "packed_groups"
-"""Keyword by which it is told of the groups."""
+"""Keyword argument of the attention for the groups of equal length"""
 TOLERANCE = 1e-3
-"""By which an embedding may differ, relative to its length: padding alone changes the order of sums."""
+"""Relative difference allowed between packed and padded embeddings; padding changes the order of sums"""
 
 
 class Packed(NamedTuple):
-    """Texts of ascending length as one row of t tokens, each text as often as it has views."""
+    """Texts in order of length as one row of t tokens; each text is repeated for each view."""
 
     tokens: Tensor
     """(1, t)"""
     positions: Tensor
-    """(1, t), of each token in its text"""
+    """(1, t), the position of each token in its text"""
     owners: Tensor
     """(1, t), the text of each token"""
     ends: Tensor
-    """(n * views + 1,), where texts begin and end"""
+    """(n * views + 1,), text boundaries"""
     groups: tuple[tuple[int, int], ...]
-    """Of texts of equal length: their number and that length"""
+    """Number and length of the texts of each group of equal length"""
 
 
 def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> Packed:
-    """Lay texts out in a row.
+    """Concatenate texts.
 
     Args:
-        tokens: (n, width), of which each row's first ones count.
-        lengths: (n,), how many of them, ascending.
-        views: How often each text stands there, one right after the other.
+        tokens: (n, width), padded.
+        lengths: (n,), tokens of each text, ascending.
+        views: Repetitions of each text, adjacent to each other.
     """
     lengths, tokens = np.repeat(lengths, views), np.repeat(tokens, views, axis=0)
     owners, positions = np.nonzero(np.arange(tokens.shape[1]) < lengths[:, None])
@@ -64,7 +64,7 @@ def pack(tokens: NDArray[np.int32], lengths: NDArray[np.int32], views: int) -> P
 
 
 def features_of(packed: Packed, first_position: int) -> dict[str, Any]:
-    """What a sentence-transformers encoder is given of packed texts; its pooling knows such rows."""
+    """Return the input of a sentence-transformers encoder for packed texts; its pooling supports them."""
     return {
         "input_ids": packed.tokens,
         "position_ids": packed.positions + first_position,
@@ -75,13 +75,13 @@ def features_of(packed: Packed, first_position: int) -> dict[str, Any]:
 
 
 def prepare_packing(encoder: SentenceTransformer) -> int:
-    """Let an encoder take packed texts; texts that are padded are encoded as before.
+    """Make an encoder accept packed texts; padded texts are encoded as before.
 
     Returns:
-        The number of its first position, which differs between architectures.
+        The first position number, which differs between architectures.
 
     Raises:
-        EaseError: If it cannot be told to, or then encodes texts otherwise than padded.
+        EaseError: If the encoder does not support packing, or encodes packed texts differently.
     """
     transformer = encoder[0]
     known = ("sdpa", PACKED)
@@ -105,7 +105,7 @@ def _refusal(why: str) -> EaseError:
 
 
 def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
-    """Tell whether two texts have the same embeddings packed and padded."""
+    """Return whether two texts have the same embeddings packed and padded."""
     texts = encoder.tokenizer(["a", "a b c d e"], padding=True, return_tensors="np")
     tokens, mask = texts["input_ids"].astype(np.int32), texts["attention_mask"].astype(np.int32)
     packed = pack(tokens, mask.sum(1), views=1)

@@ -1,4 +1,4 @@
-"""What a running training shows and keeps: a progress bar, reported values, their file."""
+"""Progress bar, metrics and log lines of a running training."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ease.training.options import TrainingOptions
 logger = logging.getLogger(__name__)
 
 Report = Callable[[int, dict[str, float]], None]
-"""Takes a step and its values by name; called in the first process alone."""
+"""Receives a step and its metrics, in the first process only."""
 
 
 SECONDS_BETWEEN_LINES = 120.0
-"""Between two lines of the log that tell how far a training is, where no terminal shows a bar."""
+"""Interval between log lines if there is no terminal for a progress bar."""
 
 
 class Progress:
-    """Averages the loss terms of some steps, and reports them with the rates of learning and of work."""
+    """Averages loss terms over windows of steps, and reports them with the learning rate and the throughput."""
 
     def __init__(self, folder: Path, steps: int, options: TrainingOptions, report: Report | None) -> None:
-        """Prepare for a training of so many steps in all, whose values go to the folder's metrics.jsonl."""
+        """Prepare for a training of `steps` steps; metrics are written to the folder's metrics.jsonl."""
         self._file = folder / "metrics.jsonl"
         self._steps = steps
         self._batch_size = options.batch_size
@@ -52,7 +52,7 @@ class Progress:
         self._bar: tqdm[Any] | None = None
 
     def start(self, step: int, state: dict[str, Any] | None) -> None:
-        """Begin after a step: with an empty file, or as a checkpoint left it."""
+        """Begin after a step, with an empty file or with a checkpoint's state."""
         if state is not None:
             self._sums = {name: torch.tensor(value) for name, value in state["sums"].items()}
             self._window, self._window_seconds = state["window"], state["window_seconds"]
@@ -68,21 +68,21 @@ class Progress:
         self._since = self._shown = time.perf_counter()
 
     def __enter__(self) -> Progress:
-        """Count time from here."""
+        """Return the progress."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the bar."""
+        """Close the progress bar."""
         if self._bar is not None:
             self._bar.close()
 
     def add(self, step: int, terms: dict[str, Tensor], values: dict[str, float]) -> None:
-        """Count a step, and report if it ends a window.
+        """Add a step, and report if it ends a window.
 
         Raises:
-            EaseError: If the loss is no longer a number.
+            EaseError: If the loss is not finite.
         """
         for name, term in terms.items():
             value = term.detach()
@@ -94,7 +94,7 @@ class Progress:
             self._report_window(step, values)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the sums of a window cut in two, over all processes."""
+        """Return the state for a checkpoint: the sums of an unfinished window, over all processes."""
         self.pause()
         sums = {name: float(average(value.clone())) for name, value in sorted(self._sums.items())}
         return {
@@ -105,18 +105,18 @@ class Progress:
         }
 
     def pause(self) -> None:
-        """Stop counting time, before an evaluation or a checkpoint."""
+        """Stop the clock before an evaluation or a checkpoint."""
         now = time.perf_counter()
         self._window_seconds += now - self._since
         self.seconds += now - self._since
         self._since = now
 
     def resume(self) -> None:
-        """Count time again."""
+        """Restart the clock."""
         self._since = time.perf_counter()
 
     def publish(self, step: int, values: dict[str, float]) -> None:
-        """Report values, and add them to the file."""
+        """Report metrics and append them to the file."""
         if process_rank():
             return
         with report_write_errors(self._file), self._file.open("a", encoding="utf-8") as lines:
@@ -142,7 +142,7 @@ class Progress:
         self.resume()
 
     def _show(self, step: int, values: dict[str, str]) -> None:
-        """Show values beside the bar, or in a line of the log every few minutes where there is no terminal."""
+        """Show metrics beside the progress bar or, without a terminal, in a log line every two minutes."""
         if self._bar is not None:
             self._bar.set_postfix(values, refresh=False)
         elif not process_rank() and time.perf_counter() - self._shown > SECONDS_BETWEEN_LINES:
@@ -152,7 +152,7 @@ class Progress:
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:
-    """Read reported values; a last line that a kill cut short is left out."""
+    """Read the metrics, ignoring a truncated last line."""
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)

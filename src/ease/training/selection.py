@@ -1,4 +1,4 @@
-"""Keeping the model that scores best on the development tasks."""
+"""Selection of the best model on the development tasks."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ease.methods.components.distributed import process_rank
 from ease.training.model import TrainingModel
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
-"""Scores an encoder; the value under `DEVELOPMENT_SCORE` selects the best model."""
+"""Scores an encoder; `DEVELOPMENT_SCORE` selects the best model."""
 
 DEVELOPMENT_SCORE = "development"
 
 
 class BestModel:
-    """The best model so far, in a folder of its own; of equal scores the first one stays."""
+    """The best model so far, in its own folder; of equal scores, the first is kept."""
 
     def __init__(self, folder: Path) -> None:
-        """Start without a model; those of an interrupted training in the folder wait for `restore`."""
+        """Start without a model; `restore` finds that of an interrupted training."""
         self._folder = folder
         self.step = 0
         self.score: float | None = None
 
     def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
-        """Save the model if its score is the best yet; without scores the last model is the best."""
+        """Save the model if its score is the best so far; without scores, the last model is the best."""
         if score is not None and self.score is not None and score <= self.score:
             return
         self.step, self.score = step, score
@@ -43,27 +43,27 @@ class BestModel:
 
     @property
     def path(self) -> Path:
-        """Folder of the best model."""
+        """The folder of the best model."""
         return self._folder / f"best-{self.step:08d}"
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it."""
+        """Return the state for a checkpoint."""
         return {"best_step": self.step, "best_score": self.score}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.step, self.score = state["best_step"], state["best_score"]
 
     def prune(self) -> None:
-        """Remove all but the best model; only once a checkpoint remembers which one that is."""
+        """Remove all other models; call this only after a checkpoint has recorded the best one."""
         if process_rank():
-            return  # the first process alone knows which one it is
+            return  # only the first process knows the best model
         for other in self._folder.glob("best-*"):
             if other != self.path:
                 shutil.rmtree(other, ignore_errors=True)
 
     def publish(self, target: Path, card: str | None) -> None:
-        """Rename the best model, with its model card; it may have been done before a kill."""
+        """Move the best model to `target` and write its card; does nothing if an interrupted run has done so."""
         if self.path.exists():
             if card is not None:
                 (self.path / "README.md").write_text(card, encoding="utf-8")
@@ -73,7 +73,7 @@ class BestModel:
 
 
 def save_training_parts(model: TrainingModel, folder: Path) -> None:
-    """Save what is trained beside the encoder: the entity table, its projection, the train-time MLP."""
+    """Save the trained parameters beside the encoder: the entity table, its projection, the train-time MLP."""
     parts = {
         **{f"method.{name}": value for name, value in model.method.state_dict().items()},
         **{f"head.{name}": value for name, value in model.head.state_dict().items()},
@@ -90,7 +90,7 @@ def save_training_parts(model: TrainingModel, folder: Path) -> None:
 
 
 def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
-    """Evaluate the encoder without dropout, leaving modes and random states as they were."""
+    """Evaluate the encoder without dropout, restoring modes and random states."""
     device = next(model.parameters()).device
     devices = [device] if device.type == "cuda" else []
     model.eval()
