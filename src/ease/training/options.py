@@ -59,8 +59,8 @@ class TrainingOptions(BaseModel):
     )
     packed: bool = Field(
         False,
-        description="concatenate the texts of a batch instead of padding them, and draw dropout masks faster: for speed "
-        "on a CPU; the dropout masks differ from those with padding",
+        description="concatenate the texts of a batch instead of padding them, and draw dropout masks faster, for "
+        "speed on a CPU; the dropout masks differ from those with padding",
     )
     mini_batch_size: int | None = Field(
         None,
