@@ -17,7 +17,6 @@ from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
-from ease.encoders.options import PoolingName
 from ease.errors import EaseError
 from ease.io.suggestions import suggest
 from ease.methods import SENTENCE, get_method, method_options
@@ -33,7 +32,7 @@ def train(
     method: str = "ease",
     *,
     entity_embeddings: Mapping[Any, ArrayLike] | None = None,
-    pooling: PoolingName | None = None,
+    pooling: str | None = None,
     development: Mapping[str, Mapping[str, Any]] | None = None,
     folder: str | Path | None = None,
     report: Report | None = None,
