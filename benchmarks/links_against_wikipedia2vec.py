@@ -188,7 +188,7 @@ def compare_all(paths: list[Path]) -> list[Agreement]:
 def markdown_table(agreements: list[Agreement]) -> str:
     """The agreements as a Markdown table."""
     lines = [
-        "| dump | articles | our links | DumpDB's | left out | in both | its in ours | ours in its |",
+        "| dump | articles | our links | DumpDB's links | excluded | in both | DumpDB's in ours | ours in DumpDB's |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in agreements:

@@ -165,7 +165,7 @@ def test_another_dimension_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         options = EmbeddingOptions(source="file", file=tmp_path / name)
         with pytest.raises(
-            EaseError, match=rf"{name} have 3 dimensions, and the encoder 768.*`source` to `train`"
+            EaseError, match=rf"{name} have 3 dimensions and the encoder has 768.*`source` to `train`"
         ):
             embed_entities(make_names(TITLES), 6, 768, [], options, tmp_path)
 
@@ -185,10 +185,10 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
     [
         (bz2.compress(with_underscores().encode() * 500)[:-20], "is cut or damaged .*fetch the file again"),
         (gzip.compress(with_underscores().encode() * 500)[:-20], "is cut or damaged"),
-        (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' holds no number"),
-        (b"2 3\nENTITY/A 1 2 3\nENTITY/Paris 1 2\n", "line 3: .* is not made of 3 finite numbers"),
-        (b"1 3\nENTITY/Paris 1 2 nan\n", "not made of 3 finite numbers"),
-        (b"<html>\n", "no text of vectors"),
+        (b"1 3\nENTITY/Paris 1 2 x\n", "line 2: the vector of 'Paris' is not numeric"),
+        (b"2 3\nENTITY/A 1 2 3\nENTITY/Paris 1 2\n", "line 3: .* does not have 3 finite numbers"),
+        (b"1 3\nENTITY/Paris 1 2 nan\n", "does not have 3 finite numbers"),
+        (b"<html>\n", "not a text file of vectors"),
     ],
 )
 def test_damaged_files_are_named(tmp_path: Path, content: bytes, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Reading entity vectors from Wikipedia2Vec's text files, published or written here."""
+"""Read entity vectors from Wikipedia2Vec's text files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PICKLE_START = b"\x80"
 
 
 class EntityVector(NamedTuple):
-    """A line of the file: an entity's title with spaces, its numbers as text, and where it stands."""
+    """A line of the file: the entity's title with spaces, its numbers as text, and the line's number."""
 
     title: str
     numbers: bytes
@@ -24,14 +24,13 @@ class EntityVector(NamedTuple):
 
 
 def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]:
-    """Go through the entities of a text file, packed or not, with a header or without; words are skipped.
+    """Yield the entities of a text file, compressed or not, with or without a header; words are skipped.
 
-    The package writes lines in two forms: title and numbers parted by a tab, or by a space with `_` for the
-    spaces in the title.
+    The package writes lines in two forms: title and numbers separated by a tab, or by a space if the title has `_`
+    instead of spaces.
 
     Raises:
-        EaseError: There is no such file, it is the package's pickle or no such text, it is cut, or its
-            vectors are not of the dimension.
+        EaseError: The file is missing, truncated, a pickle or another kind of file, or has another dimension.
     """
     with open_decompressed(path) as file:
         _check_kind(path, file.peek(1)[:1])  # type: ignore[attr-defined]
@@ -51,14 +50,14 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
 def _check_kind(path: Path, start: bytes) -> None:
     if start == _PICKLE_START or path.name.removesuffix(".bz2").endswith(".pkl"):
         raise EaseError(
-            f"{path} is Wikipedia2Vec's binary file, a pickle, which is not read since it could run any "
-            "code. If you trust it, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl "
-            "VECTORS.txt`, or take the text file that is published beside it (.txt.bz2)."
+            f"{path} is Wikipedia2Vec's binary file, a pickle, which could run any code and is refused. If you trust "
+            "the file, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl VECTORS.txt`, or use the "
+            "text file that is published beside it (.txt.bz2)."
         )
 
 
 def _is_header(path: Path, line: bytes, dimension: int) -> bool:
-    """Whether a first line is a header, `count dimension`."""
+    """Return whether a first line is the header `count dimension`."""
     fields = line.split()
     if len(fields) != 2 or not all(field.isdigit() for field in fields):
         return False
@@ -68,16 +67,16 @@ def _is_header(path: Path, line: bytes, dimension: int) -> bool:
 
 def _check_dimension(path: Path, found: int, dimension: int) -> None:
     if found < 1:
-        raise EaseError(f"{path} is no text of vectors: its lines are not a title and numbers.")
+        raise EaseError(f"{path} is not a text file of vectors: its lines are not a title and numbers.")
     if found != dimension:
         raise EaseError(
-            f"The vectors of {path} have {found} dimensions, and the encoder {dimension}: they must be "
-            f"equal. Take vectors of {dimension} dimensions, or set `source` to `train`."
+            f"The vectors of {path} have {found} dimensions and the encoder has {dimension}: use vectors of "
+            f"{dimension} dimensions, or set `source` to `train`."
         )
 
 
 def parse_numbers(vector: EntityVector, path: Path, dimension: int) -> np.ndarray:
-    """The numbers of a line.
+    """Parse the numbers of a line.
 
     Returns:
         float32, shape (dimension,).
@@ -89,11 +88,11 @@ def parse_numbers(vector: EntityVector, path: Path, dimension: int) -> np.ndarra
         numbers = np.array(vector.numbers.split(), dtype=np.float32)
     except ValueError as error:
         raise EaseError(
-            f"{path}, line {vector.line}: the vector of {vector.title!r} holds no number: {error}."
+            f"{path}, line {vector.line}: the vector of {vector.title!r} is not numeric: {error}."
         ) from error
     if len(numbers) != dimension or not np.isfinite(numbers).all():
         raise EaseError(
-            f"{path}, line {vector.line}: the vector of {vector.title!r} is not made of {dimension} finite "
-            "numbers; the file is damaged, fetch it anew."
+            f"{path}, line {vector.line}: the vector of {vector.title!r} does not have {dimension} finite "
+            "numbers: the file is corrupt, download it again."
         )
     return numbers

@@ -1,4 +1,4 @@
-"""Wikipedia2Vec, trained by its package in a process of its own, kept as text."""
+"""Train Wikipedia2Vec in a subprocess, and write its vectors as text."""
 
 from __future__ import annotations
 
@@ -23,67 +23,73 @@ FAULT_FILE = "fault.txt"
 
 
 class Wikipedia2VecOptions(BaseModel):
-    """How Wikipedia2Vec is trained; the defaults are the package's own, as in the paper."""
+    """Parameters of Wikipedia2Vec; the defaults are the package's own, as in the paper."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    min_word_count: int = Field(5, ge=1, description="Rarer words are left out.")
-    min_entity_count: int = Field(5, ge=1, description="Entities with fewer links are left out.")
-    min_paragraph_len: int = Field(5, ge=0, description="Paragraphs of fewer words are left out.")
+    min_word_count: int = Field(5, ge=1, description="Rarer words are dropped.")
+    min_entity_count: int = Field(5, ge=1, description="Entities with fewer links are dropped.")
+    min_paragraph_len: int = Field(5, ge=0, description="Paragraphs of fewer words are dropped.")
     lowercase: bool = Field(True, description="Words are lower-cased.")
     category: bool = Field(False, description="Categories are entities too.")
     disambi: bool = Field(False, description="Disambiguation pages are entities too.")
-    tokenizer: Literal["regexp", "icu"] = Field("icu", description="What cuts text into words.")
-    link_graph: bool = Field(True, description="Learn from the graph of links between pages.")
-    link_mentions: bool = Field(True, description="Turn names of entities in the text into links first.")
-    min_link_prob: float = Field(0.2, ge=0, le=1, description="A name is linked this often, at least.")
-    min_prior_prob: float = Field(
-        0.01, ge=0, le=1, description="A name leads to the entity this often, at least."
+    tokenizer: Literal["regexp", "icu"] = Field("icu", description="Tokenizer of words.")
+    link_graph: bool = Field(True, description="Train on the graph of links between pages.")
+    link_mentions: bool = Field(True, description="First link names of entities in the text.")
+    min_link_prob: float = Field(
+        0.2, ge=0, le=1, description="Minimum share of a name's occurrences that are linked."
     )
-    max_mention_len: int = Field(20, ge=1, description="Characters of a name, at most.")
-    window: int = Field(5, ge=1, description="Words to either side that are predicted.")
+    min_prior_prob: float = Field(
+        0.01, ge=0, le=1, description="Minimum share of a name's links that lead to the entity."
+    )
+    max_mention_len: int = Field(20, ge=1, description="Maximum characters of a name.")
+    window: int = Field(5, ge=1, description="Words predicted on either side.")
     iteration: int = Field(5, ge=1, description="Passes over the pages.")
     negative: int = Field(5, ge=1, description="Negative samples.")
-    entities_per_page: int = Field(10, ge=1, description="Entities drawn for a page from the link graph.")
-    init_alpha: float = Field(0.025, gt=0, description="Learning rate at the start.")
-    min_alpha: float = Field(0.0001, ge=0, description="Learning rate at the end.")
-    sample: float = Field(1e-4, ge=0, description="Threshold from which frequent words are thinned out.")
+    entities_per_page: int = Field(10, ge=1, description="Entities sampled from the link graph per page.")
+    init_alpha: float = Field(0.025, gt=0, description="Initial learning rate.")
+    min_alpha: float = Field(0.0001, ge=0, description="Final learning rate.")
+    sample: float = Field(1e-4, ge=0, description="Frequency above which words are subsampled.")
     word_neg_power: float = Field(
         0.75,
         ge=0,
-        description="Words are drawn as negatives by frequency to this power. 0 spares the building of a "
-        "table of 100 million entries, which takes longer than the training on a small wiki.",
+        description="Words are sampled as negatives by their frequency to this power. 0 avoids building a table of "
+        "100 million entries, which takes longer than training on a small wiki.",
     )
     entity_neg_power: float = Field(0, ge=0, description="The same for entities.")
-    pool_size: int = Field(1, ge=1, description="Processes that train; with more than one, runs differ.")
-    build_workers: int = Field(
-        1, ge=1, description="Processes that read the dump; their number changes nothing."
+    pool_size: int = Field(
+        1, ge=1, description="Training processes; with more than one, results vary between runs."
     )
-    seed: int = Field(0, ge=0, description="Chooses initial vectors, negatives and the order of pages.")
+    build_workers: int = Field(
+        1, ge=1, description="Processes that read the dump; their number does not change results."
+    )
+    seed: int = Field(0, ge=0, description="Seed of initial vectors, negatives and the order of pages.")
 
 
 def train_wikipedia2vec(
     dumps: Sequence[DumpFile], language: str, dimension: int, options: Wikipedia2VecOptions, output: Path
 ) -> None:
-    """Train on one language's dump and write its entities' vectors as text: a header, then a line an entity.
+    """Train on the dump of one language, and write the entities' vectors as text: a header, then a line per entity.
 
-    The package opens its database once in a process, takes no seed and keeps its models as pickles; so it
-    runs in a process of its own, which sets the seed and writes nothing but text outside its temporary
-    folder, beside the output.
+    The package opens its database only once per process, has no seed and writes pickles. It therefore runs in a
+    subprocess that sets the seed and writes only text outside its temporary folder.
 
     Args:
-        dumps: Those of any languages.
-        language: Whose dumps to train on; the paper's vectors are of the English Wikipedia.
+        dumps: Dumps of any languages.
+        language: Language of the dumps to train on; the paper uses the English Wikipedia.
+        dimension: Dimension of the vectors.
+        options: Parameters of the package.
+        output: The text file.
 
     Raises:
-        EaseError: There is no dump of that language, or too little text in it.
+        EaseError: There is no dump of the language, or its text is too short.
     """
     chosen = [dump for dump in dumps if dump.language == language]
     if not chosen:
         languages = ", ".join(sorted({dump.language for dump in dumps})) or "none"
         raise EaseError(
-            f"Wikipedia2Vec is to be trained on {language}, and the dumps are of: {languages}. Set `source` "
-            "of the entity embeddings to `file` (published vectors) or `random`, or add that dump."
+            f"Wikipedia2Vec needs a dump of {language}, and the dumps are of: {languages}. Set `source` of the entity "
+            "embeddings to `file` (published vectors) or `random`, or add the dump."
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
@@ -112,7 +118,7 @@ def _run_worker(
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "PYTHONHASHSEED": "0",
-        # Its products are of single vectors: threads only slow them down.
+        # Threads slow down products of single vectors.
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     }
     done = subprocess.run(
@@ -130,7 +136,7 @@ def _run_worker(
 
 
 def read_job(job_file: Path) -> tuple[list[DumpFile], int, Wikipedia2VecOptions, Path]:
-    """Dumps, dimension, options and output of a job as `train_wikipedia2vec` hands it to the worker."""
+    """Read the dumps, dimension, options and output of a job that `train_wikipedia2vec` wrote for the worker."""
     job = json.loads(job_file.read_text(encoding="utf-8"))
     dumps = [DumpFile.from_json(dump) for dump in job["dumps"]]
     return dumps, job["dimension"], Wikipedia2VecOptions(**job["options"]), Path(job["vectors"])

@@ -1,4 +1,4 @@
-"""The process in which wikipedia2vec trains: `python -m ease.entities.wikipedia2vec_worker JOB`."""
+"""Subprocess that trains wikipedia2vec: `python -m ease.entities.wikipedia2vec_worker JOB`."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from ease.wikimedia.wikitext.titles import normalize_title
 _CHUNK_SIZE = 100
 
 QUIET_MILLISECONDS = 30_000
-"""From the start of the process; the package logs every step, of which a small dump has a dozen in two seconds."""
+"""No progress is shown in this time: the package logs a dozen steps in the two seconds that a small dump takes."""
 
 
 class DumpReader:
-    """What `DumpDB.build` reads: our pages of any files, where the package's reader takes one .bz2 file."""
+    """Pages of any dump files for `DumpDB.build`; the package's own reader accepts a single .bz2 file."""
 
     def __init__(self, dumps: Sequence[DumpFile]) -> None:
-        """Read the dump's parts one after the other."""
+        """Read the parts of a dump one after the other."""
         self._dumps = dumps
         self.dump_file = ", ".join(str(dump.path) for dump in dumps)
         self.language = dumps[0].language
 
     def __iter__(self) -> Iterator[WikiPage]:
-        """Go through the articles and redirects."""
+        """Yield articles and redirects."""
         for dump in self._dumps:
             site = read_siteinfo(dump)
             for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size)):
@@ -56,10 +56,10 @@ class DumpReader:
 
 
 def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path) -> None:
-    """Build the package's tables, train and write the entities' vectors.
+    """Build the package's tables, train, and write the entities' vectors.
 
     Raises:
-        EaseError: No word or no entity of the dump is frequent enough.
+        EaseError: The dump has no frequent word or no frequent entity.
     """
     progress = {"progressbar": sys.stderr.isatty(), "chunk_size": _CHUNK_SIZE}
     building = {"pool_size": options.build_workers, **progress}
@@ -96,12 +96,12 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
 
 
 def _build_link_graph(dump_db: DumpDB, dictionary: Dictionary, building: dict[str, int | bool]) -> LinkGraph:
-    """Build the graph with a row for every entity: the package ends it at the last one that has a link."""
+    """Build the graph with a row for every entity; the package omits rows after the last entity with a link."""
     try:
         graph = LinkGraph.build(dump_db, dictionary, **building).serialize()
     except ValueError as error:
         raise EaseError(
-            f"Wikipedia2Vec found no link between pages of {dump_db.dump_file} that are linked often enough: "
+            f"Wikipedia2Vec found no link between frequently linked pages of {dump_db.dump_file}: "
             "lower `min_entity_count`, or set `link_graph` to false."
         ) from error
     missing = dictionary.entity_size + 1 - len(graph["indptr"])
@@ -114,17 +114,17 @@ def _choose(options: Wikipedia2VecOptions, *names: str) -> dict[str, int | float
 
 
 def _seed(options: Wikipedia2VecOptions) -> None:
-    """Seed the package, which takes its randomness from the global generators."""
+    """Seed the global generators, which the package uses."""
     random.seed(options.seed)
     seed_numpy = functools.partial(np.random.seed, options.seed)
     seed_numpy()
     if options.pool_size == 1:
-        # Its worker calls `np.random.seed()`, that is with the system's entropy.
+        # The package's worker calls `np.random.seed()` without a seed.
         np.random.seed = seed_numpy
 
 
 def _write(model: Wikipedia2Vec, dictionary: Dictionary, vectors: Path) -> None:
-    """Write all digits; the package's own text has three after the point."""
+    """Write all digits; the package itself writes three decimals."""
     with vectors.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{dictionary.entity_size} {model.syn0.shape[1]}\n")
         for entity in dictionary.entities():
@@ -133,12 +133,12 @@ def _write(model: Wikipedia2Vec, dictionary: Dictionary, vectors: Path) -> None:
 
 
 def _is_worth_showing(record: logging.LogRecord) -> bool:
-    """Whether a record is a warning, or the sign of life of a training that takes long."""
+    """Return whether a record is a warning, or progress of a long training."""
     return record.levelno > logging.INFO or record.relativeCreated > QUIET_MILLISECONDS
 
 
 def main() -> None:
-    """Do the job that the one argument names."""
+    """Run the job whose file is the only argument."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S")
     logging.getLogger().handlers[0].addFilter(_is_worth_showing)
     job_file = Path(sys.argv[1])
