@@ -105,7 +105,7 @@ def test_a_full_disk_is_named_and_nothing_half_written_stays(small_disk: Path) -
 
 
 def test_languages_and_sizes_that_it_has_not_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="no templates for it, nl; choose from ar, ca"):
+    with pytest.raises(EaseError, match="no templates for it, nl: choose from ar, ca"):
         write_sample_news(tmp_path, ["en", "it", "nl"], SMALL)
     with pytest.raises(EaseError, match="Unknown language 'xx'"):
         write_sample_news(tmp_path, ["xx"], SMALL)

@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_languages_without_templates_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="no templates for fi; choose from ar, ca"):
+    with pytest.raises(EaseError, match="no templates for fi: choose from ar, ca"):
         write_sample(tmp_path, ["en", "fi"], SMALL)
     with pytest.raises(EaseError, match="Unknown language 'xx'"):
         write_sample(tmp_path, ["xx"], SMALL)

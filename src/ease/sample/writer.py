@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ease.errors import EaseError
 from ease.io.result_versions import SAMPLE_WIKI
 from ease.sample.dump_files import dump_name, write_dump
+from ease.sample.generated_folder import generate_folder
 from ease.sample.held_out import (
     GradedPair,
     ParallelSentence,
@@ -25,12 +24,9 @@ from ease.sample.page_props_dump import page_props_name, write_page_props
 from ease.sample.site import read_site
 from ease.sample.training_files import write_training_texts
 from ease.sample.truthy_dump import TRUTHY_NAME, write_truthy
-from ease.sample.whole_folder import content_key, is_whole, write_whole
 from ease.sample.wiki import Sample, prepare_sample, write_pages
 from ease.sample.wikidata_dump import WIKIDATA_NAME, wikidata_entities, write_wikidata
-from ease.wikimedia.languages import PAPER_LANGUAGES, check_languages
-
-logger = logging.getLogger(__name__)
+from ease.wikimedia.languages import PAPER_LANGUAGES
 
 _PARALLEL = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
 _GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
@@ -97,27 +93,13 @@ def write_sample(
         EaseError: A language has no templates, the options contradict each other, or the folder is not writable.
     """
     options = options or SampleOptions()
-    _check(languages)
-    content = {"languages": list(languages), "options": options.model_dump()}
-    key = content_key({**content, "languages": sorted(languages)}, SAMPLE_WIKI)
-    files = SampleFiles(folder / f"sample-{key}")
-    if is_whole(files.folder):
-        logger.debug("The sample wiki in %s is complete", files.folder)
-        return files
-    sample = prepare_sample(options)
-    write_whole(files.folder, content, lambda aside: _write_files(SampleFiles(aside), sample, languages))
-    logger.info("Wrote the sample wiki in %d languages to %s", len(languages), files.folder)
-    return files
 
+    def write(partial: Path) -> None:
+        _write_files(SampleFiles(partial), prepare_sample(options), languages)
 
-def _check(languages: Sequence[str]) -> None:
-    check_languages(languages)
-    missing = [language for language in languages if language not in PAPER_LANGUAGES]
-    if missing:
-        raise EaseError(
-            f"The sample wiki has no templates for {', '.join(missing)}: choose from "
-            f"{', '.join(PAPER_LANGUAGES)}, or use your own dumps."
-        )
+    return SampleFiles(
+        generate_folder(folder, "sample", languages, PAPER_LANGUAGES, options, SAMPLE_WIKI, write)
+    )
 
 
 def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -> None:

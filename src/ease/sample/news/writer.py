@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from ease.errors import EaseError
 from ease.io.result_versions import SAMPLE_NEWS
 from ease.sample.dump_files import dump_name, revision_id, write_dump
 from ease.sample.facts import World, read_world
+from ease.sample.generated_folder import generate_folder
 from ease.sample.names import read_names
 from ease.sample.news.articles import CASES, PLAIN, NewsPage, NewsWriter, topics_for
 from ease.sample.news.other_pages import write_news_redirects, write_other_namespaces
@@ -24,10 +23,6 @@ from ease.sample.news.stories import Reporter
 from ease.sample.news.words import NEWS_LANGUAGES, NewsWords, Topic, read_news_words
 from ease.sample.options import SampleNewsOptions
 from ease.sample.phrases import make_phrasebook, nouns
-from ease.sample.whole_folder import content_key, is_whole, write_whole
-from ease.wikimedia.languages import check_languages
-
-logger = logging.getLogger(__name__)
 
 SMALL_CLASS = 6
 """Articles of the last topic of a wiki; a class of MewsC-16 needs ten."""
@@ -79,26 +74,13 @@ def write_sample_news(
         EaseError: A language has no templates, or the folder is not writable.
     """
     options = options or SampleNewsOptions()
-    _check(languages)
-    content = {"languages": list(languages), "options": options.model_dump()}
-    key = content_key({**content, "languages": sorted(languages)}, SAMPLE_NEWS)
-    files = SampleNews(folder / f"sample-news-{key}")
-    if is_whole(files.folder):
-        logger.info("The sample Wikinews in %s is complete", files.folder)
-        return files
-    write_whole(files.folder, content, lambda aside: _write_files(SampleNews(aside), languages, options))
-    logger.info("Wrote the sample Wikinews in %d languages to %s", len(languages), files.folder)
-    return files
 
+    def write(partial: Path) -> None:
+        _write_files(SampleNews(partial), languages, options)
 
-def _check(languages: Sequence[str]) -> None:
-    check_languages(languages)
-    missing = [language for language in languages if language not in NEWS_LANGUAGES]
-    if missing:
-        raise EaseError(
-            f"The sample Wikinews has no templates for {', '.join(missing)}: choose from "
-            f"{', '.join(NEWS_LANGUAGES)}, or use your own dumps."
-        )
+    return SampleNews(
+        generate_folder(folder, "sample-news", languages, NEWS_LANGUAGES, options, SAMPLE_NEWS, write)
+    )
 
 
 def _write_files(files: SampleNews, languages: Sequence[str], options: SampleNewsOptions) -> None:
