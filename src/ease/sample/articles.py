@@ -14,7 +14,8 @@ OWN_PAGE_SHARE = 0.4
 """Share of the sentences on the page of an entity that they mention."""
 
 _LEADS = {"territory": "located", "region": "part"}
-_SHARED = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
+SHARED_FRAMES = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
+"""Frames that state a relation for two territories at once."""
 
 
 @dataclass
@@ -27,6 +28,17 @@ class ArticlePlan:
     comparison: list[Sentence] = field(default_factory=list)
 
 
+def facts_to_state(world: World, held_out: Collection[Fact], book: Phrasebook) -> dict[Entity, list[Fact]]:
+    """Return the facts about each entity that are not held out and have names in the language."""
+    names = book.wiki.names
+    facts: dict[Entity, list[Fact]] = {entity: [] for entity in names}
+    for fact in world.facts:
+        if fact not in held_out and fact.subject in names and fact.object in names:
+            facts[fact.subject].append(fact)
+            facts[fact.object].append(fact)
+    return facts
+
+
 class StatementDeck:
     """Draws statements about an entity, evenly over the frames."""
 
@@ -37,10 +49,9 @@ class StatementDeck:
             if entity in book.wiki.names:
                 self._members[entity.kind].append(entity)
         self._facts: dict[Entity, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
-        for fact in world.facts:
-            if fact not in held_out and fact.subject in book.wiki.names and fact.object in book.wiki.names:
-                self._facts[fact.subject][fact.relation].append(fact)
-                self._facts[fact.object][fact.relation].append(fact)
+        for entity, facts in facts_to_state(world, held_out, book).items():
+            for fact in facts:
+                self._facts[entity][fact.relation].append(fact)
 
     def lead(self, entity: Entity, random: Random) -> Statement:
         """Draw an article's first statement: where a place lies, or the kind of the subject."""
@@ -54,7 +65,7 @@ class StatementDeck:
         """Draw a statement that mentions the entity: first its frame, then the other entities."""
         by_relation = self._facts[entity]
         ways = ["define", "several", *by_relation]
-        ways += [_SHARED[relation] for relation in by_relation if relation in _SHARED]
+        ways += [SHARED_FRAMES[relation] for relation in by_relation if relation in SHARED_FRAMES]
         if "pays" in by_relation or "speaks" in by_relation:
             ways.append("pays_speaks")
         way = random.choice(ways)
@@ -64,7 +75,7 @@ class StatementDeck:
             return tell(random.choice(by_relation[way]))
         if way == "pays_speaks":
             return self._pays_and_speaks(entity, random)
-        relations = [relation for relation, shared in _SHARED.items() if shared == way]
+        relations = [relation for relation, shared in SHARED_FRAMES.items() if shared == way]
         return self._shared(entity, relations[0], random) if relations else Statement("define", (entity,))
 
     def _several(self, entity: Entity, random: Random) -> Statement:
@@ -93,7 +104,9 @@ class StatementDeck:
         ]
         if not partners:
             return tell(fact)
-        return Statement(_SHARED[relation], (fact.subject, random.choice(partners).subject, fact.object))
+        return Statement(
+            SHARED_FRAMES[relation], (fact.subject, random.choice(partners).subject, fact.object)
+        )
 
 
 def plan_articles(
@@ -117,13 +130,10 @@ def plan_articles(
         random.shuffle(entities)
         for entity in entities[:left]:
             statement = deck.draw(entity, random)
-            _place(statement, _word(book, statement, random), plans, entities, random)
+            sentence = book.say(statement, random.randrange(1_000_000))
+            _place(statement, sentence, plans, entities, random)
         left -= len(entities[:left])
     return list(plans.values())
-
-
-def _word(book: Phrasebook, statement: Statement, random: Random) -> Sentence:
-    return book.say(statement, random.randrange(1_000_000))
 
 
 def _place(

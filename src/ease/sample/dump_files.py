@@ -7,16 +7,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-
-from lxml import etree
+from xml.sax.saxutils import escape
 
 from ease.sample.pages import WikiPage
 from ease.sample.site import Site
 
 DUMP_DATE = "20240101"
-_TIMESTAMP = "2024-01-01T00:00:00Z"
 _EXPORT = "http://www.mediawiki.org/xml/export-0.11/"
-_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 def dump_name(language: str, project: str = "wiki") -> str:
@@ -42,54 +39,54 @@ def _parts(site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> Iter
 
 def _head(site: Site) -> str:
     """Return the root element's start tag and `<siteinfo>`."""
-    info = etree.Element("siteinfo")
-    for tag, text in (
-        ("sitename", site.names[4]),
-        ("dbname", site.dbname),
-        ("base", site.address),
-        ("generator", "EASE sample wiki"),
-        ("case", "first-letter"),
-    ):
-        etree.SubElement(info, tag).text = text
-    namespaces = etree.SubElement(info, "namespaces")
-    for number, name in sorted(site.names.items()):
-        element = etree.SubElement(namespaces, "namespace", key=str(number), case="first-letter")
-        element.text = name or None
-    etree.indent(info)
-    return (
-        f'<mediawiki xmlns="{_EXPORT}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-        f'xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" '
-        f'xml:lang="{site.language}">\n'
-        f"{etree.tostring(info, encoding='unicode')}\n"
+    namespaces = "".join(
+        f'    <namespace key="{number}" case="first-letter"'
+        + (f">{escape(name)}</namespace>\n" if name else "/>\n")
+        for number, name in sorted(site.names.items())
     )
+    return f"""<mediawiki xmlns="{_EXPORT}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
+xsi:schemaLocation="{_EXPORT} {_EXPORT.rstrip("/")}.xsd" version="0.11" xml:lang="{site.language}">
+<siteinfo>
+  <sitename>{escape(site.names[4])}</sitename>
+  <dbname>{site.dbname}</dbname>
+  <base>{site.address}</base>
+  <generator>EASE sample wiki</generator>
+  <case>first-letter</case>
+  <namespaces>
+{namespaces}  </namespaces>
+</siteinfo>
+"""
 
 
 def _page(page: WikiPage, identifier: int, language: str) -> str:
-    element = etree.Element("page")
-    etree.SubElement(element, "title").text = page.title
-    etree.SubElement(element, "ns").text = str(page.namespace)
-    etree.SubElement(element, "id").text = str(identifier)
+    redirect = ""
     if page.redirect is not None:
-        etree.SubElement(element, "redirect", title=page.redirect)
-    revision = etree.SubElement(element, "revision")
-    number = str(revision_id(language, identifier))
-    etree.SubElement(revision, "id").text = number
-    etree.SubElement(revision, "timestamp").text = _TIMESTAMP
-    contributor = etree.SubElement(revision, "contributor")
-    etree.SubElement(contributor, "username").text = "EASE sample"
-    etree.SubElement(contributor, "id").text = "1"
-    etree.SubElement(revision, "origin").text = number
-    etree.SubElement(revision, "model").text = "wikitext"
-    etree.SubElement(revision, "format").text = "text/x-wiki"
+        title = escape(page.redirect, {'"': "&quot;"})
+        redirect = f'\n  <redirect title="{title}"/>'
+    number = revision_id(language, identifier)
     content = page.text.encode()
     digest = _base36(hashlib.sha1(content, usedforsecurity=False).digest())
-    text = etree.SubElement(
-        revision, "text", {"bytes": str(len(content)), "sha1": digest, _SPACE: "preserve"}
-    )
-    text.text = page.text or None
-    etree.SubElement(revision, "sha1").text = digest
-    etree.indent(element)
-    return etree.tostring(element, encoding="unicode") + "\n"
+    text = f'<text bytes="{len(content)}" sha1="{digest}" xml:space="preserve"'
+    text += f">{escape(page.text)}</text>" if page.text else "/>"
+    return f"""<page>
+  <title>{escape(page.title)}</title>
+  <ns>{page.namespace}</ns>
+  <id>{identifier}</id>{redirect}
+  <revision>
+    <id>{number}</id>
+    <timestamp>2024-01-01T00:00:00Z</timestamp>
+    <contributor>
+      <username>EASE sample</username>
+      <id>1</id>
+    </contributor>
+    <origin>{number}</origin>
+    <model>wikitext</model>
+    <format>text/x-wiki</format>
+    {text}
+    <sha1>{digest}</sha1>
+  </revision>
+</page>
+"""
 
 
 def revision_id(language: str, identifier: int) -> int:

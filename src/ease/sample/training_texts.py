@@ -7,13 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from ease.sample.articles import SHARED_FRAMES
 from ease.sample.facts import Entity, Fact, World
 from ease.sample.held_out import HeldOut, unmistakable
 from ease.sample.options import SampleOptions
 from ease.sample.phrases import Phrasebook, Statement, tell
-
-_SHARED = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
-"""Frames that state a relation for two territories at once."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +80,11 @@ class _Deck:
     def _partners(self, fact: Fact) -> list[tuple[Statement, set[Fact]]]:
         """Return the statements that combine the fact with another one, each with both facts."""
         found = []
-        if fact.relation in _SHARED:
+        if fact.relation in SHARED_FRAMES:
             for other in self._of[fact.object]:
                 if other.relation == fact.relation and other.subject != fact.subject:
                     entities = (fact.subject, other.subject, fact.object)
-                    found.append((Statement(_SHARED[fact.relation], entities), {fact, other}))
+                    found.append((Statement(SHARED_FRAMES[fact.relation], entities), {fact, other}))
         if fact.relation in ("pays", "speaks"):
             for other in self._of[fact.subject]:
                 if {fact.relation, other.relation} == {"pays", "speaks"} and other.subject == fact.subject:

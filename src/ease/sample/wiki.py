@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from ease.sample.articles import plan_articles
-from ease.sample.facts import Entity, Fact, World, read_world
+from ease.sample.articles import facts_to_state, plan_articles
+from ease.sample.facts import World, read_world
 from ease.sample.held_out import HeldOut, draw_held_out
 from ease.sample.names import read_names
 from ease.sample.options import SampleOptions
@@ -57,7 +56,7 @@ def write_pages(sample: Sample, language: str) -> list[WikiPage]:
     titles_elsewhere = {code: other.wiki.titles for code, other in sample.books.items()}
     held_out = sample.held_out.facts
     writer = ArticleWriter(
-        book, site, aliases, _facts_to_show(sample.world, held_out, book), titles_elsewhere, random
+        book, site, aliases, facts_to_state(sample.world, held_out, book), titles_elsewhere, random
     )
     plans = plan_articles(sample.world, held_out, book, options.sentences_per_language, options.seed)
     pages = [writer.write(plan, number) for number, plan in enumerate(plans)]
@@ -66,14 +65,3 @@ def write_pages(sample: Sample, language: str) -> list[WikiPage]:
     pages += write_other_pages(book, site)
     random.shuffle(pages)
     return pages
-
-
-def _facts_to_show(world: World, held_out: frozenset[Fact], book: Phrasebook) -> dict[Entity, Sequence[Fact]]:
-    """Return the facts of each entity that the wiki may show in tables and infoboxes."""
-    facts: dict[Entity, list[Fact]] = defaultdict(list)
-    names = book.wiki.names
-    for fact in world.facts:
-        if fact not in held_out and fact.subject in names and fact.object in names:
-            facts[fact.subject].append(fact)
-            facts[fact.object].append(fact)
-    return {entity: facts[entity] for entity in names}
