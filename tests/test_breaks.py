@@ -1,4 +1,4 @@
-"""A training that is stopped or killed in the middle goes on from there by the same command."""
+"""The same command resumes a stopped or killed training."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LOOP = {"max_steps": STEPS, "evaluate_every": 100, "checkpoint_every": 10, "repo
 GIVEN: dict[str, Any] = {f"multilingual__ease__training__{name}": value for name, value in LOOP.items()}
 CHOSEN = ("--pipelines=train", "--namespaces=multilingual.ease")
 PATIENCE = 180
-"""Seconds until a training has come some steps further on a busy machine."""
+"""Timeout in seconds for some steps of a training on a busy machine."""
 
 
 class Started:
-    """A `kedro run --pipelines=train` that is under way."""
+    """A running `kedro run --pipelines=train`."""
 
     def __init__(self, project: Project, log: Path, steps: int = STEPS) -> None:
         self._log = log
@@ -54,27 +54,27 @@ class Started:
         return max((json.loads(line)["step"] for line in lines if line.endswith("\n")), default=0)
 
     def end(self, number: signal.Signals) -> tuple[int, str]:
-        """Send a signal and wait for the end; returns the exit status and what was said."""
+        """Send a signal and wait for the end; return the exit status and the output."""
         self._process.send_signal(number)
         return self._process.wait(PATIENCE), self._log.read_text()
 
 
 def resumed_at(said: str) -> int:
-    """The step after which a training went on."""
+    """Return the step from which a training resumed."""
     found = re.search(r"Resuming after step (\d+)", said)
     assert found, said
     return int(found[1])
 
 
 def losses(project: Project) -> dict[int, float]:
-    """The reported losses of EASE by their steps."""
+    """Return the reported losses of EASE by step."""
     history = project.json("06_models/multilingual/ease/history.json")
     rows = [(row["step"], row["value"]) for row in history if row["name"] == "loss"]
     assert len({step for step, _ in rows}) == len(rows)
     return dict(rows)
 
 
-def test_a_stopped_and_then_killed_training_ends_as_an_unbroken_one(
+def test_a_stopped_and_then_killed_training_ends_like_an_uninterrupted_one(
     project: Project, copy: Project, tmp_path: Path
 ) -> None:
     models = copy.versions("06_models/multilingual/ease/encoder")

@@ -1,4 +1,4 @@
-"""What users do besides and after the main job, by the command line, each time on a copy of what it left."""
+"""Commands after the main job, each on a copy of its project."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.project import METHODS, ROOT, Project
 PIPELINES = register_pipelines()
 SUMS = {"__default__", *(f"train_{setting}" for setting in (*SETTINGS, LOW_RESOURCE)), *SWEEPS}
 SUMS |= {"train", "analysis_monolingual"}
-"""Pipelines that tests of their own run; `__default__` is one of them."""
+"""Pipelines with their own tests, among them `__default__`."""
 
 
 def versions_in(project: Project) -> set[Path]:
-    """The versions of all datasets."""
+    """Return the versions of all datasets."""
     return {path for path in (project.folder / "data").glob("**/????-??-??T*Z") if any(path.iterdir())}
 
 
@@ -42,7 +42,7 @@ def test_no_file_shows_the_option_that_kedro_has_deprecated() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(PIPELINES) - SUMS))
-def test_every_piece_runs_by_its_own_name(copy: Project, name: str) -> None:
+def test_every_other_pipeline_runs(copy: Project, name: str) -> None:
     before = versions_in(copy)
     copy.run(name)
     new = versions_in(copy) - before
@@ -66,7 +66,7 @@ def test_every_method_is_trained_by_its_name_and_scored_beside_the_others(copy: 
 
 
 @pytest.mark.slow
-def test_languages_are_taught_one_model_each(copy: Project) -> None:
+def test_each_added_language_has_its_own_model(copy: Project) -> None:
     small = {
         "low_resource__setting__languages": "en de ja",
         "low_resource__setting__encoder__random__layers": 1,
@@ -117,7 +117,7 @@ def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:
 
 
 def cut_seeds(sweep: dict[str, Any]) -> dict[str, Any]:
-    """Leave each variant of a sweep one seed."""
+    """Keep one seed of each variant of a sweep."""
     cut: dict[str, Any] = {
         kind: [{**one, "seeds": [*one["seeds"]][:1]} for one in sweep[kind]]
         for kind in ("variants", "grids")
@@ -191,7 +191,7 @@ def test_a_training_on_older_data_logs_the_versions_that_it_loaded(copy: Project
     assert run.data.params["data.multilingual.entity_vocabulary"] == newer > older
 
 
-def test_only_missing_outputs_goes_on_and_refuses_stale_ones(copy: Project) -> None:
+def test_only_missing_outputs_resumes_and_refuses_stale_versions(copy: Project) -> None:
     shutil.rmtree(copy.latest("03_primary/multilingual/pairs.parquet").parent)
     stale = {"multilingual__vocabulary__min_link_count": 3}
     refused = copy.run("entity_pairs", "--only-missing-outputs", check=False, **stale)
@@ -205,7 +205,7 @@ def test_only_missing_outputs_goes_on_and_refuses_stale_ones(copy: Project) -> N
     assert copy.latest("03_primary/multilingual/pairs.parquet").is_file()
 
 
-def test_an_unwritable_folder_is_named_and_leaves_nothing(copy: Project) -> None:
+def test_an_unwritable_folder_is_reported_and_leaves_nothing(copy: Project) -> None:
     folder = copy.folder / "data" / "03_primary"
     shutil.rmtree(folder)
     folder.write_text("a file in the folder's place")

@@ -1,4 +1,4 @@
-"""The configuration and the code agree: no dataset, parameter, method or task without its other half."""
+"""The configuration and the code agree on datasets, parameters, methods and tasks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def paper(bare: Project) -> Catalog:
 
 
 def traces() -> list[Any]:
-    """What a Kedro session changes of its process."""
+    """Return what a Kedro session changes in its process."""
     return [dict(os.environ), sys.path[:], Path.cwd(), sys.excepthook, mlflow.get_tracking_uri()]
 
 
@@ -63,7 +63,7 @@ def test_a_session_leaves_no_trace(bare: Project) -> None:
 
 
 def unkept_datasets(pipeline: Pipeline, catalog: Catalog) -> list[str]:
-    """Name the datasets that would be lost with the run or overwritten by the next one."""
+    """Return the datasets that are not saved, or that the next run would overwrite."""
     names = sorted(name for name in pipeline.datasets() if not is_parameter(name))
     return [name for name in names if not is_kept(catalog.get(name, fallback_to_runtime_pattern=True))]
 
@@ -113,7 +113,7 @@ def test_every_parameter_is_read_and_every_read_one_exists(bare: Project, env: s
 
 
 def models_given(given: Node) -> Iterator[tuple[str, type[BaseModel]]]:
-    """The parameters of a node whose function asks for an options model, and that model."""
+    """Yield the parameters of a node with an options class, and that class."""
     names = list(inspect.signature(given.func).parameters)
     inputs = given._inputs
     by_argument = inputs if isinstance(inputs, dict) else dict(zip(names, given.inputs, strict=True))
@@ -123,7 +123,7 @@ def models_given(given: Node) -> Iterator[tuple[str, type[BaseModel]]]:
             yield name, hint
 
 
-def test_kedro_hands_every_node_the_models_that_it_asks_for(catalog: Catalog) -> None:
+def test_kedro_passes_every_node_its_options_classes(catalog: Catalog) -> None:
     asked = {
         (name, model)
         for pipeline in pipelines.values()
@@ -193,7 +193,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "temperature": 10,
     },
 }
-"""What else the paper says of its settings (sections 3 to 5, appendices A and B)."""
+"""Other values of the paper's settings (sections 3 to 5, appendices A and B)."""
 
 LOOP = {
     "epochs": 1,
@@ -213,11 +213,11 @@ EQUATIONS = {
     "mask_same_entity": False,
     "gather_negatives": False,
 }
-"""Equations 1 to 4 with nothing beyond the paper."""
+"""Equations 1 to 4 without extensions."""
 
 
 def complete(catalog: Catalog, setting: str, method: str) -> CompleteRecipe:
-    """A method's recipe with the defaults for the setting's encoder."""
+    """Return a method's recipe with the defaults for the setting's encoder."""
     encoder = catalog.load(f"params:{setting}.setting").encoder.name
     recipe: Recipe = catalog.load(f"params:{setting}.{method}")
     return recipe.complete(encoder, catalog.load("params:encoders"))
@@ -232,20 +232,20 @@ def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
     assert (loop.batch_size, loop.learning_rate) == TABLE_9[setting, method, encoder]
 
 
-def test_table_9_is_found_by_the_name_alone_and_below_an_organisation(bare: Project) -> None:
+def test_table_9_applies_to_names_with_and_without_an_organisation(bare: Project) -> None:
     given = {"monolingual__setting__encoder": "FacebookAI/roberta-base"}
     loop = complete(load_catalog(bare, "paper", **given), "monolingual", "ease").training
     assert (loop.batch_size, loop.learning_rate) == TABLE_9["monolingual", "ease", "roberta-base"]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_no_method_keeps_the_samples_recipe_at_the_papers_scale(paper: Catalog, setting: str) -> None:
+def test_no_method_keeps_the_samples_threads_at_the_papers_scale(paper: Catalog, setting: str) -> None:
     threads = {name: complete(paper, setting, name).training.threads for name in method_names()}
     assert threads == dict.fromkeys(method_names()), "a file in conf/paper/parameters/methods changes them"
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_the_paper_environment_holds_what_the_paper_says(paper: Catalog, setting: str) -> None:
+def test_the_paper_environment_has_the_papers_values(paper: Catalog, setting: str) -> None:
     load, published = paper.load, PUBLISHED[setting]
     shared, pairs = load(f"params:{setting}.setting"), load(f"params:{setting}.pairs")
     assert (setting, "ease", shared.encoder.name) in TABLE_9

@@ -1,4 +1,4 @@
-"""Every command of the documents is one that the project has: resolved without running it, or run if that is quick."""
+"""Every command of the documents exists; its names and options are resolved without a run."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ PLACEHOLDERS = {
     ",…": "",
     "--params=…": "--params=seed=1",
 }
-"""What a document leaves to its reader."""
+"""Values for the placeholders of documents."""
 
 ELSEWHERE = ("--packages", "--conf", "kedro airflow")
-"""Begin what belongs to programs that the project does not install: spark-submit, kedro-airflow."""
+"""First words of commands of programs that the project does not install: spark-submit, kedro-airflow."""
 
 PIPELINES = register_pipelines()
 COMMANDS = documented_commands()
@@ -42,7 +42,7 @@ RUN_OPTIONS = {name for option in kedro_run.params for name in option.opts}
 
 
 def filled(command: Documented) -> list[str]:
-    """Return a command's words with its placeholders filled in."""
+    """Return a command's words with values for its placeholders."""
     words = [word for word in command.words if word != "…"]
     for placeholder, value in PLACEHOLDERS.items():
         words = [word.replace(placeholder, value) for word in words]
@@ -70,7 +70,7 @@ def of_kind(*kinds: str) -> list[Any]:
     ]
 
 
-def test_every_command_is_of_a_kind_that_is_checked() -> None:
+def test_every_command_has_a_known_program() -> None:
     kinds = {kind_of(filled(command)) for command in COMMANDS}
     # `kedro registry list` is run below.
     known = {"kedro run", "make", "module", "options", "torchrun", "kedro airflow", "kedro registry"}
@@ -96,7 +96,7 @@ def test_a_run_has_its_pipelines_nodes_parameters_and_datasets(words: list[str],
 
 
 def chosen_nodes(candidates: list[list[str]], given: dict[str, Any]) -> Pipeline:
-    """The nodes that tags and namespaces choose of the first sum of pipelines that has some."""
+    """Return the nodes selected by tags and namespaces from the first sum of pipelines that has any."""
     for names in candidates:
         summed = sum((PIPELINES[name] for name in names), Pipeline([]))
         with suppress(ValueError):  # Kedro's, where nothing is chosen
@@ -161,7 +161,7 @@ def defined_options(path: Path) -> set[str]:
     return options | negated
 
 
-def test_an_invented_command_is_found_out(bare: Project) -> None:
+def test_an_invented_command_is_refused(bare: Project) -> None:
     for arguments in (["--pipeline"], ["--pipelin=train"]):
         with pytest.raises(click.UsageError):
             kedro_run.make_context("kedro run", arguments)

@@ -1,4 +1,4 @@
-"""What the main job, run by the real command line on a small sample, leaves for its users."""
+"""The results of the main job, run by the real command line on a small sample."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TRAINED_ON = {
     },
     "simcse": {**SHARED, "multilingual.simcse.texts": "05_model_input/multilingual/simcse/texts"},
 }
-"""The datasets that a training loads, and where their versions lie."""
+"""The inputs of a training, with the folders of their versions."""
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,13 @@ def client(project: Project) -> MlflowClient:
 
 @pytest.fixture(scope="module")
 def runs(client: MlflowClient) -> dict[str, Run]:
-    """The MLflow runs by their names, without what follows the name of the pipeline."""
+    """Return the MLflow runs by the first part of their names."""
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     return {run.info.run_name.partition(",")[0]: run for run in client.search_runs(experiments)}
 
 
 def scores_of(project: Project) -> pd.DataFrame:
-    """The scores of all encoders, as the evaluations saved them."""
+    """Return the saved scores of all encoders."""
     path = "07_model_output/multilingual/{}/scores.json"
     found = [
         pd.DataFrame(project.json(path.format(name))).assign(method=name) for name in ("untrained", *METHODS)
@@ -71,7 +71,7 @@ def test_the_printed_table_is_the_saved_one_and_that_of_the_scores(project: Proj
     assert table[["untrained", *METHODS]].notna().all(axis=None)
 
 
-def test_the_log_is_short_and_says_what_comes_and_where_the_results_lie(project: Project) -> None:
+def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) -> None:
     log = project.log.read_text(encoding="utf-8")
     # The default sample has 14 languages more than this one, each a row of the table of what was ingested.
     assert len(log.splitlines()) + 14 < 100
@@ -94,7 +94,7 @@ def test_a_model_opens_by_its_link(project: Project) -> None:
     assert model.encode(["A sentence."]).shape == (1, 32)
 
 
-def test_a_run_says_how_long_its_steps_took_before(copy: Project) -> None:
+def test_a_run_logs_the_former_duration_of_its_steps(copy: Project) -> None:
     done = copy.run("report", "--namespaces=multilingual")
     assert re.search(r"report: \d+ steps, \d+ s when they last ran here", done.stderr), done.stderr
 
@@ -290,7 +290,7 @@ def test_the_summaries_count_pages_links_and_negatives(project: Project) -> None
     assert 0 < coverage["found"] <= coverage["total"]
 
 
-def test_every_version_says_what_it_was_made_from(project: Project) -> None:
+def test_every_version_records_its_inputs(project: Project) -> None:
     file = project.latest("05_model_input/multilingual/training_pairs.parquet").parent / "provenance.json"
     provenance = pd.read_json(file, typ="series")
     pairs = project.latest("03_primary/multilingual/pairs.parquet").parent.name

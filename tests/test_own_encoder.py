@@ -1,4 +1,4 @@
-"""A pretrained encoder, by its name alone: the defaults for it train, and do not ruin it."""
+"""With its defaults, EASE trains a pretrained encoder without making it worse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def trained(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which EASE has started from MiniLM on real English articles, with no training parameter given."""
+    """A project in which EASE trained MiniLM on real English articles with default parameters."""
     made = make_project(tmp_path_factory.mktemp("own"))
     given = {
         "acquire.wikipedia": f"{test_data}/dumps/wikipedia/enwiki-shortened*",
@@ -32,7 +32,7 @@ def trained(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Projec
     return made
 
 
-def test_ease_keeps_what_a_pretrained_encoder_knows(trained: Project) -> None:
+def test_ease_does_not_make_a_pretrained_encoder_worse(trained: Project) -> None:
     start, ease = (
         trained.json(f"07_model_output/monolingual/{method}/scores.json")[0]["value"]
         for method in ("untrained", "ease")
@@ -41,14 +41,14 @@ def test_ease_keeps_what_a_pretrained_encoder_knows(trained: Project) -> None:
     assert ease > start - 2
 
 
-def test_the_card_names_the_encoder_by_the_hub(trained: Project) -> None:
+def test_the_card_names_the_encoder_of_the_hub(trained: Project) -> None:
     card = ModelCard.load(trained.latest("06_models/monolingual/ease/encoder") / "README.md")
     assert str(card.data.base_model).endswith("all-MiniLM-L6-v2") or "started from `" in card.text
     assert str(Path(get_model_path()).parent) not in str(card)
     assert "hard negative" not in card.text.lower()
 
 
-def test_the_defaults_taken_are_logged_and_tracked(trained: Project) -> None:
+def test_the_defaults_are_logged_and_tracked(trained: Project) -> None:
     said = " ".join(trained.log.read_text(encoding="utf-8").split())
     assert "defaults for a pretrained encoder" in said
     assert "learning_rate 1e-05" in said
@@ -60,7 +60,7 @@ def test_the_defaults_taken_are_logged_and_tracked(trained: Project) -> None:
     assert "development_gain" in run.data.metrics
 
 
-def test_checkpoints_are_chosen_by_other_pairs_than_those_that_score(trained: Project) -> None:
+def test_checkpoints_are_chosen_on_other_pairs_than_the_test_pairs(trained: Project) -> None:
     history = trained.json("06_models/monolingual/ease/history.json")
     scored = {row["name"] for row in history if row["step"] == 0}
     assert {"development", "development/sample_graded_dev/en"} <= scored

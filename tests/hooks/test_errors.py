@@ -1,4 +1,4 @@
-"""Mendable faults are told in one message; others keep their traceback."""
+"""User errors are printed in one message; other errors keep their traceback."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def caught(error: BaseException) -> BaseException:
         return raised
 
 
-def test_a_mendable_fault_is_shown_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_user_error_is_printed_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     error = caught(EaseError("dump.xml: cut at its end; download it again."))
     show_exception(type(error), error, error.__traceback__)
     assert capsys.readouterr().err == "Error: dump.xml: cut at its end; download it again.\n"
 
 
-def test_the_fault_behind_a_datasets_error_is_the_one_that_is_shown(
+def test_the_cause_of_a_dataset_error_is_printed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     try:

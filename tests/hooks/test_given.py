@@ -10,7 +10,7 @@ from tests.project import Project
 
 
 @pytest.mark.parametrize("env", ["base", "paper"])
-def test_a_value_that_ends_in_a_colon_is_that_text(bare: Project, env: str) -> None:
+def test_a_value_with_a_trailing_colon_is_text(bare: Project, env: str) -> None:
     given = {
         "acquire__wikipedia": "sample:",
         "acquire__wikidata": "sample:",

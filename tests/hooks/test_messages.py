@@ -1,4 +1,4 @@
-"""Mistakes on the command line and in the configuration: one line, with the nearest names."""
+"""A mistake on the command line or in the configuration gives one line with the nearest names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MISTAKES = {
     "--params=acquire.sample.territorie=3": ["territorie`", "did you mean territories"],
     "--params=engine=duckbd": ["duckbd", "duckdb"],
 }
-"""Arguments of `kedro run`, and words of the message."""
+"""Arguments of `kedro run`, and parts of the message."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def told(project: Project, *arguments: str) -> str:
-    """The one line that a failing `kedro run` says about its error."""
+    """Return the last line of a failing `kedro run`, its only line about the error."""
     done = project.kedro("run", *arguments, check=False, start=False)
     assert done.returncode not in (0, None)
     assert "Traceback" not in done.stdout + done.stderr

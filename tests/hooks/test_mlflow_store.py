@@ -1,4 +1,4 @@
-"""A project that was moved or copied keeps its MLflow runs and artifacts where it lies."""
+"""A moved or copied project finds its MLflow runs and artifacts in its current folder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_runs_and_artifacts_follow_the_project(tmp_path: Path, moved: bool) -> N
         assert artifact(new, second) == "second"
 
 
-def test_artifacts_that_were_put_elsewhere_stay_there(tmp_path: Path) -> None:
+def test_artifacts_outside_the_project_keep_their_address(tmp_path: Path) -> None:
     elsewhere = tmp_path / "shared disk"
     (tmp_path / "project" / "data" / "08_reporting").mkdir(parents=True)
     with undisturbed():

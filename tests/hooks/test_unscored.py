@@ -1,4 +1,4 @@
-"""What an evaluation could not score belongs to its own run, also where one process, such as a notebook, runs two."""
+"""Missing scores are reported by their own run, also if one process, such as a notebook, runs two."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def score_baselines(project: Project, baselines: dict[str, Any]) -> None:
         session.run(pipeline_names=["evaluate"], namespaces=["baselines"])
 
 
-def test_two_runs_in_one_process_do_not_share_what_could_not_be_scored(
+def test_two_runs_in_one_process_do_not_share_missing_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = make_project(tmp_path)

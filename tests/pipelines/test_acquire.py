@@ -1,4 +1,4 @@
-"""`kedro run --pipelines=acquire` from a mirror: dumps fetched, checked, found; what a mirror lacks is told."""
+"""`kedro run --pipelines=acquire` downloads, checks and lists a mirror's dumps, and reports missing ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Dumps as Wikimedia publishes them: of two wikis, and of Wikidata."""
+    """Write dumps of two wikis and of Wikidata in Wikimedia's layout."""
     made = write_sample(tmp_path_factory.mktemp("sample"), ["en", "de"], SampleOptions(seed=1, **SMALL))
     found = {path.name[:2]: path.read_bytes() for path in made.wikipedia.glob("*.bz2")}
     return {**found, "wikidata": made.wikidata.read_bytes()}
@@ -58,7 +58,7 @@ def acquire(
 
 
 @pytest.mark.slow
-def test_fetches_once_and_hands_on_what_it_fetched(
+def test_dumps_are_downloaded_once_and_passed_on(
     bare: Project, server: FileServer, dumps: dict[str, bytes]
 ) -> None:
     acquire(bare, server, "acquire,ingest", acquire__contact="me@example.org")
@@ -96,7 +96,7 @@ def test_fetches_once_and_hands_on_what_it_fetched(
         ("date", "dump_date.*String should match pattern"),
     ],
 )
-def test_a_fault_is_told_and_leaves_no_half_dump(
+def test_a_failed_download_is_reported_and_leaves_no_partial_dump(
     bare: Project, server: FileServer, dumps: dict[str, bytes], fault: str, words: str
 ) -> None:
     given: dict[str, Any] = {"acquire__dump_date": DATE}

@@ -1,4 +1,4 @@
-"""Evaluation sets found, fetched or told to be missing, by the pipeline's own functions."""
+"""Evaluation sets are located, downloaded or reported missing by the pipeline's functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def locate(folder: Path, *, fetch: bool = False, tasks: str = "stsb sample_grade
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A server that has STS-B's development split, and the source that says so; SICK's is dead."""
+    """Serve STS-B's development split and return sources; SICK's server does not answer."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with running_server() as server:
         server.files["/sts-dev.csv"] = DEV
@@ -59,7 +59,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Any:
         yield server
 
 
-def test_nothing_is_fetched_unless_asked(
+def test_nothing_is_downloaded_by_default(
     served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -70,7 +70,7 @@ def test_nothing_is_fetched_unless_asked(
     assert not (tmp_path / "sets").exists()
 
 
-def test_what_may_be_fetched_is_fetched_and_the_rest_is_told(
+def test_available_sets_are_downloaded_and_others_reported_missing(
     served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):

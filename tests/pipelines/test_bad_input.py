@@ -1,4 +1,4 @@
-"""What a user gets wrong on the command line is refused in words, before or instead of any output."""
+"""Wrong commands and inputs are refused with a message and leave no output."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.project import Project
 
 
 class Bad(NamedTuple):
-    """A fault on the command line."""
+    """A faulty command."""
 
     pipeline: str
     given: dict[str, Any]
-    """Parameters, `__` in a name standing for a dot"""
+    """Parameters, with `__` in place of dots"""
     expected: str
-    """What is said to be wrong, and what to do"""
+    """The expected message"""
     finished: str = "nothing"
-    """The dataset that was whole before the fault was met, and is kept"""
+    """A dataset that is complete before the error, and is kept"""
 
 
 BAD = {
@@ -128,11 +128,11 @@ BAD = {
 
 
 NAMESPACES = {"train": "multilingual.ease", "acquire_evaluation": "multilingual"}
-"""What is run of pipelines over all settings and methods."""
+"""Namespaces to run of pipelines over all settings and methods."""
 
 
 def kept(project: Project) -> set[Path]:
-    """All files but MLflow's, which notes failed runs too, and those that the next run goes on from."""
+    """Return all files except MLflow's, which records failed runs, and those that the next run resumes from."""
     data = project.folder / "data"
     apart = (data / "08_reporting" / "mlflow", data / "06_models" / "work", data / "01_raw" / "sample")
     files = (path for path in data.rglob("*") if path.is_file())
@@ -141,12 +141,12 @@ def kept(project: Project) -> set[Path]:
 
 @pytest.fixture(scope="module")
 def trained(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of the project for all faults: none of them may take a version away or leave half of one."""
+    """A copy of the project for all faulty commands, none of which may remove a version or leave a partial one."""
     return project.copy(tmp_path_factory.mktemp("trained") / "copy")
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_the_fault_is_named_and_leaves_nothing(case: str, trained: Project) -> None:
+def test_a_faulty_command_is_refused_and_leaves_nothing(case: str, trained: Project) -> None:
     before = kept(trained)
     pipeline = BAD[case].pipeline
     chosen = [f"--namespaces={NAMESPACES[pipeline]}"] if pipeline in NAMESPACES else []

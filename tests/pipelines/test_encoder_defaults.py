@@ -1,4 +1,4 @@
-"""What null stands for in a recipe: the defaults of the encoder that a training starts from."""
+"""Nulls in a recipe are replaced by the defaults for the encoder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLE: dict[str, Any] = {
 
 
 def complete(encoder: str, method: str = "ease", **given: Any) -> CompleteRecipe:
-    """A recipe of nulls, but for what is given, completed for an encoder."""
+    """Complete for an encoder a recipe of nulls and the given values."""
     data = None if method == "ease" else [{"kind": "pairs"}]
     options = {"temperature": given.pop("temperature", None)} if method == "ease" else {}
     recipe = Recipe(method=method, options=options, data=data, training={**NULLS, "seed": 7, **given})
@@ -34,12 +34,12 @@ def complete(encoder: str, method: str = "ease", **given: Any) -> CompleteRecipe
 
 
 def loop(recipe: CompleteRecipe) -> tuple[Any, ...]:
-    """The fields of the loop that depend on the encoder."""
+    """Return the loop's parameters that depend on the encoder."""
     found = recipe.training
     return found.batch_size, found.learning_rate, found.max_steps, found.epochs, found.threads
 
 
-def test_null_is_the_default_of_the_encoders_kind() -> None:
+def test_null_means_the_default_for_the_kind_of_encoder() -> None:
     random, pretrained = complete("random:"), complete("sentence-transformers/LaBSE")
     assert loop(random) == (128, 3e-3, 400, 1, 1)
     assert loop(pretrained) == (64, 3e-5, None, 2, None)
@@ -48,7 +48,7 @@ def test_null_is_the_default_of_the_encoders_kind() -> None:
 
 
 @pytest.mark.parametrize("name", ["roberta-base", "FacebookAI/roberta-base", "/models/roberta-base/"])
-def test_the_row_of_an_encoder_goes_before_that_of_its_kind(name: str) -> None:
+def test_the_row_of_an_encoder_takes_precedence_over_its_kind(name: str) -> None:
     assert loop(complete(name)) == (256, 3e-5, None, 2, None)
     assert loop(complete(name, "simcse"))[0] == 64, "the row is for EASE alone"
 
@@ -65,7 +65,7 @@ def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     assert loop(complete("random:", "mlm"))[2:4] == (None, 4), "a method's duration goes before the kind's"
 
 
-def test_the_log_names_what_was_taken_and_an_encoder_without_a_row(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_the_defaults_and_an_encoder_without_a_row(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         complete("org/unheard-of", learning_rate=1e-4)
     (line,) = caplog.messages
@@ -74,7 +74,7 @@ def test_the_log_names_what_was_taken_and_an_encoder_without_a_row(caplog: pytes
     assert "learning_rate" not in line
 
 
-def test_a_setting_accepts_the_name_of_its_encoder_alone() -> None:
+def test_a_setting_accepts_just_the_name_of_its_encoder() -> None:
     tasks = {"dev_tasks": "stsb", "test_tasks": "stsb"}
     setting = Setting(name="s", languages="en", encoder="org/name", **tasks)
     assert (setting.encoder.name, setting.encoder.pooling) == ("org/name", None)
@@ -89,9 +89,7 @@ def test_a_setting_accepts_the_name_of_its_encoder_alone() -> None:
         ({"options": {"temperatur": None, "entity_weigt": 1}, "training": NULLS}, "entity_weigt"),
     ],
 )
-def test_wrong_parameters_are_refused_before_the_defaults_are_known(
-    given: dict[str, Any], fault: str
-) -> None:
+def test_wrong_parameters_are_refused_without_the_defaults(given: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         Recipe(**{"method": "ease", "options": {}, **given})
 

@@ -1,4 +1,4 @@
-"""One bad set, or one bad baseline, costs its own scores alone."""
+"""A faulty evaluation set or baseline does not prevent the other scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOOD, BAD = "2012", "2013"
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two years of STS in miniature, of which one has a grade too few, and tests of two SentEval-like classes."""
+    """Write two small years of STS, one of them with a missing grade, and tests with two classes like SentEval's."""
     folder = tmp_path_factory.mktemp("sets")
     years = {
         GOOD: ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
@@ -54,7 +54,7 @@ def faulty(project: Project, sets: Path, tmp_path_factory: pytest.TempPathFactor
     return made, evaluate(made, sets, **baselines)
 
 
-def test_the_run_names_at_its_end_what_it_could_not_score_and_fails(faulty: tuple[Project, Any]) -> None:
+def test_the_run_reports_missing_scores_at_its_end_and_fails(faulty: tuple[Project, Any]) -> None:
     _, done = faulty
     assert done.returncode == 1
     end = done.stderr[done.stderr.rindex("Error: ") :]

@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
 
 
 def truth(project: Project, language: str) -> dict[int, tuple[str, str]]:
-    """What the sample's writer meant to be kept, by page ids, without small classes."""
+    """Return the expected sentences of the sample by page ids, without small classes."""
     (path,) = (project.folder / "data" / "01_raw" / "sample").glob("*/news_truth.parquet")
     rows = [
         row for row in pq.read_table(path).to_pylist() if row["language"] == language and not row["dropped"]
@@ -46,7 +46,7 @@ def truth(project: Project, language: str) -> dict[int, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_data_set_is_what_the_sample_s_writer_meant(made: tuple[Project, Done], language: str) -> None:
+def test_the_data_set_has_the_expected_sentences(made: tuple[Project, Done], language: str) -> None:
     folder = made[0].latest("05_model_input/mewsc16")
     rows = pq.read_table(folder / f"{language}.parquet").to_pylist()
     assert {row["page_id"]: (row["category"], row["sentence"]) for row in rows} == truth(made[0], language)
@@ -55,7 +55,7 @@ def test_the_data_set_is_what_the_sample_s_writer_meant(made: tuple[Project, Don
     assert lines == [row["sentence"] for row in rows]
 
 
-def test_the_folder_holds_the_data_set_alone(made: tuple[Project, Done]) -> None:
+def test_the_folder_has_only_the_data_set(made: tuple[Project, Done]) -> None:
     folder = made[0].latest("05_model_input/mewsc16")
     ends = (".parquet", "_categories.txt", "_sentences.txt")
     assert {path.name for path in folder.iterdir()} == {
@@ -68,7 +68,7 @@ def test_the_folder_holds_the_data_set_alone(made: tuple[Project, Done]) -> None
     assert list((made[0].folder / "data" / "02_intermediate" / "mewsc16").iterdir()) == []
 
 
-def test_the_statistics_stand_beside_the_papers(made: tuple[Project, Done]) -> None:
+def test_the_statistics_are_compared_with_the_papers(made: tuple[Project, Done]) -> None:
     project, done = made
     table = pd.read_parquet(project.latest("08_reporting/mewsc16/statistics.parquet")).set_index("language")
     assert list(table.index) == [*LANGUAGES, "total"]
@@ -91,7 +91,7 @@ def test_the_figure_shows_the_table(made: tuple[Project, Done]) -> None:
     assert all(list(bar.y) == list(table["language"]) for bar in figure.data)
 
 
-def test_mlflow_has_the_table_and_the_figure(made: tuple[Project, Done]) -> None:
+def test_the_table_and_the_figure_are_logged_to_mlflow(made: tuple[Project, Done]) -> None:
     client = mlflow.MlflowClient(made[0].store)
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     (run,) = client.search_runs(experiments)
@@ -101,7 +101,7 @@ def test_mlflow_has_the_table_and_the_figure(made: tuple[Project, Done]) -> None
 
 @pytest.mark.slow
 def test_own_dumps(tmp_path: Path) -> None:
-    """Dumps in a folder, credited to Wikinews; one of them is cut."""
+    """Dumps in a folder are credited to Wikinews; a truncated dump is accepted."""
     project = make_project(tmp_path / "project")
     write_news(tmp_path / "dumps", *(article(number) for number in range(1, 12)))
     german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 12)]
@@ -149,7 +149,7 @@ def counted(**sizes: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_the_total_is_compared_where_all_of_the_papers_languages_are_there() -> None:
+def test_the_total_is_compared_if_all_of_the_papers_languages_are_counted() -> None:
     paper = {"ar": (20, 1), "en": (30, 1), "total": (51, 3)}
     published = {
         language: Published(sentences=of, label_types=types) for language, (of, types) in paper.items()
@@ -162,7 +162,7 @@ def test_the_total_is_compared_where_all_of_the_papers_languages_are_there() -> 
 
 
 TABLE_13_SUM = 65_434
-"""Of the rows of Table 13, whose printed total is 65,425."""
+"""Sum of the rows of Table 13, whose printed total is 65,425."""
 
 
 def test_the_configuration_holds_the_papers_table_and_languages(bare: Project) -> None:

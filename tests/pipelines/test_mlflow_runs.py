@@ -1,4 +1,4 @@
-"""What a training reports reaches its run in a real store, whatever breaks on the way."""
+"""The values of a training are logged to its MLflow run, also after interruptions and errors of the store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def curve(client: MlflowClient, run_id: str, name: str) -> list[tuple[int, float
     return sorted((point.step, point.value) for point in client.get_metric_history(run_id, name))
 
 
-def test_a_run_holds_the_values_of_earlier_sittings_too_and_each_once(client: MlflowClient) -> None:
+def test_a_run_has_the_values_of_earlier_sessions_each_once(client: MlflowClient) -> None:
     with mlflow.start_run(), training_run("resumed", {}) as run_id:
         report = RunReport(run_id)
         for line in HISTORY[2:]:
@@ -43,7 +43,7 @@ def test_a_run_holds_the_values_of_earlier_sittings_too_and_each_once(client: Ml
     assert curve(client, run_id, "development") == [(2, 40.0)]
 
 
-def test_a_fault_of_the_store_is_told_and_made_good_later(
+def test_an_error_of_the_store_is_logged_and_its_values_follow_later(
     client: MlflowClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     with mlflow.start_run(), training_run("disturbed", {}) as run_id:

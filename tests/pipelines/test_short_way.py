@@ -1,4 +1,4 @@
-"""By `--params`, page_props and truthy statements give the tables that the JSON dump gives, on the sample."""
+"""On the sample, page_props and truthy statements give the same tables as the JSON dump."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def by_json(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def rows(project: Project, name: str) -> list[dict[str, Any]]:
-    """The rows of the newest version of a table, sorted."""
+    """Return the sorted rows of the newest version of a table."""
     found = project.latest(f"02_intermediate/multilingual/{name}")
     files = [str(found)] if found.is_file() else sorted(map(str, found.glob("*.parquet")))
     return sorted(pads.dataset(files).to_table().to_pylist(), key=repr)
 
 
 @pytest.mark.parametrize("types", ["truthy", "json"])
-def test_both_ways_give_the_same_rows(by_json: Project, tmp_path: Path, types: str) -> None:
+def test_page_props_give_the_same_rows_as_the_json_dump(by_json: Project, tmp_path: Path, types: str) -> None:
     project = by_json.copy(tmp_path / "copy")
     project.run("acquire,ingest", **{**SHORT, "acquire__wikidata_types": types})
     for name in TABLES:
@@ -57,7 +57,7 @@ def test_both_ways_give_the_same_rows(by_json: Project, tmp_path: Path, types: s
     assert (counts["types"]["broken_lines"], counts["types"]["truncated"]) == (0, False)
 
 
-def test_titles_alone_need_no_dump_of_wikidata(by_json: Project, tmp_path: Path) -> None:
+def test_page_props_need_no_wikidata_dump(by_json: Project, tmp_path: Path) -> None:
     project = by_json.copy(tmp_path / "copy")
     done = project.run("acquire,ingest", **{**SHORT, "acquire__wikidata": "null"})
     assert "items have no types, and there are no hard negatives" in done.stderr
@@ -90,7 +90,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FileServ
         yield running
 
 
-def test_a_mirror_s_files_are_fetched_and_read(tmp_path: Path, server: FileServer) -> None:
+def test_the_files_of_a_mirror_are_downloaded_and_read(tmp_path: Path, server: FileServer) -> None:
     project = make_project(tmp_path)
     mirror = {"acquire__wikipedia": server.address, "acquire__wikidata": server.address}
     project.run("acquire,ingest", **mirror, **SHORT, multilingual__setting__languages="en de")

@@ -1,4 +1,4 @@
-"""Namespaces: stages that Kedro-Viz draws as boxes, and what `--namespaces` selects."""
+"""Namespaces: the boxes of Kedro-Viz and the selections of `--namespaces`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPARED = {"untrained", "ease", "simcse"}
 
 
 def namespaces(name: str) -> set[str | None]:
-    """The namespaces of a pipeline's nodes."""
+    """Return the namespaces of a pipeline's nodes."""
     return {node.namespace for node in PIPELINES[name].nodes}
 
 

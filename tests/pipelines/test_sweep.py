@@ -1,4 +1,4 @@
-"""What a sweep varies, and what each variant is trained on."""
+"""Variants of a sweep and their training data."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sweep(**given: Any) -> Sweep:
         ({"languages": "en br"}, "ease en br"),
     ],
 )
-def test_a_variant_is_named_after_what_differs(given: dict[str, Any], label: str) -> None:
+def test_a_variant_is_named_after_its_changes(given: dict[str, Any], label: str) -> None:
     assert Variant(method="ease", seeds=(1,), **given).label == label
 
 

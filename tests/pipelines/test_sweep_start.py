@@ -1,4 +1,4 @@
-"""The encoder that a sweep's variants start from follows the configuration, also in a sweep that goes on."""
+"""The start encoder of a sweep's variants follows the configuration, also in a resumed sweep."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sentences(count: int) -> ibis.Table:
 
 
 def start(folder: Path, rows: int = 40, seed: int = 1, pooling: str = "mean", **changes: Any) -> Path:
-    """Ask for the start encoder of a variant, as a sweep does that works in a folder."""
+    """Return the start encoder of a variant for a sweep in a folder."""
     encoder = {"random": {**ENCODER, **changes}, "seed": seed, "pooling": pooling}
     setting = Setting(
         name="mine", languages="en", encoder=encoder, dev_tasks="stsb:dev", test_tasks="stsb:test"
@@ -47,7 +47,7 @@ def layers(encoder: Path) -> int:
     return int(AutoConfig.from_pretrained(encoder).num_hidden_layers)
 
 
-def test_a_sweep_that_goes_on_with_another_encoder_makes_it_anew(tmp_path: Path) -> None:
+def test_a_resumed_sweep_with_another_encoder_builds_a_new_start(tmp_path: Path) -> None:
     before = start(tmp_path)
     made = (before / "model.safetensors").stat().st_mtime_ns
     assert layers(before) == 1

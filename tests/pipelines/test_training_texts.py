@@ -1,4 +1,4 @@
-"""A recipe's `data` by the command line, the start that a setting chooses, and what is refused."""
+"""Training texts of recipes by the command line, the start of methods, and refused recipes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL_SAMPLE = SampleOptions(
 
 
 def configure(project: Project, method: str, **values: Any) -> None:
-    """Change a method's recipe in the user's own environment."""
+    """Change a method's recipe in the environment `local`."""
     text = yaml.safe_dump({"multilingual": {method: values}})
     (project.folder / "conf" / "local" / "parameters.yml").write_text(text, encoding="utf-8")
 
@@ -108,7 +108,7 @@ def test_a_start_that_is_not_trained_yet_is_refused_with_the_command(copy: Proje
     )
 
 
-def test_the_setting_chooses_the_start_of_all_methods_but_mlm(tmp_path: Path) -> None:
+def test_the_setting_chooses_the_start_of_all_methods_except_mlm(tmp_path: Path) -> None:
     values = {"name": "s", "languages": "en", "encoder": {}, "dev_tasks": "stsb", "test_tasks": "stsb"}
     untrained, mlm = tmp_path / "untrained", tmp_path / "mlm"
     settings = {start: Setting.model_validate({**values, "start": start}) for start in ("untrained", "mlm")}
@@ -120,7 +120,7 @@ def test_the_setting_chooses_the_start_of_all_methods_but_mlm(tmp_path: Path) ->
         chosen_start(settings["mlm"], "mlm", None, None)
 
 
-def test_methods_without_entities_need_data_and_others_take_none() -> None:
+def test_methods_without_entities_need_data_and_others_refuse_it() -> None:
     with pytest.raises(ValueError, match="'simcse' has no `data` to train on"):
         Recipe(method="simcse", options={}, training={})
     with pytest.raises(
@@ -131,7 +131,7 @@ def test_methods_without_entities_need_data_and_others_take_none() -> None:
         recipe({"kind": "nlu"})
 
 
-def test_the_sample_has_texts_for_every_companion(acquire: AcquireOptions, tmp_path: Path) -> None:
+def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path: Path) -> None:
     given = recipe(
         {"kind": "nli", "path": "sample:nli", "languages": ["en", "de"], "cross_lingual": True, "weight": 2},
         {"kind": "parallel", "path": "sample:parallel_train", "languages": ["ja"], "weight": 1},

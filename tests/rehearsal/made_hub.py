@@ -1,4 +1,4 @@
-"""A hub cache of tiny encoders under the names of published ones: the real architectures, tokenizers and files."""
+"""A hub cache of tiny encoders with the names, architectures, tokenizers and files of published ones."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _xlm_roberta(name: str, sentences: Sequence[str]) -> Pretrained:
 def _save_sentence_transformer(
     name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path
 ) -> None:
-    """Save with the modules that the published one has: LaBSE's are [CLS], a layer with tanh, and unit length."""
+    """Save an encoder with the modules of the published one; LaBSE has [CLS], a tanh layer and normalisation."""
     with tempfile.TemporaryDirectory() as plain:
         model.save_pretrained(plain)
         tokenizer.save_pretrained(plain)

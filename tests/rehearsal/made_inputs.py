@@ -1,4 +1,4 @@
-"""What a run at the paper's scale reads, in small: dumps, training texts, word vectors and evaluation sets."""
+"""Small inputs of a run at the paper's scale: dumps, training texts, word vectors and evaluation sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.evaluation.tasks import (
 LINES = 40
 """Lines kept of a file of a real evaluation set."""
 TREC_LINES = 600
-"""So many that its smallest class can be divided into folds."""
+"""Enough lines to divide the smallest class into folds."""
 TRANSLATED = ("en", "bg", "de", "el", "es", "fr", "hi", "ru", "th", "tr", "ur", "vi", "zh")
 """DuEAM's languages."""
 CLUSTERED = ("en", "ja", "ar")
@@ -100,7 +100,7 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
 
 
 def write_vectors(file: Path, sentences: Sequence[str], dimension: int = 300) -> None:
-    """Write word vectors in GloVe's form."""
+    """Write word vectors in GloVe's format."""
     words = sorted({word.lower() for sentence in sentences for word in sentence.split() if word.isalpha()})
     file.parent.mkdir(parents=True)
     lines = (
@@ -156,7 +156,7 @@ def _write_made_sets(folder: Path) -> None:
 
 
 def _thin(source: Path, target: Path, kept: int = LINES) -> None:
-    """Copy the first line, which may be a header, and others at even distances: files in step stay so."""
+    """Copy the first line, which may be a header, and evenly spaced others, so that parallel files stay parallel."""
     lines = source.read_bytes().splitlines(keepends=True)
     distance = max(1, len(lines) // kept)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from tests.project import Project
 from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 
 FIRST = ("train_multilingual", "train_monolingual", "train", "evaluate")
-"""What the others read from goes first."""
+"""Pipelines that make the inputs of the others."""
 
 DEFAULT = "__default__"
 """Another name of `train_multilingual`."""
@@ -52,11 +52,11 @@ VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "dueam weakly supervised": ("train", {"_dueam": "weakly_supervised"}),
     **{f"mirror_bert {level}": ("train", {"_mirror_bert": level}) for level in ("phrase", "word")},
 }
-"""What the comments of `conf/paper` and the documents offer beyond the defaults; `train` for one method."""
+"""Variations that the comments of `conf/paper` and the documents mention; `train` for one method."""
 
 
 def namespaces(name: str) -> list[str]:
-    """The argument that chooses the method which a variation of `train` begins with."""
+    """Return the argument that selects the method of a variation of `train`."""
     method = name.split()[0]
     settings = ["multilingual"] if method == "msimcse" else SETTINGS
     chosen = ",".join(f"{setting}.{method}" for setting in settings)
@@ -64,7 +64,7 @@ def namespaces(name: str) -> list[str]:
 
 
 def pipelines() -> list[str]:
-    """The registered pipelines in an order in which each finds what it reads."""
+    """Return the registered pipelines in an order in which the inputs of each exist."""
     return [*FIRST, *(name for name in register_pipelines() if name not in (*FIRST, DEFAULT))]
 
 

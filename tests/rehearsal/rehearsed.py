@@ -1,4 +1,4 @@
-"""A project whose runs at the paper's scale read small inputs, by the documented commands and `--params` alone."""
+"""A project that runs the paper's configuration on small inputs, by documented commands and `--params`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.rehearsal.made_inputs import (
 )
 
 FURTHER_ENCODERS = ("roberta-base", "xlm-roberta-base")
-"""What the comments of `conf/paper` name beside the settings' encoders and the baselines."""
+"""Encoders that the comments of `conf/paper` name, beside the settings' encoders and the baselines."""
 
 FEW_STEPS = {"max_steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_every": 2, "report_every": 1}
 SETTINGS = ("multilingual", "monolingual", "low_resource")
@@ -44,7 +44,7 @@ SMALL: dict[str, Any] = {
         for name, value in FEW_STEPS.items()
     },
 }
-"""Few languages, steps and rows; everything else is as `conf/paper` has it."""
+"""Few languages, steps and rows; everything else as in `conf/paper`."""
 
 
 def make_rehearsed(folder: Path, test_data: Path) -> Project:
@@ -66,7 +66,7 @@ def make_rehearsed(folder: Path, test_data: Path) -> Project:
 
 
 def configured_encoders(project: Project) -> list[str]:
-    """Names of the hub's encoders that `conf/paper` starts from or compares with."""
+    """Return the hub names of the encoders in `conf/paper`."""
     parameters = load_parameters(project, "paper")
     starts = [parameters[setting]["setting"]["encoder"]["name"] for setting in SETTINGS]
     baselines = [baseline["name"] for baseline in parameters["evaluate"]["baselines"].values()]
@@ -76,7 +76,7 @@ def configured_encoders(project: Project) -> list[str]:
 def rehearse(
     project: Project, pipelines: str, *arguments: str, check: bool = True, start: bool = True, **given: Any
 ) -> Done:
-    """Run pipelines in the environment `paper` with the small parameters and others, `__` standing for a dot."""
+    """Run pipelines in the environment `paper` with the small parameters and others, with `__` in place of dots."""
     values = {**SMALL, **{name.replace("__", "."): value for name, value in given.items()}}
     params = ",".join(f"{name}={value}" for name, value in values.items())
     flags = ("run", "--env=paper", f"--pipelines={pipelines}", "--params", params, *arguments)

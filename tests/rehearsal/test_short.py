@@ -1,4 +1,4 @@
-"""The paper's configuration from dumps to scores, in small: what `make rehearse` does for all pipelines."""
+"""The paper's configuration on small inputs, from dumps to scores; `make rehearse` runs all pipelines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 pytestmark = pytest.mark.slow
 
 TASKS = ("sts", "stc", "tatoeba", "bucc")
-"""Quick ones, one of each kind."""
+"""Fast baselines, one of each kind."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def rehearsed(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Proj
     return project
 
 
-def test_the_baselines_are_scored_under_the_names_that_the_paper_gives_them(rehearsed: Project) -> None:
+def test_the_baselines_are_scored_under_the_papers_names(rehearsed: Project) -> None:
     rows = rehearsed.json("07_model_output/baselines/scores.json")
     methods = {row["method"] for row in rows}
     assert {"BERT (avg.)", "RoBERTa (first-last avg.)", "LaBSE", "GloVe (avg.)"} <= methods
