@@ -87,7 +87,7 @@ def test_every_fault_is_listed_at_once(empty: Project) -> None:
         "vectors.txt does not exist: set `entity_embeddings.file`",
         r"Cannot write to .*05_model_input \(Not a directory\): choose a folder that you may write to",
         r"Cannot write to .*blocked \(Not a directory\)",
-        r"disk of .*data has [\d.]+ GB free, and this run needs about 1000000000\.0 GB",
+        r"disk of .*data has [\d.]+ GB free, and 1000000000\.0 GB are needed",
     )
 
 

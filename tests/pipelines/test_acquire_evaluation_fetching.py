@@ -162,11 +162,11 @@ def test_a_broken_archive_or_a_dead_server_stops_nothing(server: FileServer, tmp
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (tar({"a": None}), "the member a is no plain file"),
-        (zipped({"a": None}), "the member a is no plain file"),
+        (tar({"a": None}), "the member a is no regular file"),
+        (zipped({"a": None}), "the member a is no regular file"),
         (zipped({"a": bytes(3 << 20)}), "a is larger than expected"),
         (bz2.compress(tar({"./a": bytes(3 << 20)}, "w")), "a is larger than expected"),
-        (tar({"a": b"1", "./a": b"2"}), "or is there twice"),
+        (tar({"a": b"1", "./a": b"2"}), "or occurs twice"),
         (b"", "is no archive, or is broken"),
     ],
     ids=["link in a tar", "link in a zip", "large in a zip", "large in a tar", "twice", "empty"],
@@ -174,7 +174,7 @@ def test_a_broken_archive_or_a_dead_server_stops_nothing(server: FileServer, tmp
 def test_a_hostile_archive_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "archive").write_bytes(content)
     with pytest.raises(EaseError, match=words):
-        unpack(tmp_path / "archive", {"a": tmp_path / "a"}, most_bytes=2 << 20)
+        unpack(tmp_path / "archive", {"a": tmp_path / "a"}, max_bytes=2 << 20)
 
 
 @pytest.mark.parametrize("path", ["../a", "/a", "", "x/../../a"])

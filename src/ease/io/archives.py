@@ -1,4 +1,4 @@
-"""Chosen members of archives, unpacked without trusting the archive."""
+"""Extraction of chosen members from untrusted archives."""
 
 from __future__ import annotations
 
@@ -17,36 +17,39 @@ from ease.io.files import report_write_errors
 
 _CHUNK_BYTES = 1 << 20
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError)
-"""What the libraries raise for broken content; a full disk is told by another."""
+"""What the libraries raise for broken content; a full disk is already an EaseError."""
+
+_Members = Iterator[tuple[str, bool, Callable[[], IO[bytes]]]]
+"""For each member: its name, whether it is a regular file, and a function that opens it."""
 
 
-def unpack(archive: Path, members: Mapping[str, Path], most_bytes: int) -> list[str]:
-    """Unpack some members of a zip or tar file (also .gz, .bz2, .xz), each to a path of the caller's choice.
+def unpack(archive: Path, members: Mapping[str, Path], max_bytes: int) -> list[str]:
+    """Extract members of a zip or tar file (also .gz, .bz2, .xz) to paths of the caller's choice.
 
-    A member is taken by its exact name, a leading `./` aside. No path and no link of the archive is followed.
+    Members are found by their exact names, without a leading `./`; paths and links of the archive are not followed.
 
     Args:
         archive: The file.
-        members: By the names of the wanted members: where to write them, in folders that exist.
-        most_bytes: That the members may have together, unpacked.
+        members: Target paths, in existing folders, by the names of members.
+        max_bytes: Limit of the extracted bytes of all members together.
 
     Returns:
-        The wanted members that it lacks.
+        The missing members.
 
     Raises:
-        EaseError: If it is no such archive or broken, has a member twice or as a link or device, is larger than
-            allowed, or the disk is full.
+        EaseError: If the file is no archive or broken, a member occurs twice or is a link or device, the members are
+            larger than allowed, or the disk is full.
     """
-    missing, left = dict(members), most_bytes
+    missing, left = dict(members), max_bytes
     try:
-        with _opened(archive) as contents:
+        with _open(archive) as contents:
             for name, regular, open_member in contents:
                 plain = name.removeprefix("./")
                 if plain not in members:
                     continue
                 if not regular or plain not in missing:
                     raise EaseError(
-                        f"{archive}: the member {name} is no plain file, or is there twice; it was not unpacked."
+                        f"{archive}: the member {name} is no regular file or occurs twice; not extracted."
                     )
                 with closing(open_member()) as source:
                     left -= _copy(source, missing.pop(plain), left, f"{archive}: {name}")
@@ -55,41 +58,36 @@ def unpack(archive: Path, members: Mapping[str, Path], most_bytes: int) -> list[
     return sorted(missing)
 
 
-_Contents = Iterator[tuple[str, bool, Callable[[], IO[bytes]]]]
-"""Of each member: its name, whether it is a plain file, and how to open it."""
-
-
 @contextmanager
-def _opened(archive: Path) -> Iterator[_Contents]:
+def _open(archive: Path) -> Iterator[_Members]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
-            yield _zip_contents(packed)
+            yield _zip_members(packed)
     else:
         with tarfile.open(archive, "r:*") as tape:
-            yield _tar_contents(tape)
+            yield _tar_members(tape)
 
 
-def _zip_contents(packed: zipfile.ZipFile) -> _Contents:
+def _zip_members(packed: zipfile.ZipFile) -> _Members:
     for info in packed.infolist():
-        mode = info.external_attr >> 16
-        regular = not info.is_dir() and (stat.S_IFMT(mode) in (0, stat.S_IFREG))
+        regular = not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
         yield info.filename, regular, lambda info=info: packed.open(info)  # type: ignore[misc]
 
 
-def _tar_contents(tape: tarfile.TarFile) -> _Contents:
+def _tar_members(tape: tarfile.TarFile) -> _Members:
     for info in tape:
         yield info.name, info.isreg(), lambda info=info: tape.extractfile(info)  # type: ignore[misc]
 
 
-def _copy(source: IO[bytes], target: Path, most_bytes: int, place: str) -> int:
-    """Copy a member whose size its header may belie; return its bytes."""
+def _copy(source: IO[bytes], target: Path, max_bytes: int, place: str) -> int:
+    """Copy a member, and return its size, which its header may misstate."""
     written = 0
     with report_write_errors(target), target.open("wb") as file:
         while chunk := source.read(_CHUNK_BYTES):
             written += len(chunk)
-            if written > most_bytes:
+            if written > max_bytes:
                 raise EaseError(
-                    f"{place} is larger than expected, by what it holds unpacked; it was given up."
+                    f"{place} is larger than expected when extracted; the extraction was stopped."
                 )
             file.write(chunk)
     return written

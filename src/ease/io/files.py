@@ -1,4 +1,4 @@
-"""Hashes of files and folders, checks before writing, and readable errors of writing."""
+"""Hashes of files and folders, checks of disks, and readable errors of writing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 
 from ease.errors import EaseError
 
-_WRITE_FAULTS = {
+_WRITE_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
     *(errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG),
@@ -22,7 +22,7 @@ _WRITE_FAULTS = {
 
 
 def hash_contents(path: Path) -> str:
-    """SHA-256 of a file, or of a folder's files with their names."""
+    """Return the SHA-256 of a file, or of a folder's files with their names."""
     if path.is_file():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -33,57 +33,54 @@ def hash_contents(path: Path) -> str:
 
 @contextmanager
 def report_write_errors(place: Path) -> Iterator[None]:
-    """Turn a full disk or a missing permission into a message.
+    """Turn a full disk or a missing permission into a readable error.
 
     Raises:
-        EaseError: With the place, the system's words and what to do.
+        EaseError: With the place, the system's message and what to do.
     """
     try:
         yield
     except (OSError, SafetensorError) as error:
-        if isinstance(error, OSError) and error.errno not in _WRITE_FAULTS:
+        if isinstance(error, OSError) and error.errno not in _WRITE_ERRORS:
             raise
-        fault = error.strerror if isinstance(error, OSError) else error
+        message = error.strerror if isinstance(error, OSError) else error
         raise EaseError(
-            f"Cannot write to {place} ({fault}): make room there, or choose a folder that you may write to. "
-            "What was finished is kept: the same command then goes on from it."
+            f"Cannot write to {place} ({message}): make room there, or choose a folder that you may write to. "
+            "Finished work is kept: run the same command again to resume."
         ) from error
 
 
-def check_writable(place: Path) -> None:
-    """Check that a folder may be made or written to, without making it.
+def check_writable(folder: Path) -> None:
+    """Check that a folder can be created or written to, without creating it.
 
     Raises:
-        EaseError: Naming what is in the way.
+        EaseError: With the innermost existing path and why it cannot be written.
     """
-    there = _nearest(place)
-    number = (
-        errno.ENOTDIR if not there.is_dir() else 0 if os.access(there, os.W_OK | os.X_OK) else errno.EACCES
+    existing = _innermost_existing(folder)
+    if not existing.is_dir():
+        error = errno.ENOTDIR
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        error = errno.EACCES
+    else:
+        return
+    raise EaseError(
+        f"Cannot write to {existing} ({os.strerror(error)}): choose a folder that you may write to."
     )
-    if number:
-        raise EaseError(
-            f"Cannot write to {there} ({os.strerror(number)}): choose a folder that you may write to."
-        )
 
 
 def check_free_space(folder: Path, needed: int) -> None:
-    """Check that a disk has room.
-
-    Args:
-        folder: On that disk; need not exist yet.
-        needed: Bytes.
+    """Check that the disk of a folder, which need not exist yet, has as many bytes free as needed.
 
     Raises:
-        EaseError: Naming both sizes.
+        EaseError: With both sizes.
     """
-    free = shutil.disk_usage(_nearest(folder)).free
+    free = shutil.disk_usage(_innermost_existing(folder)).free
     if free < needed:
         raise EaseError(
-            f"The disk of {folder} has {free / 1e9:.1f} GB free, and this run needs about {needed / 1e9:.1f} GB: make "
-            "room there, or set `data` in conf/local/globals.yml to a folder on another disk."
+            f"The disk of {folder} has {free / 1e9:.1f} GB free, and {needed / 1e9:.1f} GB are needed: make room "
+            "there, or choose a folder on another disk (`data` in conf/local/globals.yml)."
         )
 
 
-def _nearest(place: Path) -> Path:
-    """Return the path itself, or the innermost folder around it that exists."""
-    return next(path for path in (place, *place.absolute().parents) if path.exists())
+def _innermost_existing(path: Path) -> Path:
+    return next(place for place in (path, *path.absolute().parents) if place.exists())

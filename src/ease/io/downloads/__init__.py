@@ -1,4 +1,8 @@
-"""Files fetched over HTTP: gone on with after a break, checked, retried with growing pauses, whole or not at all."""
+"""Downloads over HTTP: resumed, checked, retried with exponential back-off, written atomically.
+
+Pooch would cover the evaluation sets (checksums, atomic files), but not the dumps: it neither resumes with `If-Range`
+nor honours `Retry-After`. As the dumps need this client anyway, the evaluation sets use it too.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.downloads.client import Client, DownloadOptions, NotFound, Stopped, Unreachable
-from ease.io.downloads.files import RemoteFile, download, require_room
+from ease.io.downloads.files import RemoteFile, download
+from ease.io.files import check_free_space
 
 __all__ = [
     "Client",
@@ -25,7 +30,6 @@ __all__ = [
     "Unreachable",
     "download",
     "download_all",
-    "require_room",
 ]
 
 logger = logging.getLogger(__name__)
@@ -33,44 +37,44 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Outcome:
-    """What became of several files, by their paths."""
+    """Downloaded, present and failed files, by their paths."""
 
     fetched: list[Path] = field(default_factory=list)
     present: list[Path] = field(default_factory=list)
     failed: dict[Path, EaseError] = field(default_factory=dict)
 
     def require_all(self) -> None:
-        """Insist that none failed.
+        """Raise an error if a file failed.
 
         Raises:
-            EaseError: Naming the faults of those that did.
+            EaseError: With the errors of the first three files.
         """
         if self.failed:
             faults = list(dict.fromkeys(str(fault) for fault in self.failed.values()))
-            more = f" ({len(faults) - 3} more faults like these.)" if len(faults) > 3 else ""
+            more = f" ({len(faults) - 3} more errors like these.)" if len(faults) > 3 else ""
             raise EaseError(" ".join(faults[:3]) + more)
 
 
 def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> Outcome:
-    """Fetch several files, some at once; those that fail do not stop the others.
+    """Download several files in parallel; a file that fails does not stop the others.
 
     Args:
-        files: Each path once.
-        client: Its options say how many are fetched at once.
-        purpose: What they are, for the progress bar.
+        files: Files with distinct paths.
+        client: Its options limit the parallel downloads.
+        purpose: Label of the progress bar.
 
     Raises:
-        EaseError: If the disk has no room for all that are missing, as far as their sizes are known.
+        EaseError: If the disk has less space than the missing files of known size need.
     """
     missing = [file for file in files if not file.path.exists()]
     if missing:
-        require_room(missing[0].path.parent, sum(map(_left, missing)))
+        check_free_space(missing[0].path.parent, sum(map(_missing_bytes, missing)))
     outcome, dead_hosts = Outcome(), set[str]()
 
     def fetch(file: RemoteFile) -> bool:
         host = urlsplit(file.url).netloc
         if host in dead_hosts:
-            raise Unreachable(f"{file.url} was not asked for, since {host} does not answer.")
+            raise Unreachable(f"{file.url} was not requested, as {host} does not answer.")
         try:
             return download(file, client)
         except Unreachable:
@@ -95,7 +99,7 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
     return outcome
 
 
-def _left(file: RemoteFile) -> int:
-    """Bytes of a file that are still to come, as far as its size is known."""
-    there = file.aside.stat().st_size if file.aside.exists() else 0
-    return max(0, (file.size or 0) - there)
+def _missing_bytes(file: RemoteFile) -> int:
+    """Return the bytes that are not downloaded yet; 0 if the size is unknown."""
+    present = file.partial.stat().st_size if file.partial.exists() else 0
+    return max(0, (file.size or 0) - present)

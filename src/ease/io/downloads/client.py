@@ -1,4 +1,4 @@
-"""Requests that survive a busy or broken server: who asks, how often, and what an answer means."""
+"""HTTP client with retries, exponential back-off and readable errors."""
 
 from __future__ import annotations
 
@@ -20,58 +20,56 @@ from ease.errors import EaseError
 
 logger = logging.getLogger(__name__)
 
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Answers that another attempt may better (RFC 9110, RFC 6585)."""
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Status codes after which a retry may succeed (RFC 9110, RFC 6585)."""
 
-_MOST_TEXT_BYTES = 64 << 20
+_MAX_TEXT_BYTES = 64 << 20
 
 T = TypeVar("T")
 
 
 class DownloadOptions(BaseModel):
-    """How to ask servers for files."""
+    """Connections, retries and identification of downloads."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    connections: int = Field(
-        2, ge=1, le=8, description="files fetched at once; Wikimedia asks for two at most"
-    )
+    connections: int = Field(2, ge=1, le=8, description="parallel downloads; Wikimedia asks for at most two")
     attempts: int = Field(
-        6, ge=1, description="attempts in a row that bring nothing, after which a file is given up"
+        6, ge=1, description="consecutive attempts without progress before a download is given up"
     )
     timeout: float = Field(60, gt=0, description="seconds to wait for an answer, or for its next bytes")
-    first_pause: float = Field(1, ge=0, description="seconds before the second attempt; doubles with each")
+    first_pause: float = Field(1, ge=0, description="seconds before the first retry; doubles with each retry")
     longest_pause: float = Field(
-        600, gt=0, description="seconds; a server that asks for more is not waited for"
+        600, gt=0, description="longest pause in seconds; a server that asks for a longer one is an error"
     )
     contact: str | None = Field(
-        None, description="an e-mail or web address, told to servers: Wikimedia refuses anonymous programs"
+        None, description="an e-mail or web address, sent to servers: Wikimedia refuses anonymous programs"
     )
 
 
 class NotFound(EaseError):
-    """The server has nothing at that address."""
+    """The server does not have the file."""
 
 
 class Unreachable(EaseError):
-    """The server did not answer at all, however often it was asked."""
+    """The server never answered."""
 
 
-class PassingFault(Exception):
-    """What another attempt may mend."""
+class TransientError(Exception):
+    """An error after which a retry may succeed."""
 
-    def __init__(self, words: str, pause: float | None = None, answered: bool = True) -> None:
-        super().__init__(words)
+    def __init__(self, message: str, pause: float | None = None, answered: bool = True) -> None:
+        super().__init__(message)
         self.pause = pause
         self.answered = answered
 
 
 class Stopped(Exception):
-    """The whole of the downloads was given up, by the user or for another fault."""
+    """All downloads were cancelled, by the user or after another error."""
 
 
 class Client:
-    """A polite HTTP client; use it as a context manager. Several threads may share it."""
+    """An HTTP client for several threads; use it as a context manager."""
 
     def __init__(self, options: DownloadOptions) -> None:
         self.options = options
@@ -81,7 +79,7 @@ class Client:
         self._session.headers.update(
             {
                 "User-Agent": f"EASE/{__version__} (sentence embeddings from Wikipedia{contact})",
-                # A length and a checksum are those of the file, not of a packed transfer.
+                # Lengths and checksums refer to the file, not to a compressed transfer.
                 "Accept-Encoding": "identity",
             }
         )
@@ -93,114 +91,110 @@ class Client:
         self._session.close()
 
     def text(self, url: str) -> str:
-        """Fetch a short text in UTF-8.
+        """Return a short UTF-8 text.
 
         Raises:
-            NotFound: If the server has no such address.
-            EaseError: If it cannot be had, or is longer than 64 MB.
+            NotFound: If the server does not have it.
+            EaseError: If it cannot be fetched, or is longer than 64 MB.
         """
 
         def attempt() -> str:
             with closing(self.get(url)) as response:
                 if response.status_code != 200:
-                    refuse(url, response)
+                    raise_for_answer(url, response)
                 try:
-                    content: bytes = response.raw.read(_MOST_TEXT_BYTES + 1, decode_content=True)
+                    content: bytes = response.raw.read(_MAX_TEXT_BYTES + 1, decode_content=True)
                 except (HTTPError, OSError) as error:
-                    raise PassingFault(words_of(error)) from error
-            if len(content) > _MOST_TEXT_BYTES:
-                raise EaseError(f"{url} is no listing: it has more than {_MOST_TEXT_BYTES >> 20} MB.")
+                    raise TransientError(describe(error)) from error
+            if len(content) > _MAX_TEXT_BYTES:
+                raise EaseError(f"{url} is no listing: it has more than {_MAX_TEXT_BYTES >> 20} MB.")
             return content.decode("utf-8", errors="replace")
 
-        return self.persist(url, attempt)
+        return self.retry(url, attempt)
 
     def size(self, url: str) -> int | None:
-        """Ask for a file's bytes; None where the server does not tell."""
+        """Return a file's size in bytes; None if the server does not state it."""
 
         def attempt() -> int | None:
             with closing(self.get(url, method="HEAD")) as response:
                 if response.status_code != 200:
-                    refuse(url, response)
-                length = response.headers.get("Content-Length", "")
-                return int(length) if length.isdigit() else None
+                    raise_for_answer(url, response)
+                return content_length(response)
 
-        return self.persist(url, attempt)
+        return self.retry(url, attempt)
 
     def get(self, url: str, headers: dict[str, str] | None = None, method: str = "GET") -> requests.Response:
-        """Send one request; its body is read by the caller.
+        """Send one request; the caller reads the body.
 
         Raises:
-            PassingFault: If the server is busy or the connection fails.
-            EaseError: If the address is none.
+            TransientError: If the server is busy or the connection fails.
+            EaseError: If the address is invalid.
         """
         try:
             response = self._session.request(
-                method,
-                url,
-                headers=headers,
-                stream=True,
-                timeout=self.options.timeout,
-                allow_redirects=True,
+                method, url, headers=headers, stream=True, timeout=self.options.timeout, allow_redirects=True
             )
         except (requests.ConnectionError, requests.Timeout) as error:
-            raise PassingFault(words_of(error), answered=False) from error
+            raise TransientError(describe(error), answered=False) from error
         except requests.RequestException as error:
-            raise EaseError(f"{url} cannot be fetched: {words_of(error)}.") from error
-        if response.status_code in _PASSING:
-            pause = _asked_pause(response)
+            raise EaseError(f"{url} cannot be fetched: {describe(error)}.") from error
+        if response.status_code in _TRANSIENT:
+            pause = _retry_after(response)
             response.close()
-            raise PassingFault(f"{response.status_code} {response.reason}", pause)
+            raise TransientError(f"{response.status_code} {response.reason}", pause)
         return response
 
-    def persist(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
-        """Attempt something again and again, as long as it may still succeed.
+    def retry(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
+        """Call `attempt` until it succeeds or its retries are exhausted.
 
         Args:
-            url: What it is about.
-            attempt: Raises PassingFault where another attempt is worth it.
-            progress: How far it has come; attempts are counted anew when it has come further than ever.
+            url: The address, for messages.
+            attempt: Raises TransientError if a retry may succeed.
+            progress: Returns a number that grows with progress, which resets the count of attempts.
 
         Raises:
             Unreachable: If no attempt was answered.
-            EaseError: If the last attempt failed, too, or the server asks for too long a pause.
+            EaseError: If the last attempt failed too, or the server asks for too long a pause.
             Stopped: If `stop` was set meanwhile.
         """
         failures, farthest, answered = 0, progress(), False
         while True:
             try:
                 return attempt()
-            except PassingFault as fault:
-                answered = answered or fault.answered
+            except TransientError as error:
+                answered = answered or error.answered
                 failures = 0 if progress() > farthest else failures + 1
                 farthest = max(farthest, progress())
-                pause = self._pause(url, failures, fault, answered)
-                logger.info("%s: %s; the next attempt is in %.1f s", url, fault, pause)
+                pause = self._pause(url, failures, error, answered)
+                logger.info("%s: %s; retry in %.1f s", url, error, pause)
             if self.stop.wait(pause):
                 raise Stopped
 
-    def _pause(self, url: str, failures: int, fault: PassingFault, answered: bool) -> float:
-        """Choose how long to wait: what the server asks for, else doubling, with a seeded quarter less or more."""
+    def _pause(self, url: str, failures: int, error: TransientError, answered: bool) -> float:
+        """Return Retry-After if given, else exponential back-off with ±25 % jitter."""
         options = self.options
         if failures >= options.attempts:
-            words = f"{url} cannot be fetched: {fault}, at the last of {options.attempts} attempts in a row."
+            message = (
+                f"{url} cannot be fetched: {error}, at the last of {options.attempts} attempts in a row."
+            )
             if answered:
-                raise EaseError(f"{words} What has arrived is kept; try again later.")
-            raise Unreachable(f"{words} Is this machine on the network, and {urlsplit(url).netloc} right?")
-        if fault.pause is not None and fault.pause > options.longest_pause:
+                raise EaseError(f"{message} The bytes received so far are kept; try again later.")
+            raise Unreachable(f"{message} Is this machine on the network, and {urlsplit(url).netloc} right?")
+        if error.pause is not None and error.pause > options.longest_pause:
             raise EaseError(
-                f"{url} cannot be fetched now: the server asks to come back in {fault.pause:.0f} s. What has arrived "
-                "is kept; try again then."
+                f"{url} cannot be fetched now: the server asks to come back in {error.pause:.0f} s. The bytes received "
+                "so far are kept; try again then."
             )
         jitter = Random(f"{url} {failures}").uniform(0.75, 1.25)
-        doubling = min(options.longest_pause, options.first_pause * 2 ** max(0, failures - 1) * jitter)
-        return max(doubling, fault.pause or 0)
+        backoff = min(options.longest_pause, options.first_pause * 2 ** max(0, failures - 1) * jitter)
+        return max(backoff, error.pause or 0)
 
 
-def refuse(url: str, response: requests.Response) -> NoReturn:
-    """Say what an answer means that no further attempt would change.
+def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
+    """Raise the error that a permanent refusal means.
 
     Raises:
-        NotFound: If nothing is at the address.
+        NotFound: If the server does not have the file.
         EaseError: Otherwise.
     """
     answer = f"{response.status_code} {response.reason}".strip()
@@ -208,23 +202,31 @@ def refuse(url: str, response: requests.Response) -> NoReturn:
         raise NotFound(f"{url} does not exist: the server answers {answer}.")
     advice = ""
     if response.status_code in (401, 403):
-        advice = " Wikimedia's servers refuse programs that name no `contact`; others may want a licence agreed to."
+        advice = (
+            " Wikimedia's servers refuse programs without a `contact`; other servers may require a licence."
+        )
     raise EaseError(f"{url} cannot be fetched: the server answers {answer}.{advice}")
 
 
-def _asked_pause(response: requests.Response) -> float | None:
-    """Read `Retry-After`, in seconds or as a date."""
-    asked = response.headers.get("Retry-After")
-    if asked is None:
+def content_length(response: requests.Response) -> int | None:
+    """Return the length that a response states."""
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdigit() else None
+
+
+def _retry_after(response: requests.Response) -> float | None:
+    """Return the seconds until `Retry-After`, which is a number or a date."""
+    value = response.headers.get("Retry-After")
+    if value is None:
         return None
     try:
-        return max(0.0, Retry().parse_retry_after(asked))
+        return max(0.0, Retry().parse_retry_after(value))
     except InvalidHeader:
         return None
 
 
-def words_of(error: BaseException) -> str:
-    """Say in a few words what a library's error says in many."""
+def describe(error: BaseException) -> str:
+    """Return the type and the innermost reason of a library's error."""
     reason = error.args[0] if error.args else error
     reason = getattr(reason, "reason", None) or reason
     return f"{type(error).__name__} ({reason})"
