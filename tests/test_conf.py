@@ -18,8 +18,8 @@ from kedro.pipeline import Pipeline, node
 from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
+from ease.datasets.files import JSONDataset
 from ease.datasets.tables import TableDataset
-from ease.datasets.whole import JSONDataset
 from ease.evaluation.tasks import task_names
 from ease.methods import method_names, method_options
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS

@@ -1,9 +1,9 @@
-"""The one exception for faults that a user can mend."""
+"""The exception for errors that a user can fix."""
 
 
 class EaseError(ValueError):
-    """A fault in the input or the options.
+    """An error in the input or the options.
 
-    The message names the file, row or parameter, says what was wrong and what to do about it. The command line
-    prints it alone, without a traceback. It is a `ValueError` so that Pydantic validators may raise it.
+    The message names the file, row or parameter, what is wrong and what to do. The command line prints only the
+    message, without a traceback. The class is a `ValueError` so that Pydantic validators may raise it.
     """

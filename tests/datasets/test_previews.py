@@ -15,8 +15,8 @@ from kedro.io import Version
 from kedro_viz.models.flowchart.node_metadata import DataNodeMetadata
 from kedro_viz.models.flowchart.nodes import GraphNode
 
+from ease.datasets.files import FigureDataset, RowsDataset
 from ease.datasets.tables import TableDataset
-from ease.datasets.whole import FigureDataset, RowsDataset
 from ease.reporting.plots import plot_curves
 from tests.contexts import load_catalog
 from tests.project import Project

@@ -15,7 +15,7 @@ from kedro.io.core import Version
 from kedro.pipeline import node, pipeline
 from kedro.runner import SequentialRunner
 
-from ease.datasets.whole import JSONDataset
+from ease.datasets.files import JSONDataset
 from ease.errors import EaseError
 from ease.hooks import Provenance
 from ease.io import code_digest as digests

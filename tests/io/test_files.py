@@ -11,7 +11,7 @@ import pytest
 from kedro.io.core import Version
 from safetensors.numpy import save_file
 
-from ease.datasets.whole import PathDataset
+from ease.datasets.files import PathDataset
 from ease.io.atomic import atomic_folder
 
 

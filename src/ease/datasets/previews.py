@@ -1,4 +1,4 @@
-"""Previews of tables in Kedro-Viz: a few rows, with labels beside the numbers of entities."""
+"""Previews in Kedro-Viz: a few rows of a table, with labels of entities, and figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREVIEW_ROWS = 20
 Row = dict[str, Any]
 
 _EXACT_INTEGERS = 2**53
-"""From here on JavaScript rounds integers."""
+"""JavaScript rounds integers from this one on."""
 _SMALL = 9
 """Text in pixels that can be read in the side panel and in the wide view."""
 _GRID = "rgba(128, 128, 128, 0.3)"
@@ -20,7 +20,7 @@ _GRID = "rgba(128, 128, 128, 0.3)"
 
 
 def table_preview(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> TablePreview:
-    """Return rows in the form that Kedro-Viz draws; a missing value is an empty cell."""
+    """Return rows in Kedro-Viz's form; a missing value is an empty cell."""
     data = [[_cell(row.get(column)) for column in columns] for row in rows]
     return cast(TablePreview, {"index": [*range(len(data))], "columns": [*columns], "data": data})
 
@@ -33,9 +33,9 @@ def _cell(value: Any) -> int | float | str:
 
 
 def first_rows(table: ibis.Table, spread: str | None, count: int = PREVIEW_ROWS) -> list[Row]:
-    """Return the first rows of a table, or of each value of the column `spread`, `count` in all at most.
+    """Return the first rows of a table, or of each value of the column `spread`; at most `count` in all.
 
-    Sorted tables begin with many rows of one value. A value's rows are looked for until there are enough of them.
+    Sorted tables begin with many rows of one value. The search for a value's rows ends when there are enough.
     """
     values = _first_values(table, spread, count) if spread else []
     if not values:
@@ -51,12 +51,12 @@ def _first_values(table: ibis.Table, column: str, count: int) -> list[Any]:
 
 
 def with_labels(rows: Sequence[Row], columns: Sequence[str], vocabulary: ibis.Table) -> list[Row]:
-    """Insert a column `<name>_label` after each of some columns of entities.
+    """Insert a column `<name>_label` after each entity column.
 
     Args:
         rows: A few rows.
-        columns: Names of columns that hold entities; those that the rows lack are ignored.
-        vocabulary: Columns `entity` and `label`.
+        columns: Names of entity columns; missing ones are ignored.
+        vocabulary: Table with the columns `entity` and `label`.
     """
     entities = {row[name] for row in rows for name in columns if row.get(name) is not None}
     known = vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label").to_pyarrow()
@@ -82,7 +82,7 @@ def pivoted(rows: Iterable[Row], index: str, across: str, value: str) -> list[Ro
 
 
 def figure_preview(figure: dict[str, Any]) -> dict[str, Any]:
-    """Return a Plotly figure whose title, legend and grid survive the theme that Kedro-Viz lays over it.
+    """Return a Plotly figure whose title, legend and grid stay readable under Kedro-Viz's theme.
 
     The theme moves the title onto the plot area, shrinks the margin above to 64 pixels and styles the first axes alone.
     So the title becomes an annotation above the titles of panels, and the legend gets the line between them. The side

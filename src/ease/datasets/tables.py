@@ -1,4 +1,4 @@
-"""Parquet tables that Ibis reads and writes over one shared connection, here or at an address that fsspec reaches."""
+"""Versioned Parquet tables, local or remote, read and written by Ibis over one shared connection."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kedro.io.core import Version
 from kedro_datasets._typing import TablePreview
 from kedro_datasets.ibis import FileDataset
 
+from ease.datasets.files import AtomicSave
 from ease.datasets.previews import first_rows, table_preview, with_labels
-from ease.datasets.whole import SavedWhole
 from ease.errors import EaseError
 from ease.io.addresses import (
     address_of,
@@ -32,15 +32,14 @@ from ease.io.addresses import (
 from ease.io.parquet import parquet_statistics, read_parquet
 
 _SUCCESS = "_SUCCESS"
-"""What Spark writes last into a folder."""
+"""The file that Spark writes last into a folder."""
 
 
-class TableDataset(SavedWhole, FileDataset):
-    """A versioned Parquet table, saved whole or not at all; Kedro-Viz shows its first rows.
+class TableDataset(AtomicSave, FileDataset):
+    """A versioned Parquet table, saved atomically; Kedro-Viz shows its first rows.
 
-    Spark writes a folder of files where DuckDB writes one file; either reads both. With `missing_ok`, a table that was
-    never made is None. At a remote address DuckDB's file is put there when it is whole, and Spark writes by its own
-    connectors.
+    Spark writes a folder of files, DuckDB one file; each reads both. With `missing_ok`, a table without any version
+    loads as None. For a remote address, DuckDB's file is written locally and uploaded; Spark uses its own connectors.
     """
 
     def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
@@ -49,7 +48,7 @@ class TableDataset(SavedWhole, FileDataset):
         self._missing_ok = missing_ok
 
     def load(self) -> Any:
-        """Read the table, or the files of its folder in the order of their names."""
+        """Return the table; the files of a folder are read in the order of their names."""
         path = self._path_to_load()
         if path is None:
             return None
@@ -57,7 +56,7 @@ class TableDataset(SavedWhole, FileDataset):
             return read_parquet(self.connection, self._files(path))
 
     def _files(self, path: Path) -> list[Path]:
-        """What a version's rows are read from: Spark reads a folder as such."""
+        """Return the files to read a version from; Spark reads a folder as such."""
         return [path] if self._by_spark and kind_of(path) == "directory" else self._parquet_files(path)
 
     def _parquet_files(self, path: Path) -> list[Path]:
@@ -72,7 +71,7 @@ class TableDataset(SavedWhole, FileDataset):
         return {} if path is None else parquet_statistics(self._parquet_files(path))
 
     def save(self, data: ibis.Table | pd.DataFrame) -> None:
-        """Compute the table into a file aside, and rename or upload it."""
+        """Compute the table and write it atomically."""
         table = data if isinstance(data, ibis.Table) else ibis.memtable(data)
         if self._by_spark and self._fs_prefix:
             final = self.folder_of(self.resolve_save_version()) / self._filepath.name
@@ -87,7 +86,7 @@ class TableDataset(SavedWhole, FileDataset):
         return bool(self._connection_config["backend"] == "pyspark")
 
     def _fs_exists(self, path: str) -> bool:
-        """Whether a version is there whole: a file appears when it is, a folder has Spark's sign."""
+        """Return whether a version is complete: files are written atomically, folders have Spark's success file."""
         place = located(path if "://" in path else self._fs_prefix + path)
         return kind_of(place) == "file" or kind_of(place / _SUCCESS) == "file"
 
@@ -95,17 +94,17 @@ class TableDataset(SavedWhole, FileDataset):
         place = located(self._fs_prefix + pattern)
         store = as_remote(place)
         with report_store_errors(place):
-            store.fs.invalidate_cache()  # it may have been listed before another run saved a version
+            store.fs.invalidate_cache()  # another run may have saved a version since the last listing
             versions = [PurePosixPath(found).parent.name for found in store.fs.glob(store.path)]
         return [f"{self._fs_prefix}{self._get_versioned_path(version)}" for version in versions]
 
     def preview(self, spread: str | None = None, labels: Mapping[str, Any] | None = None) -> TablePreview:
-        """Return a few rows for Kedro-Viz, which gives what the catalog entry's `preview_args` hold.
+        """Return a few rows for Kedro-Viz, which passes the catalog entry's `preview_args`.
 
         Args:
-            spread: Column of which several values are shown.
-            labels: `columns` of entities that get a column of labels beside them, and `filepath` of the versioned
-                table that holds these labels.
+            spread: Column of which to show several values.
+            labels: `columns`, the entity columns that get a column of labels beside them, and `filepath`, the versioned
+                table of labels.
         """
         table = self.load()
         if table is None:
@@ -117,7 +116,7 @@ class TableDataset(SavedWhole, FileDataset):
         return table_preview(list(rows[0]) if rows else table.columns, rows)
 
     def _beside(self, filepath: str) -> TableDataset:
-        """The newest version of another table, on the same connection."""
+        """Return the newest version of another table, on the same connection."""
         unpinned = Version(None, None)
         return TableDataset(
             filepath=filepath, connection=self._connection_config, version=unpinned, missing_ok=True
@@ -125,20 +124,22 @@ class TableDataset(SavedWhole, FileDataset):
 
 
 class PartsDataset(TableDataset):
-    """A versioned table made of many Parquet parts: takes the parts' paths, or a table, in, gives one table out.
+    """A versioned table of many Parquet parts: saving accepts the parts' paths or a table, loading returns one table.
 
-    The parts lie in a cache outside Kedro's versions, where an unchanged part is made only once; a version holds hard
-    links to them (copies where the file system has no links), so it costs no space and outlives the cache. At a remote
-    address, where there are no links, a version is a JSON list of the parts' addresses, and lives as long as they do.
+    The parts are in a cache outside Kedro's versions, so that an unchanged part is made once. A version holds hard
+    links to them (copies if the file system has no links), so that it costs no space and outlives the cache. A remote
+    version, for lack of links, is a JSON list of the parts' addresses, and needs the parts to exist.
     """
 
     def save(self, data: Sequence[Path] | ibis.Table) -> None:
-        """Link the parts into a folder aside and rename it, or list them; or compute the table there."""
+        """Link or list the parts, or compute the table, atomically."""
         if isinstance(data, ibis.Table):
             self._save_table(data)
             return
         if not data:
-            raise EaseError(f"No part to save as {self._filepath}: at least one is needed, if without rows.")
+            raise EaseError(
+                f"No part to save as {self._filepath}: at least one is needed, which may be without rows."
+            )
         if self._fs_prefix:
             self._save_list(data)
             return
@@ -157,7 +158,7 @@ class PartsDataset(TableDataset):
             self._save_list([file])
 
     def _save_list(self, parts: Sequence[Path]) -> None:
-        """Write where the parts lie; those of this machine are put beside the list first."""
+        """Write the parts' addresses; upload local parts beside the list first."""
         folder = self.folder_of(self.resolve_save_version())
         addresses = []
         for number, part in enumerate(parts):
@@ -181,5 +182,5 @@ def _link_or_copy(source: Path, target: Path) -> None:
         return
     try:
         os.link(source, target)
-    except OSError:  # another file system, or one without hard links
+    except OSError:  # another file system, or a file system without hard links
         shutil.copy2(source, target)

@@ -71,10 +71,10 @@ class DatasetStats:
         self._write()
 
     def _take(self, name: str) -> None:
-        from ease.datasets.whole import SavedWhole  # imports Plotly Express
+        from ease.datasets.files import AtomicSave  # imports Plotly Express
 
         dataset: Any = self._catalog.get(name)
-        if not isinstance(dataset, SavedWhole):
+        if not isinstance(dataset, AtomicSave):
             return
         try:
             self._stats[name] = dataset.statistics()

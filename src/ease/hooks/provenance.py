@@ -116,8 +116,8 @@ def input_versions(node: Node, catalog: DataCatalog) -> dict[str, str | None]:
 
 
 def _folder(dataset: AbstractVersionedDataset[Any, Any], version: str) -> Path:
-    from ease.datasets.whole import SavedWhole  # imports Plotly Express
+    from ease.datasets.files import AtomicSave  # imports Plotly Express
 
-    if isinstance(dataset, SavedWhole):
+    if isinstance(dataset, AtomicSave):
         return dataset.folder_of(version)
     return Path(dataset._get_versioned_path(version)).parent

@@ -1,6 +1,8 @@
-"""Paths at addresses: of this machine, or of a store that fsspec reaches (s3://, gs://, hdfs://).
+"""Local and remote paths: files of this machine, or of a store that fsspec reaches (s3://, gs://, hdfs://).
 
-Endpoints and credentials are fsspec's own matter: its environment variables and `~/.config/fsspec`.
+fsspec reads endpoints and credentials from its environment variables and `~/.config/fsspec`. `UPath` alone does
+not replace this module: it leaves out the host, does not write atomically, lists from a stale cache, and raises each
+store's own errors.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from upath import UPath
 from ease.errors import EaseError
 
 BLOCK_BYTES = 8 << 20
-"""Read ahead of a remote file; s3fs's own 50 MB would be fetched for each look at a dump's head."""
+"""Read-ahead of a remote file; s3fs would fetch 50 MB to read a dump's first bytes."""
 _WHOLE_PUTS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl"}
-"""Object stores: a file that is put appears when it is there whole, and cannot be renamed."""
+"""Object stores: an uploaded file appears when it is complete, and cannot be renamed."""
 _LOCAL = {"", "file", "local"}
 
 
 def located(address: str | Path) -> Path:
-    """The path at an address: a remote one is an `UPath`, named here by the interface that it shares.
+    """Return the path at an address; a remote one is a `UPath`, typed by the interface that it shares with `Path`.
 
     Raises:
-        EaseError: No file system has that name, its library is not installed, or it cannot be reached.
+        EaseError: If no file system has that name, its library is not installed, or it cannot be reached.
     """
     if not isinstance(address, str):
         return address
@@ -40,7 +42,7 @@ def located(address: str | Path) -> Path:
         path = UPath(address)
         if path.protocol in _LOCAL:
             return Path(path.path)
-        path.fs  # noqa: B018 - connects, and so says at once what is missing
+        path.fs  # noqa: B018 - connects, and so raises at once what is missing
     except ImportError as error:
         raise EaseError(f"{address} needs a package that is not installed: {error}.") from None
     except Exception as error:
@@ -49,7 +51,7 @@ def located(address: str | Path) -> Path:
 
 
 def address_of(path: Path) -> str:
-    """The text that `located` takes back; an `UPath`'s own leaves out the host."""
+    """Return the text from which `located` makes the same path; `str` of a `UPath` leaves out the host."""
     options = as_remote(path).storage_options if is_remote(path) else {}
     if not (host := options.get("host")):
         return str(path)
@@ -59,48 +61,48 @@ def address_of(path: Path) -> str:
 
 
 def is_remote(path: Path) -> bool:
-    """Whether a path is none of this machine's own."""
+    """Return whether a path is on another machine."""
     return isinstance(cast(object, path), UPath)
 
 
 def as_remote(path: Path) -> UPath:
-    """The same path by its true type, which knows its store."""
+    """Return the same path by its true type, which has its file system."""
     assert is_remote(path)
     return cast(UPath, path)
 
 
 @contextmanager
 def report_store_errors(place: Path) -> Iterator[None]:
-    """Turn what a store answers into a message; a path of this machine is left to the caller.
+    """Turn a store's errors into readable ones; errors of a local path are left to the caller.
 
     Raises:
-        EaseError: With the place, the store's words and what to do.
+        EaseError: With the place, the store's message and what to do.
     """
     try:
         yield
     except EaseError:
         raise
-    except Exception as error:  # each store has errors of its own, without a common base
+    except Exception as error:  # the stores' errors have no common base class
         if not is_remote(place):
             raise
         raise _unreachable(str(place), error) from error
 
 
 def _unreachable(address: str, error: Exception) -> EaseError:
-    said = f"{type(error).__name__}: {error}".strip(": ")
+    message = f"{type(error).__name__}: {error}".strip(": ")
     if isinstance(error, FileNotFoundError):
         return EaseError(f"{address} does not exist ({error}): check the address.")
     return EaseError(
-        f"{address} cannot be reached ({said}): check the address, and the store's endpoint and credentials, which are "
-        "fsspec's own settings (docs/cluster.md)."
+        f"{address} cannot be reached ({message}): check the address, and fsspec's settings of the store's endpoint "
+        "and credentials (docs/cluster.md)."
     )
 
 
 def kind_of(path: Path) -> Literal["file", "directory"] | None:
-    """What lies there; None for nothing, but not for what is refused or out of reach, as `exists` has it.
+    """Return the kind of a path, None if nothing exists there.
 
     Raises:
-        EaseError: The store refuses to tell or cannot be reached.
+        EaseError: If the store refuses access or cannot be reached, which `exists` would not tell from a missing path.
     """
     if not is_remote(path):
         return "file" if path.is_file() else "directory" if path.is_dir() else None
@@ -114,7 +116,7 @@ def kind_of(path: Path) -> Literal["file", "directory"] | None:
 
 @contextmanager
 def _fresh_listing(place: Path) -> Iterator[None]:
-    """List a store anew and remember nothing of it: others may add and replace files while this process lives."""
+    """List a store without its cache: other processes may add and replace files meanwhile."""
     store = as_remote(place).fs
     with report_store_errors(place):
         store.invalidate_cache()
@@ -125,7 +127,7 @@ def _fresh_listing(place: Path) -> Iterator[None]:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """All files in a folder and those below it, in no order."""
+    """Return all files below a folder, in no order."""
     if not is_remote(folder):
         return [path for path in folder.rglob("*") if path.is_file()]
     store = as_remote(folder)
@@ -135,7 +137,7 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def files_matching(pattern: Path) -> list[Path]:
-    """The files of a store that a glob names, in no order."""
+    """Return a store's files that match a glob, in no order."""
     wanted = as_remote(pattern)
     with _fresh_listing(pattern):
         found = wanted.fs.glob(wanted.path, detail=True)
@@ -144,15 +146,12 @@ def files_matching(pattern: Path) -> list[Path]:
 
 
 def _below(folder: UPath, path: str) -> Path:
-    """The path in the folder that the store names by `path`."""
+    """Return the path in the folder that the store names `path`."""
     return cast(Path, folder / path.removeprefix(folder.path).lstrip("/"))
 
 
 class RemoteFile(RawIOBase):
-    """A remote file opened to read; faults are told in words.
-
-    `options` are fsspec's: how much is read ahead.
-    """
+    """A remote file opened to read, with readable errors; `options` are those of fsspec, such as the read-ahead."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self._path = path
@@ -168,18 +167,18 @@ class RemoteFile(RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer, at the file's end with less."""
+        """Fill the buffer, or less of it at the file's end."""
         with report_store_errors(self._path):
             data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a byte."""
+        """Move to a byte offset."""
         return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
-        """Return the byte at which is read."""
+        """Return the current byte offset."""
         return int(self._file.tell())
 
     def close(self) -> None:
@@ -190,13 +189,13 @@ class RemoteFile(RawIOBase):
 
 
 def upload(file: Path, target: Path) -> None:
-    """Put a file of this machine at a remote address, where it appears whole or not at all.
+    """Upload a file atomically.
 
-    Names are of one content, so on a store with renaming a file that is there already is kept. A process that is killed
-    there leaves what it has put under another name.
+    A name always has the same content, so stores that rename keep an existing file. On these a killed process leaves a
+    partial file under another name.
 
     Raises:
-        EaseError: The store refuses it or cannot be reached.
+        EaseError: If the store refuses the file or cannot be reached.
     """
     remote = as_remote(target)
     store, path = remote.fs, remote.path
@@ -218,7 +217,7 @@ def upload(file: Path, target: Path) -> None:
 
 
 def upload_text(text: str, target: Path) -> None:
-    """Put a text at a remote address, as `upload` does."""
+    """Upload a text atomically."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "text"
         file.write_text(text, encoding="utf-8")

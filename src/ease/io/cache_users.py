@@ -1,4 +1,4 @@
-"""Which encoders the caches of embeddings belong to, noted beside them so that unused ones can be found."""
+"""Records of the encoders behind each cache of embeddings, by which unused caches are found."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
 
 USERS = ".encoders"
-"""Ending of the file `<fingerprint>.encoders`: one encoder a line."""
+"""Suffix of the file `<fingerprint>.encoders`: one encoder per line."""
 
 HUB = "hub:"
-"""Precedes the name of an encoder that is no folder or file of this machine."""
+"""Prefix of an encoder that is no local folder or file."""
 
 
 def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
-    """Note that an encoder has embeddings in a cache.
+    """Record that an encoder has embeddings in a cache.
 
     Args:
         cache: Folder of the caches.
-        fingerprint: Of the encoder.
-        encoder: Its folder, file or hub name. Paths are kept relative to the cache, so that both can be moved.
+        fingerprint: Fingerprint of the encoder.
+        encoder: Folder, file or hub name. Paths are stored relative to the cache, so that both can be moved together.
 
     Raises:
         EaseError: If the cache cannot be written.

@@ -1,4 +1,4 @@
-"""Which code made something."""
+"""Version of the code, for provenance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ease
 
 @cache
 def code_version() -> str:
-    """Return the package's version and a digest of its sources, the sample's sentences among them."""
+    """Return the package's version and a digest of its Python and YAML sources."""
     digest = hashlib.sha256()
     package = Path(ease.__file__).parent
     for source in sorted(file for ending in ("py", "yml") for file in package.rglob(f"*.{ending}")):

@@ -1,4 +1,4 @@
-"""Libraries that take long to import and that most commands do not need: imported when first used."""
+"""Slow imports, delayed until first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class LazyModule:
-    """Stands in for a module until one of its attributes is asked for."""
+    """A proxy that imports its module when an attribute is first read."""
 
     def __init__(self, name: str) -> None:
         """Remember the module's full name."""

@@ -1,4 +1,4 @@
-"""Names that users choose, made safe for MLflow, file names and namespaces."""
+"""Names chosen by users, made safe for MLflow, file names and namespaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 100
 def safe_name(name: str) -> str:
     """Return a name of letters, digits, inner spaces and `_ . -` only, of at most 100 bytes.
 
-    A safe name stays as it is. A changed one ends with six digits of the original's hash, so that distinct names stay
+    A safe name is unchanged. A changed one ends with six digits of the original's hash, which keeps distinct names
     distinct.
     """
     if _SAFE.fullmatch(name) and len(name.encode()) <= _LONGEST:

@@ -1,4 +1,4 @@
-"""Nested mappings, such as options, by dotted names."""
+"""Flat views of nested mappings, such as options."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Name every value that is no mapping: `{"a": {"b": 1}}` is `{"a.b": 1}`.
+    """Return the innermost values by dotted names: `{"a": {"b": 1}}` becomes `{"a.b": 1}`.
 
     Args:
-        values: Nested or not.
-        prefix: Put before every name, with a dot.
+        values: The mapping.
+        prefix: Prepended to every name, with a dot.
     """
     flat: dict[str, Any] = {}
     for key, value in values.items():

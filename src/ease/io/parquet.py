@@ -1,4 +1,4 @@
-"""Parquet files, wherever they lie, as tables of an engine."""
+"""Local and remote Parquet files as tables of DuckDB or Spark."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _files_read: dict[str, list[Path]] = {}
 
 
 def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
-    """The rows of Parquet files, or of folders of them, in their order.
+    """Return the rows of Parquet files, or of folders of them, in their order.
 
     Args:
         engine: An Ibis connection to DuckDB or PySpark; DuckDB reads remote files by fsspec, Spark by its own
             connectors.
-        files: One at least; folders for Spark alone.
+        files: At least one; folders only with Spark.
     """
     if engine.name == "duckdb":
         table = engine.read_parquet([_path_in_duckdb(engine, file) for file in files])
@@ -74,10 +74,10 @@ def _path_in_duckdb(engine: Any, file: Path) -> str:
 
 
 class _ExactReads(AbstractFileSystem):
-    """A file system under a name of its own, whose files are read without reading ahead.
+    """A file system under its own protocol name, without read-ahead.
 
-    DuckDB asks for the ranges that it needs of a Parquet file, some MB each; and under the name `s3` Ibis would
-    have it download an extension.
+    DuckDB requests ranges of a Parquet file of some MB each. With the protocol `s3`, Ibis would make DuckDB download an
+    extension.
     """
 
     cachable = False
@@ -86,7 +86,7 @@ class _ExactReads(AbstractFileSystem):
         super().__init__()
         self.protocol = f"fsspec{store._fs_token[:12]}"
         self._store = store
-        # DuckDB asks about ten times for each file and query; a table's or a part's file never changes.
+        # DuckDB asks about ten times per file and query; the files of tables and parts never change.
         self._info: dict[str, Any] = {}
         self._modified: dict[str, datetime] = {}
 

@@ -1,4 +1,4 @@
-"""Modules that are found by the names of their files: evaluation tasks, training methods, kinds of training texts."""
+"""Registry of modules found by file name: evaluation tasks, training methods, kinds of training texts."""
 
 from __future__ import annotations
 
@@ -37,34 +37,34 @@ def named_module(package: str, name: str, names: list[str], what: str) -> Module
     """Import a module of a package.
 
     Args:
-        package: Its full name.
-        name: Of the module.
-        names: Those that there are.
-        what: The module is, for the message.
+        package: The package's full name.
+        name: The module's name.
+        names: The names of the existing modules.
+        what: The kind of module, for the message.
 
     Raises:
-        EaseError: If there is none of that name, with the nearest ones and all that there are.
+        EaseError: If the name is unknown, with the nearest and all existing names.
     """
     check_name(name, names, what)
     return import_module(f"{package}.{name}")
 
 
 def check_name(name: str, names: list[str], what: str) -> None:
-    """Refuse a name that is not among those of a package's modules.
+    """Check that a name exists.
 
     Raises:
-        EaseError: With the nearest ones and all that there are.
+        EaseError: If it does not, with the nearest and all existing names.
     """
     if name not in names:
         raise EaseError(f"Unknown {what} {name!r}: {suggest(name, names)}")
 
 
 def format_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
-    """Name every wrong field of a model with what is wrong, in one line; suggest the names near to a misspelt one."""
-    return "; ".join(_fault(fault["type"], fault["loc"], fault["msg"], model) for fault in error.errors())
+    """Return one line that names every invalid field and its error, with suggestions for misspelt names."""
+    return "; ".join(_describe(one["type"], one["loc"], one["msg"], model) for one in error.errors())
 
 
-def _fault(kind: str, place: tuple[int | str, ...], message: str, model: type[BaseModel]) -> str:
+def _describe(kind: str, place: tuple[int | str, ...], message: str, model: type[BaseModel]) -> str:
     field = ".".join(map(str, place))
     if kind != "extra_forbidden":
         about = f"{field}: " if field else ""
@@ -78,12 +78,12 @@ def _fault(kind: str, place: tuple[int | str, ...], message: str, model: type[Ba
 
 
 def _fields(annotation: Any, place: tuple[int | str, ...]) -> list[str]:
-    """The fields of the model at a place within a type, none if there is no model."""
+    """Return the fields of the model at a place within a type; none if there is no model."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if not place:
             return list(annotation.model_fields)
         found = annotation.model_fields.get(str(place[0]))
         return _fields(found.annotation, place[1:]) if found else []
-    # A union is at the same place as its members, a list or a mapping one step above its items.
+    # A union has the place of its members; a list or mapping is one step above its items.
     inner = (_fields(part, rest) for part in get_args(annotation) for rest in (place, place[1:]))
     return next((fields for fields in inner if fields), [])

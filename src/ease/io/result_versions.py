@@ -1,7 +1,7 @@
-"""Versions of the code behind what is kept from run to run; a kept result of another version is not used.
+"""Versions of the code behind results that are reused from run to run; results of another version are not reused.
 
 Raise a number when its code gives another result for the same input. `tests/io/test_result_versions.py` fails when the
-meaning of that code has changed, and says how to record the change where results stay the same.
+meaning of that code has changed, and says how to record a change that leaves the results equal.
 """
 
 WIKIPEDIA_PARTS = 1
@@ -26,4 +26,4 @@ TRAINING = 1
 """Checkpoints and results of trainings."""
 
 EMBEDDINGS = 1
-"""Embeddings kept for evaluation."""
+"""Cached embeddings of evaluation sets."""

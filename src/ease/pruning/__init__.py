@@ -1,1 +1,1 @@
-"""Old versions, parsed parts and other leftovers in the data folder: found, listed, and removed on demand."""
+"""Removal of old versions, unused parsed parts and other leftovers from the data folder."""

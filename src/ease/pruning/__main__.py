@@ -1,4 +1,4 @@
-"""List what may be removed from the data folder: `python -m ease.pruning [--delete]`."""
+"""Command that lists and removes leftovers of the data folder: `python -m ease.pruning [--delete]`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ease.pruning.leftovers import UNCERTAIN, Leftover, find_leftovers
 
 
 @click.command()
-@click.option("--delete", is_flag=True, help="Remove what is listed.")
+@click.option("--delete", is_flag=True, help="Remove the listed items.")
 @click.option(
     "--keep",
     type=click.IntRange(min=1),
@@ -30,7 +30,7 @@ from ease.pruning.leftovers import UNCERTAIN, Leftover, find_leftovers
     "--unfinished", is_flag=True, help="Remove unused parts and embeddings of unknown encoders, too."
 )
 def main(delete: bool, keep: int, unfinished: bool) -> None:
-    """List old versions, parsed parts and leftovers with their sizes; remove them if told to."""
+    """List old versions, parsed parts and leftovers with their sizes; remove them with --delete."""
     try:
         prune(Path.cwd(), delete, keep, unfinished)
     except EaseError as error:
@@ -39,10 +39,10 @@ def main(delete: bool, keep: int, unfinished: bool) -> None:
 
 
 def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
-    """List, or remove, the leftovers of a project.
+    """List or remove the leftovers of a project.
 
     Raises:
-        EaseError: If this is no project, or a run is at work in it.
+        EaseError: If the folder is no project, or a run is active in it.
     """
     data, tables = data_folders(project)
     with lock_data_for_removal(data):
@@ -63,13 +63,13 @@ def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
 
 
 def data_folders(project: Path) -> tuple[Path, Path]:
-    """Return the folder of the data and that of the tables, as the environments `base` and `local` name them.
+    """Return the data folder and the folder of tables, as configured in the environments `base` and `local`.
 
     Raises:
-        EaseError: If there is no configuration, or the tables are not on this machine.
+        EaseError: If there is no configuration.
     """
     if not (project / "conf" / "base" / "globals.yml").is_file():
-        raise EaseError(f"{project} holds no conf/base/globals.yml: run this in the project's folder.")
+        raise EaseError(f"{project} has no conf/base/globals.yml: run this command in the project's folder.")
     values: dict[str, Any] = {}
     for environment in ("base", "local"):
         file = project / "conf" / environment / "globals.yml"
@@ -78,7 +78,7 @@ def data_folders(project: Path) -> tuple[Path, Path]:
     data = project / str(values.get("data", "data"))
     tables = located(str(values.get("tables", data)))
     if is_remote(tables):
-        click.echo(f"Tables at {tables} are left alone: remove old ones by the means of that store.")
+        click.echo(f"Tables at {tables} are not touched: remove old ones with the store's own tools.")
         tables = data
     return data, project / tables
 

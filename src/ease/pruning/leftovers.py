@@ -1,4 +1,4 @@
-"""What may be removed from a data folder, and why."""
+"""Files and folders that may be removed from a data folder, each with the reason."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PARTS = {
     "truthy": result_versions.TRUTHY_PARTS,
     "page_props": result_versions.PAGE_PROPS_PARTS,
 }
-"""Versions of the code by the folders of parts; all other folders are languages."""
+"""Version of the code by the name of the folder of parts; all other folders are languages."""
 
 Identity = tuple[int, int]
-"""Size and time of a file: the same for a link and for a copy."""
+"""Size and time of a file, which links and copies share."""
 
 
 class Leftover(NamedTuple):
@@ -38,16 +38,16 @@ class Leftover(NamedTuple):
     path: Path
     reason: str
     size: int
-    """Bytes that its removal frees: those of files with other links are not freed."""
+    """Bytes that the removal frees; files with other links free none."""
 
 
 def find_leftovers(data: Path, tables: Path, keep: int) -> list[Leftover]:
-    """List what no kept version uses.
+    """Return what no kept version uses.
 
     Args:
         data: The data folder.
-        tables: Where tables and parts lie; often the same.
-        keep: Newest versions to keep of each dataset, beside the versions that these were made from.
+        tables: The folder of tables and parts; often the same.
+        keep: Newest versions to keep of each dataset, in addition to the versions that these were made from.
     """
     versions = [version for place in dict.fromkeys((data, tables)) for version in find_versions(place)]
     needed = needed_versions(versions, keep)
@@ -91,7 +91,7 @@ def _inode(file: Path) -> tuple[int, int]:
 
 
 def _freed(path: Path, kept: set[tuple[int, int]], counted: set[tuple[int, int]]) -> int:
-    """Bytes of files that neither a kept version nor a leftover counted before holds as well."""
+    """Return the bytes of files that no kept version and no leftover counted before shares."""
     total = 0
     for file in _files(path):
         inode = _inode(file)
@@ -118,7 +118,7 @@ def _old_parts(folder: Path, needed: set[Identity], old: set[Identity]) -> Itera
 
 
 def _number(name: str) -> int | None:
-    """The version of the code in a name; None for names that were given before there were such versions."""
+    """Return the version of the code in a name; None for names older than these versions."""
     numbered = _NUMBERED.fullmatch(name)
     return int(numbered[1]) if numbered else None
 
@@ -160,7 +160,7 @@ def _unused_embeddings(file: Path, removed: set[Path]) -> str | None:
 
 
 def _old_work(folder: Path) -> Iterator[tuple[Path, str]]:
-    """What finished or abandoned steps left; unfinished trainings and folders that are locked stay."""
+    """Yield the work folders of finished or abandoned steps; unfinished trainings and locked folders stay."""
     for entry in sorted(folder.glob("*")):
         resumable = any(path.is_dir() for name in ("checkpoints", "model") for path in entry.rglob(name))
         if not resumable and not any(is_locked(lock.parent) for lock in entry.rglob(LOCK_FILE)):

@@ -1,4 +1,4 @@
-"""Versions of datasets in a data folder, and which of them are needed."""
+"""Versions of datasets in a data folder, and those that are needed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SIDECAR = "provenance.json"
-"""Name of the file beside a version that says what the version was made from."""
+"""File beside a version that records what the version was made from."""
 
 _VERSION = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}\.\d{2}\.\d{2}\.\d{3}Z")
 
 
 class Version(NamedTuple):
-    """One version of a dataset: a folder `<dataset>/<time>` that holds a file or folder with the dataset's name."""
+    """One version of a dataset: the folder `<dataset>/<time>`, which holds a file or folder with the dataset's name."""
 
     folder: Path
 
     @property
     def complete(self) -> bool:
-        """Whether the version was saved to its end."""
+        """Return whether the version was saved completely."""
         return (self.folder / self.folder.parent.name).exists()
 
     def provenance(self) -> dict[str, Any]:
-        """Return what the version was made from, as far as that was recorded."""
+        """Return what the version was made from; empty if not recorded."""
         try:
             recorded = json.loads((self.folder / SIDECAR).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -36,7 +36,7 @@ class Version(NamedTuple):
 
 
 def find_versions(data: Path) -> Iterator[Version]:
-    """Yield the versions of all datasets below a folder; links are not followed."""
+    """Yield the versions of all datasets below a folder, without following links."""
     for place, folders, _ in os.walk(data):
         for name in sorted(folders):
             if _VERSION.fullmatch(name):
@@ -48,7 +48,7 @@ def needed_versions(versions: Sequence[Version], keep: int) -> set[Version]:
     """Return the newest versions of each dataset, and every version that one of these was made from.
 
     Args:
-        versions: All of them.
+        versions: All versions.
         keep: Complete versions to keep of each dataset.
     """
     by_dataset: dict[Path, list[Version]] = defaultdict(list)
@@ -63,7 +63,7 @@ def needed_versions(versions: Sequence[Version], keep: int) -> set[Version]:
         if version not in needed:
             needed.add(version)
             inputs = version.provenance().get("inputs", {}).items()
-            # A version without a recorded name is kept for its time alone.
+            # A version without a recorded name is matched by its time alone.
             waiting += [
                 other
                 for other, name in names.items()

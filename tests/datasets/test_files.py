@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 import pytest
 from kedro.io import DatasetError, Version
 
+from ease.datasets.files import FigureDataset, JSONDataset, PathDataset, ScoresDataset, TrainingsDataset
 from ease.datasets.tables import PartsDataset, TableDataset
-from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset, ScoresDataset, TrainingsDataset
 
 DUCKDB = {"backend": "duckdb", "database": ":memory:"}
 
@@ -113,7 +113,7 @@ BEGIN = """
     import ibis
     from kedro.io import Version
     from ease.datasets.tables import PartsDataset, TableDataset
-    from ease.datasets.whole import FigureDataset, JSONDataset, PathDataset
+    from ease.datasets.files import FigureDataset, JSONDataset, PathDataset
 
     def kill(*arguments, **options):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Saving that appears whole or not at all."""
+"""Versioned datasets of files and folders, saved atomically."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS_SHOWN = 200
 
 
 def link_to(target: Path, link: Path) -> None:
-    """Let a symbolic link lead to a path, in one step; on a file system without links there is none."""
+    """Point a symbolic link to a path, atomically; do nothing on a file system without links."""
     new = link.with_name(f".{link.name}.new")
     with suppress(OSError):
         new.unlink(missing_ok=True)
@@ -32,19 +32,19 @@ def link_to(target: Path, link: Path) -> None:
         os.replace(new, link)
 
 
-class SavedWhole:
-    """A mixin: write a version aside, and rename or upload it when it is whole; load what this run saved.
+class AtomicSave:
+    """Mixin that saves a version atomically, and then loads this version.
 
-    A version is found by its final name, so a run that is killed while it saves leaves nothing that could be taken
-    for a table. Once saved, the version stays pinned: an overlapping run's newer one is not read by mistake. With
-    `missing_ok`, loading what was never made is no fault.
+    A version is found by its final name, so a run that is killed during a save leaves no broken version. A saved
+    version stays pinned: the run does not read an overlapping run's newer version. With `missing_ok`, a dataset without
+    any version loads as an empty value.
     """
 
     _version: Version | None
     _missing_ok = False
 
     def _path_to_load(self) -> Path | None:
-        """The path of the version to load; None for what was never made, where that is allowed."""
+        """Return the path of the version to load; None if there is none and `missing_ok` is set."""
         try:
             return self._at(self._get_load_path())  # type: ignore[attr-defined]
         except VersionNotFoundError as error:
@@ -53,7 +53,7 @@ class SavedWhole:
             raise
 
     def _at(self, path: PurePosixPath) -> Path:
-        """Where a path lies: Kedro's datasets keep the store's name apart."""
+        """Return the local or remote path: Kedro's datasets store the protocol separately."""
         return located(f"{getattr(self, '_fs_prefix', '')}{path}")
 
     def statistics(self) -> dict[str, int]:
@@ -65,7 +65,7 @@ class SavedWhole:
         return {"file_size": sum(file.stat().st_size for file in files)}
 
     def folder_of(self, version: str) -> Path:
-        """The folder that holds a version and what is said of it."""
+        """Return the folder that holds a version and its provenance."""
         return self._at(self._get_versioned_path(version)).parent  # type: ignore[attr-defined]
 
     def _get_save_path(self) -> PurePosixPath:
@@ -79,17 +79,17 @@ class SavedWhole:
         self._pin()
 
     def _pin(self) -> None:
-        """Load from now on what was saved."""
+        """Load the saved version from now on."""
         version = self.resolve_save_version()  # type: ignore[attr-defined]
         if version:
             self._version = Version(version, version)
 
 
-class JSONDataset(SavedWhole, KedroJSONDataset):
-    """A versioned JSON file, saved whole or not at all; with `missing_ok`, one that was never made is an empty list."""
+class JSONDataset(AtomicSave, KedroJSONDataset):
+    """A versioned JSON file; with `missing_ok`, a dataset without any version loads as an empty list."""
 
     def __init__(self, *, missing_ok: bool = False, **options: Any) -> None:
-        """Point to a file, as Kedro's own dataset does."""
+        """Accept the options of Kedro's dataset."""
         super().__init__(**options)
         self._missing_ok = missing_ok
 
@@ -98,7 +98,7 @@ class JSONDataset(SavedWhole, KedroJSONDataset):
         return [] if self._path_to_load() is None else KedroJSONDataset.load.__wrapped__(self)
 
     def save(self, data: Any) -> None:
-        """Write `data` aside and rename it."""
+        """Write the file atomically."""
         with self._saving():
             KedroJSONDataset.save.__wrapped__(self, data)
 
@@ -120,7 +120,7 @@ class RowsDataset(JSONDataset):
         return table_preview(columns or _columns(rows), rows[:ROWS_SHOWN])
 
     def _newest(self) -> list[dict[str, Any]]:
-        """Rows of the newest version, whatever version this run loads or saves."""
+        """Return the rows of the newest version, whatever version this run loads or saves."""
         newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
         return list(newest.load())
 
@@ -137,15 +137,14 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 class ScoresDataset(RowsDataset):
-    """A versioned list of scores; a new version keeps the older one's rows of what was not scored again.
+    """A versioned list of scores; a new version keeps those scores of the older one that were not computed again.
 
-    Rows are of a `method` and its `model`: those of another model of the same method are dropped, those of other
-    methods stay, and a save without rows changes nothing. Rows without a value, of what could not be scored, are not
-    saved.
+    Each row has a `method` and its `model`. Older rows of another model of the same method are dropped, those of other
+    methods stay. A save without rows changes nothing. Rows without a value are not saved.
     """
 
     def save(self, data: list[dict[str, Any]]) -> None:
-        """Write the scores, and the older ones that they do not replace, aside and rename."""
+        """Write the scores and the older ones that they do not replace."""
         data = [row for row in data if row["value"] is not None]
         older = self._newest()
         replaced = {_scored(row) for row in data}
@@ -173,24 +172,24 @@ class TrainingsDataset(RowsDataset):
         JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
 
 
-class FigureDataset(SavedWhole, KedroPlotlyDataset):
-    """A versioned Plotly figure (JSON), saved whole or not at all; Kedro-Viz shows it."""
+class FigureDataset(AtomicSave, KedroPlotlyDataset):
+    """A versioned Plotly figure (JSON), which Kedro-Viz shows."""
 
     def save(self, data: Any) -> None:
-        """Write the figure aside and rename it."""
+        """Write the figure atomically."""
         with self._saving():
             KedroPlotlyDataset.save.__wrapped__(self, data)
 
     def preview(self) -> PlotlyPreview:
-        """Return the figure as Kedro-Viz's theme needs it."""
+        """Return the figure adapted to Kedro-Viz's theme."""
         return cast(PlotlyPreview, figure_preview(super().preview()))
 
 
-class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
-    """A versioned file or folder, such as a saved model: takes a path over, gives the path of its version out.
+class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
+    """A versioned file or folder, such as a saved model: saving moves a path, loading returns the version's path.
 
-    With `missing_ok`, one that was never made is None. With `link`, a symbolic link at that path leads to the version
-    saved last; it lies beside the folder of versions, where Kedro does not look for them.
+    With `missing_ok`, a dataset without any version loads as None. With `link`, a symbolic link at that path points to
+    the newest saved version; it is outside the folder of versions, where Kedro does not take it for one.
     """
 
     def __init__(
@@ -202,7 +201,7 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
         missing_ok: bool = False,
         link: str | None = None,
     ) -> None:
-        """Point to `filepath`; each version lies below it."""
+        """Point to `filepath`, the folder of all versions."""
         super().__init__(PurePosixPath(filepath), version)
         self.metadata = metadata
         self.link = None if link is None else Path(link)
@@ -216,9 +215,9 @@ class PathDataset(SavedWhole, AbstractVersionedDataset[Path, Any]):
         return path
 
     def save(self, data: Path) -> None:
-        """Move `data` aside and rename it."""
+        """Move `data` to the new version."""
         with self._saving() as aside:
-            flush_to_disk(data)  # first, so that the move and the renaming are one moment
+            flush_to_disk(data)  # first, so that the move and the rename take one moment
             shutil.move(data, aside)
         if self.link is not None:
             link_to(self._at(self._get_load_path()), self.link)
