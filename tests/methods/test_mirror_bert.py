@@ -229,7 +229,7 @@ def test_short_and_empty_strings_train_unmasked_and_are_counted(
     short = job(files, tmp_path / "job", pairs=tmp_path / "pairs.parquet", development={})
     with caplog.at_level(logging.INFO, "ease.methods.components.span_masking"):
         result = run_job(short)
-    assert "5 of 16 texts have fewer than 10 characters and keep them all" in caplog.text
+    assert "5 of 16 texts have fewer than 10 characters and are not masked" in caplog.text
     assert all(math.isfinite(loss) for loss in losses(result).values())
 
 

@@ -139,7 +139,7 @@ def test_a_training_without_a_mask_token_is_refused_and_says_why(
     assert load_encoder(str(tmp_path / "maskless")).tokenizer.mask_token_id is None
     for method, options in (("mlm", {}), ("simcse", {"mlm_weight": 0.1})):
         job = make_job(method, method=method, method_options=options)
-        with pytest.raises(EaseError, match="hides tokens behind the mask token, .* has none"):
+        with pytest.raises(EaseError, match="needs a mask token, .* has none"):
             run_job(job.model_copy(update={"encoder": str(tmp_path / "maskless")}))
     plain = make_job("plain", method="simcse", training={"max_steps": 1})
     assert run_job(plain.model_copy(update={"encoder": str(tmp_path / "maskless")})).steps == 1

@@ -215,7 +215,7 @@ def words(folder: Path) -> SentenceTransformer:
 
 def test_word_vectors_have_neither_heads_nor_dropout(tmp_path: Path) -> None:
     encoder = words(tmp_path)
-    with pytest.raises(EaseError, match="does not know where the architecture"):
+    with pytest.raises(EaseError, match="does not support the architecture"):
         set_drophead(encoder, 0.1)
     with pytest.raises(EaseError, match="has no dropout layer: set `dropout: null`"):
         set_dropout(encoder, 0.1)

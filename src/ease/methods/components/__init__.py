@@ -1,1 +1,1 @@
-"""Parts that training methods share: losses, masking, DropHead, the entity table and collective operations."""
+"""Components of training methods: losses, masking, DropHead, the entity table, collective operations."""

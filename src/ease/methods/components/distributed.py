@@ -1,4 +1,4 @@
-"""Tensors of all processes, with and without their gradients; the identity in a single process."""
+"""Collective operations on tensors, with and without gradients; the identity in a single process."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from torch import Tensor, distributed
 
 
 def process_count() -> int:
-    """Number of processes that train together."""
+    """Return the number of processes."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def process_rank() -> int:
-    """Number of this process, from 0."""
+    """Return the rank of this process."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def gather(values: Tensor) -> Tensor:
-    """Concatenate the tensors of all processes, which have one shape: (n, ...) -> (processes * n, ...)."""
+    """Concatenate tensors of equal shape from all processes: (n, ...) -> (processes * n, ...)."""
     if process_count() == 1:
         return values
     parts = [torch.empty_like(values) for _ in range(process_count())]
@@ -37,12 +37,12 @@ def average(values: Tensor) -> Tensor:
 
 
 def cpu_group(timeout: timedelta) -> distributed.ProcessGroup | None:
-    """Create a group whose messages wait for no GPU; every process takes part. None for a single process."""
+    """Create a process group on the CPU, in every process; None for a single process."""
     return distributed.new_group(backend="gloo", timeout=timeout) if process_count() > 1 else None
 
 
 def any_process(condition: bool, group: distributed.ProcessGroup | None) -> bool:
-    """Return whether the condition holds in any process of a group of CPUs: the same answer in all of them."""
+    """Return whether the condition holds in any process of a CPU group."""
     if group is None:
         return condition
     found = torch.tensor(condition, dtype=torch.uint8)
@@ -51,7 +51,7 @@ def any_process(condition: bool, group: distributed.ProcessGroup | None) -> bool
 
 
 class _GatherWithGradient(torch.autograd.Function):
-    """`gather`, whose gradient sums what every process's loss asks of this process's rows."""
+    """`gather` whose gradient is the sum of all processes' gradients for this process's rows."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ class _GatherWithGradient(torch.autograd.Function):
 
 
 def gather_with_gradient(values: Tensor) -> Tensor:
-    """Concatenate the tensors of all processes; a row's gradient flows back to the process it came from."""
+    """Concatenate tensors of all processes; gradients flow back to the process of each row."""
     if process_count() == 1:
         return values
     gathered: Tensor = _GatherWithGradient.apply(values)

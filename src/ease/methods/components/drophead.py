@@ -1,4 +1,4 @@
-"""What drops out of an encoder in training: single values (dropout) and whole attention heads (DropHead)."""
+"""The dropout of an encoder: of values, and of attention heads (DropHead)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MERGES = {
     "xlm-roberta": "attention.output.dense",
     "xlm-roberta-xl": "attention.output.dense",
 }
-"""By architecture, where self-attention keeps the linear layer whose input is all heads, one after the other."""
+"""The linear layer behind self-attention, whose input is the concatenation of all heads, by architecture."""
 
 
 def set_dropout(encoder: SentenceTransformer, rate: float) -> None:
-    """Set the rate of every dropout layer of an encoder, attention's included; its saved configuration stays.
+    """Set the rate of all dropout layers of an encoder, attention included; the saved configuration does not change.
 
     Raises:
-        EaseError: If it has none, and the rate is not 0.
+        EaseError: If the rate is not 0 and the encoder has no dropout layer.
     """
     found = 0
     for module in encoder.modules():
@@ -49,16 +49,16 @@ def set_dropout(encoder: SentenceTransformer, rate: float) -> None:
 
 
 def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHandle]:
-    """Let an encoder drop attention heads in training (Zhou et al. 2020), anew for each sequence and layer.
+    """Drop attention heads in training (Zhou et al. 2020), independently for each sequence and layer.
 
-    Call it once: what a second call drops is dropped as well. What is saved of the encoder does not change.
+    A second call adds a second DropHead. The saved encoder does not change.
 
     Args:
         encoder: Changed in place.
-        rate: The probability with which a head is dropped.
+        rate: The probability of dropping a head.
 
     Returns:
-        What removes it again.
+        Handles that remove the hooks.
 
     Raises:
         EaseError: If the encoder's architecture is not in `MERGES`.
@@ -67,7 +67,7 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHan
     name = first.model.config.model_type if isinstance(first, Transformer) else type(first).__name__
     if not isinstance(first, Transformer) or name not in MERGES:
         raise EaseError(
-            f"DropHead does not know where the architecture {name!r} merges its attention heads: set `drophead: 0`, "
+            f"DropHead does not support the architecture {name!r}: set `drophead: 0`, "
             f"or choose an encoder of one of {', '.join(MERGES)}."
         )
     place = f".{MERGES[name]}"
@@ -77,15 +77,14 @@ def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHan
 
 
 def drop_heads(states: Tensor, heads: int, rate: float) -> Tensor:
-    """Zero whole heads of each sequence, and scale the others up by heads / heads kept.
+    """Zero heads of each sequence, and scale the others by heads / heads kept.
 
-    Draws from torch's generator of the states' device. Where all heads of a sequence fall, nothing is left of it but
-    what the residual connection carries.
+    If all heads of a sequence are dropped, only the residual connection is left.
 
     Args:
-        states: (n, width, heads * size), the output of attention, one head after the other.
-        heads: Their number.
-        rate: With which each head of a sequence is dropped.
+        states: (n, width, heads * size), the concatenated heads.
+        heads: Number of heads.
+        rate: Probability of dropping a head of a sequence.
     """
     kept = torch.rand(len(states), heads, device=states.device) >= rate  # (n, heads)
     scales = kept * heads / kept.sum(1, keepdim=True).clamp(min=1)
@@ -93,7 +92,7 @@ def drop_heads(states: Tensor, heads: int, rate: float) -> Tensor:
 
 
 class _DropHead:
-    """The hook before the layer that merges the heads."""
+    """Forward pre-hook of the layer behind self-attention."""
 
     def __init__(self, heads: int, rate: float) -> None:
         self._heads = heads

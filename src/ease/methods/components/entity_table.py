@@ -1,4 +1,4 @@
-"""The entity embeddings, of which a training step reads and changes the rows of its batch alone."""
+"""Entity embeddings with row-sparse gradients."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from ease.methods.components.losses import NO_ENTITY
 
 
 class EntityTable(nn.Module):
-    """A table of millions of rows with a gradient for those of the batch.
+    """A table of millions of rows, of which a step reads and updates those of its batch only.
 
-    A dense gradient, its clipping and its optimiser step would cost the whole table every step. Instead
-    `forward` hands out a copy of the rows in use, the same ones on every process; after the backward pass
-    `reduce_gradient` averages the copy's gradient and `set_sparse_gradient` makes it the sparse gradient of
-    the table, for `torch.optim.SparseAdam`.
+    `forward` returns a copy of the rows in use, the same ones in every process. After the backward pass,
+    `reduce_gradient` averages the copy's gradient over the processes, and `set_sparse_gradient` makes it the sparse
+    gradient of the table, for `torch.optim.SparseAdam`.
     """
 
     def __init__(self, embeddings: Tensor) -> None:
-        """Start from the given embeddings: (entities, dimension), single precision."""
+        """Use the given embeddings, (entities, dimension) in single precision, without copying them."""
         super().__init__()
         self.weight = nn.Parameter(embeddings, requires_grad=False)
         self._used = torch.empty(0, dtype=torch.long)  # (u,), sorted rows in use
         self._rows: Tensor | None = None  # (u, dimension)
 
     def forward(self, *ids: Tensor) -> list[Tensor]:
-        """Look up ids, each (n,) -> (n, dimension); what stands for `NO_ENTITY` means nothing."""
+        """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined."""
         wanted = torch.cat(ids)
         used = gather(wanted).unique()
         self._used = used[used != NO_ENTITY]
@@ -36,16 +35,18 @@ class EntityTable(nn.Module):
         return list(found.split([len(part) for part in ids]))
 
     def reduce_gradient(self) -> Tensor:
-        """Average the rows' gradient over all processes, and return the rows for its clipping."""
+        """Average the gradient over all processes, and return the rows so that it can be clipped."""
         if self._rows is None:
-            raise RuntimeError("The entity table has no rows in use: call it before reducing its gradient.")
+            raise RuntimeError(
+                "The entity table has no rows in use: call `forward` before `reduce_gradient`."
+            )
         if self._rows.grad is None:
             self._rows.grad = torch.zeros_like(self._rows)
         average(self._rows.grad)
         return self._rows
 
     def set_sparse_gradient(self) -> None:
-        """Make the rows' gradient the sparse gradient of the table."""
+        """Set the table's sparse gradient from the rows' gradient."""
         if self._rows is None or self._rows.grad is None:
             raise RuntimeError("The entity table has no gradient: run the backward pass first.")
         self.weight.grad = torch.sparse_coo_tensor(

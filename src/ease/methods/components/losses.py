@@ -17,7 +17,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 NO_ENTITY = -1
-"""Table row of a hard negative that a pair does not have."""
+"""Entity row of a missing hard negative."""
 
 
 def info_nce(
@@ -81,18 +81,21 @@ def mirrored_loss(
     positive_in_denominator: bool = True,
     mini_batch_size: int | None = None,
 ) -> Tensor:
-    """Mirror-BERT, equation 1: each of the 2n strings finds its other view among all strings but itself.
-
-    The mean over the 2n anchors, where the equation has their sum.
+    """Mirror-BERT's loss: each of the 2n views finds the other view of its string among all views.
 
     Args:
-        views: (2, n, d).
-        temperature: τ.
-        candidates: (2, m, d), the views of the candidate pairs; by default those of the anchors.
-        own: (n,), the candidate pair that each string belongs to; by default pair i to string i.
-        positive_in_denominator: As in the authors' released code; else, as the equation is printed, the
-            denominator has the 2m - 2 negatives alone.
-        mini_batch_size: Anchors whose logits are held at a time; by default all.
+        views: Shape (2, n, d).
+        temperature: τ, which divides the cosines.
+        candidates: Both views of the candidates, shape (2, m, d). Default: `views`.
+        own: The candidate that is each string itself, shape (n,). Default: candidate i for string i.
+        positive_in_denominator: As in the authors' released code; false: only the 2m - 2 negatives, as printed.
+        mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
+
+    Returns:
+        Scalar loss in nats, averaged over the 2n anchors; the equation has the sum.
+
+    References:
+        Liu et al. 2021 (Mirror-BERT), equation 1.
     """
     candidates = views if candidates is None else candidates
     anchors, columns = _unit(views.flatten(0, 1)), _unit(candidates.flatten(0, 1))  # (2n, d), (2m, d)
@@ -110,12 +113,12 @@ def mirrored_loss(
 
 
 def masked_token_loss(logits: Tensor, targets: Tensor, count: Tensor | None = None) -> Tensor:
-    """Cross-entropy of masked tokens, in nats a token; 0 where none is masked.
+    """Return the cross-entropy of masked tokens in nats per token; 0 without masked tokens.
 
     Args:
         logits: (k, vocabulary).
-        targets: (k,), the tokens that are masked.
-        count: (), how many tokens to divide by, where these are some of several; by default k.
+        targets: (k,), the masked tokens.
+        count: (), number of masked tokens in the whole batch, if these are a part. Default: k.
     """
     dtype = torch.promote_types(logits.dtype, torch.float32)
     total = functional.cross_entropy(logits.to(dtype), targets, reduction="sum")
@@ -129,16 +132,16 @@ def excluded_candidates(
     own: Tensor | None = None,
     mask_same_entity: bool = False,
 ) -> Tensor:
-    """Mark what a denominator leaves out: missing hard negatives and, on demand, false negatives.
+    """Return the candidates to exclude: missing hard negatives and, optionally, false negatives.
 
     Args:
-        positives: (m,), entity ids of the candidate pairs.
-        hard_negatives: (m,), ids of their hard negatives, `NO_ENTITY` where a pair has none.
-        own: (n,), the candidate row of each sentence's own pair; by default n = m and row i.
-        mask_same_entity: Also leave out the other candidates that are the sentence's own entity.
+        positives: (m,), entity rows of the candidates.
+        hard_negatives: (m,), rows of their hard negatives, `NO_ENTITY` if missing.
+        own: (n,), the candidate of each sentence. Default: candidate i for sentence i.
+        mask_same_entity: Also exclude other candidates with the sentence's own entity.
 
     Returns:
-        (n, m), or (n, 2m) with hard negatives; a sentence's own positive is never marked.
+        (n, m), or (n, 2m) with hard negatives; true for excluded candidates, never for a sentence's own positive.
     """
     if own is None:
         own = torch.arange(len(positives), device=positives.device)
@@ -152,20 +155,20 @@ def excluded_candidates(
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    """Scale to length 1, at least in single precision: (n, d) -> (n, d)."""
+    """Normalise to length 1, in single precision or better: (n, d) -> (n, d)."""
     return functional.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=1)
 
 
 def _own_columns(anchors: Tensor, own: Tensor | None) -> Tensor:
-    """Columns of the own pairs, (n,): the diagonal unless given."""
+    """Return the column of each anchor's own candidate, (n,); the diagonal by default."""
     return torch.arange(len(anchors), device=anchors.device) if own is None else own
 
 
 def _mean_over_rows(summed: Callable[[slice], Tensor], count: int, mini_batch_size: int | None) -> Tensor:
-    """Average a loss over its rows, by its sum over some of them: all at once, or a block at a time."""
+    """Average a loss over its rows, computed in mini-batches."""
     if mini_batch_size is None or mini_batch_size >= count:
         return summed(slice(None)) / count
     blocks = [slice(start, start + mini_batch_size) for start in range(0, count, mini_batch_size)]
-    # A checkpoint keeps nothing of its block for the backward pass, which computes it again.
+    # A checkpoint stores no logits: the backward pass computes them again.
     sums = [checkpoint(summed, block, use_reentrant=False, preserve_rng_state=False) for block in blocks]
     return torch.stack(sums).sum() / count

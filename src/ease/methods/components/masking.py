@@ -1,4 +1,4 @@
-"""Masked-language modelling of an encoder (Devlin et al. 2019, section 3.1): what is masked, and what predicts it."""
+"""Masked-language modelling (Devlin et al. 2019, section 3.1)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from ease.errors import EaseError
 from ease.methods.components.losses import masked_token_loss
 
 MASKED, RANDOM = 0.8, 0.1
-"""Shares of the chosen tokens that become the mask token, and any token; the others stay as they are."""
+"""Fractions of the selected tokens that become the mask token and a random token; the others stay unchanged"""
 
 CPU_PARTS = 4
-"""Parts in which a CPU encodes a batch."""
+"""Chunks in which a CPU encodes a batch"""
 
 
 def mask_tokens(
     tokens: Tensor, candidates: Tensor, probability: float, mask_token: int, vocabulary_size: int
 ) -> tuple[Tensor, Tensor]:
-    """Choose tokens to predict, and hide most of them; draws from torch's generator of the tokens' device.
+    """Select tokens to predict, and mask most of them.
 
     Args:
         tokens: (n, width), token ids.
-        candidates: (n, width), true for tokens that may be chosen.
-        probability: With which each of them is chosen.
+        candidates: (n, width), true for tokens that may be selected.
+        probability: Of selecting a token.
         mask_token: Id of the mask token.
-        vocabulary_size: Below which random tokens are drawn.
+        vocabulary_size: Random tokens are drawn below it.
 
     Returns:
-        The tokens to give to the encoder, and which ones are chosen: both (n, width).
+        The masked tokens, and a mask of the selected ones: both (n, width).
     """
     chosen = (torch.rand(tokens.shape, device=tokens.device) < probability) & candidates
     fate = torch.rand(tokens.shape, device=tokens.device)
@@ -49,7 +49,7 @@ def mask_tokens(
 
 
 class Masked(NamedTuple):
-    """A batch of masked texts, all (n, width)."""
+    """A batch of masked texts; all fields are (n, width)."""
 
     tokens: Tensor
     shown: Tensor
@@ -58,10 +58,10 @@ class Masked(NamedTuple):
 
 
 class MaskedLanguageModel(nn.Module):
-    """Predicts masked tokens by an encoder that it refers to and does not hold: its own is the head alone.
+    """Masked-LM head over a shared encoder that is not registered as a submodule.
 
-    The head is the one that the encoder's architecture has for masked-language modelling, from random weights;
-    its output matrix is the encoder's matrix of token embeddings.
+    The head is that of the encoder's architecture, with random weights; its output matrix is the encoder's matrix of
+    token embeddings.
     """
 
     _encoder: PreTrainedModel
@@ -71,7 +71,7 @@ class MaskedLanguageModel(nn.Module):
 
         Args:
             encoder: Begins with a transformer and has a mask token.
-            probability: With which a token is masked.
+            probability: Of masking a token.
 
         Raises:
             EaseError: If the encoder has no transformer, no mask token, or an architecture without such a head.
@@ -86,11 +86,11 @@ class MaskedLanguageModel(nn.Module):
         tokenizer: Any = encoder.tokenizer
         if tokenizer.mask_token_id is None:
             raise EaseError(
-                "Masked-language modelling hides tokens behind the mask token, and the encoder's tokenizer "
-                f"({type(tokenizer).__name__}) has none: choose an encoder that was pre-trained with one, such as "
-                "a BERT or an XLM-R, or set no weight for this loss."
+                "Masked-language modelling needs a mask token, and the encoder's tokenizer "
+                f"({type(tokenizer).__name__}) has none: choose an encoder that was pretrained with one, such as "
+                "BERT or XLM-R, or set this loss's weight to 0."
             )
-        # Past nn.Module, which would count the encoder among this module's parts.
+        # nn.Module's __setattr__ would register the encoder as a submodule.
         object.__setattr__(self, "_encoder", transformer.model)
         self._probability = probability
         self._mask_token = int(tokenizer.mask_token_id)
@@ -109,7 +109,7 @@ class MaskedLanguageModel(nn.Module):
         Args:
             tokens: (n, width), token ids.
             mask: (n, width), 1 for tokens and 0 for padding.
-            autocast: Half precision to compute in, if any; the loss is in single precision.
+            autocast: Half precision to compute in; the loss is in single precision.
             mini_batch_size: Texts whose activations are in memory at a time, recomputed for the gradient. Default: all.
         """
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
@@ -127,7 +127,7 @@ class MaskedLanguageModel(nn.Module):
         return torch.stack(losses).sum()
 
     def _loss(self, tokens: Tensor, shown: Tensor, chosen: Tensor, mask: Tensor, count: Tensor) -> Tensor:
-        """Compute what a part of the texts adds to the loss: the fields of `Masked`, and all tokens chosen."""
+        """Return the loss of some texts, given the fields of `Masked` and the selected tokens of the whole batch."""
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
         states = encoded[chosen].unsqueeze(0)  # (1, k, dimension)
@@ -137,9 +137,9 @@ class MaskedLanguageModel(nn.Module):
 
 
 def _parts(masked: Masked, mini_batch_size: int | None) -> Iterator[Masked]:
-    """Cut masked texts into parts of similar length."""
+    """Split masked texts into chunks of similar length."""
     lengths = masked.mask.sum(dim=1)
-    # On a CPU every padded token costs.
+    # Padding is expensive on a CPU.
     parts = CPU_PARTS if lengths.device.type == "cpu" else 1
     if mini_batch_size is not None:
         parts = max(parts, math.ceil(len(lengths) / mini_batch_size))
@@ -148,22 +148,22 @@ def _parts(masked: Masked, mini_batch_size: int | None) -> Iterator[Masked]:
 
 
 class _GivenStates(nn.Module):
-    """Stands where a model for masked-language modelling has its encoder: hands on the states that it is given."""
+    """Replaces the encoder of a masked language model, and returns the given hidden states."""
 
     def forward(self, input_ids: None = None, *, inputs_embeds: Tensor, **ignored: Any) -> BaseModelOutput:
         return BaseModelOutput(last_hidden_state=inputs_embeds)
 
 
 def _head(encoder: PreTrainedModel) -> tuple[PreTrainedModel, nn.Parameter | None]:
-    """Make what the model for masked-language modelling of an encoder's architecture has beside the encoder.
+    """Make the masked-LM head of an encoder's architecture.
 
     Returns:
-        The layers up to the output matrix, as a model that takes states for `inputs_embeds`; the output's bias.
+        The layers before the output matrix, as a model that reads hidden states as `inputs_embeds`; the output's bias.
     """
     config = encoder.config
     unfit = EaseError(
-        f"The encoder's architecture {config.model_type!r} has no masked-language modelling that shares its token "
-        "embeddings: choose an encoder that was pre-trained by it, such as a BERT or an XLM-R."
+        f"The encoder's architecture {config.model_type!r} has no masked-language model that shares its token "
+        "embeddings: choose an encoder that was pretrained with one, such as BERT or XLM-R."
     )
     try:
         model = AutoModelForMaskedLM.from_config(copy.deepcopy(config))
@@ -175,7 +175,7 @@ def _head(encoder: PreTrainedModel) -> tuple[PreTrainedModel, nn.Parameter | Non
     if not places or output.weight.shape != encoder.get_input_embeddings().weight.shape:
         raise unfit
     model.set_submodule(places[0], nn.Identity())
-    for module in model.modules():  # some architectures keep the bias a second time
+    for module in model.modules():  # some architectures register the bias twice
         for name, parameter in list(module.named_parameters(recurse=False)):
             if parameter is output.bias:
                 setattr(module, name, None)

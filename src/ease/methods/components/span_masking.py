@@ -1,4 +1,4 @@
-"""Random span masking (Mirror-BERT, section 2.2): a stretch of characters gives way to the mask token."""
+"""Random span masking (Mirror-BERT, section 2.2): the mask token replaces a span of characters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def mask_token(encoder: SentenceTransformer) -> str:
-    """Return the token that an encoder was pre-trained to read in place of hidden text.
+    """Return the mask token of an encoder's tokenizer.
 
     Raises:
         EaseError: If its tokenizer has none.
@@ -23,15 +23,15 @@ def mask_token(encoder: SentenceTransformer) -> str:
     token: str | None = getattr(encoder.tokenizer, "mask_token", None)
     if token is None:
         raise EaseError(
-            "Span masking writes the encoder's mask token into the texts, and its tokenizer "
+            "Span masking needs a mask token, and the encoder's tokenizer "
             f"({type(encoder.tokenizer).__name__}) has none: set `span: 0`, or choose an encoder that was "
-            "pre-trained with one, such as a BERT or an XLM-R."
+            "pretrained with one, such as BERT or XLM-R."
         )
     return token
 
 
 def mask_span(text: str, start: int, length: int, token: str) -> str:
-    """Put the mask token, a word of its own, in the place of `length` characters from `start` on."""
+    """Replace `length` characters from `start` by the mask token, separated by spaces."""
     left, right = text[:start], text[start + length :]
     before = " " if left and not left[-1].isspace() else ""
     after = " " if right and not right[0].isspace() else ""
@@ -39,35 +39,34 @@ def mask_span(text: str, start: int, length: int, token: str) -> str:
 
 
 class SpanMasking:
-    """Masks one span in each text, at a place that the seed and the number of the text's row decide.
+    """Masks one span in each text, at a position given by the seed and the row number.
 
-    A text keeps its characters where masking would leave nothing, that is up to `length` of them, and where it has
-    fewer than `shortest`. Characters are code points, however many tokens they make.
+    Texts of at most `length` or fewer than `shortest` characters (code points) are not masked.
     """
 
     def __init__(self, length: int, shortest: int, token: str, seed: int) -> None:
-        """Start counting.
+        """Set the parameters.
 
         Args:
-            length: Characters that a span has, k in the paper.
-            shortest: Texts of fewer characters are left as they are.
+            length: Characters of a span, k in the paper.
+            shortest: Characters of the shortest masked text.
             token: The encoder's mask token.
-            seed: With a row's number, the seed of its span.
+            seed: Combined with the row number.
         """
         self._length = length
         self._shortest = max(shortest, length + 1)
         self._token = token
         self._seed = seed
         self.texts = 0
-        """Texts given so far"""
+        """Texts so far"""
         self.kept = 0
-        """Those of them that were too short to be masked"""
+        """Texts that were too short to be masked"""
 
     def __call__(self, texts: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
-        """Mask the texts of these rows, and log how many have been too short until now."""
+        """Mask the texts of these rows, and log how many texts were too short so far."""
         masked = [self._mask(text, int(row)) for text, row in zip(texts, rows, strict=True)]
         logger.info(
-            "Span masking: %d of %d texts have fewer than %d characters and keep them all",
+            "Span masking: %d of %d texts have fewer than %d characters and are not masked",
             self.kept,
             self.texts,
             self._shortest,

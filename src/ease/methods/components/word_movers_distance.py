@@ -1,4 +1,4 @@
-"""Word Mover's Distance (Kusner et al. 2015, equation 1): what it costs to move one sentence's tokens to another's."""
+"""Word Mover's Distance between the tokens of two sentences (Kusner et al. 2015, equation 1)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import Tensor
 from ease.errors import EaseError
 
 ITERATIONS = 1_000_000
-"""Of the network simplex at most, far beyond what two sentences need."""
+"""Maximum iterations of the network simplex, far more than two sentences need"""
 
 TOLERANCE = 1e-3
-"""Share of the mass at which Sinkhorn's algorithm stops: what is left matters less than the regularisation."""
+"""Residual mass at which Sinkhorn's algorithm stops; its error is below that of the regularisation"""
 
 
 def word_movers_distances(
@@ -23,38 +23,36 @@ def word_movers_distances(
     second_mask: Tensor,
     regularization: float | None = None,
 ) -> Tensor:
-    """Compute the distance of each pair of sentences; all tokens of a sentence weigh the same.
+    """Return the distance of each pair of sentences, without gradients; tokens have equal weights.
 
-    The ground distance is Euclidean. No gradient flows through the result.
+    The ground distance is Euclidean.
 
     Args:
         first: (n, width, dimension), token embeddings of the first sentences.
-        second: (n, other width, dimension), those of the second ones.
-        first_mask: (n, width), 1 or true for the tokens that are moved.
+        second: (n, other width, dimension), token embeddings of the second sentences.
+        first_mask: (n, width), 1 or true for the tokens to compare.
         second_mask: (n, other width), likewise.
-        regularization: None for the exact distance, by POT's network simplex on the CPU. Else ε of Sinkhorn's
-            algorithm (Cuturi 2013) as a share of the pair's mean ground distance: the cost of the plan of that
-            entropy, which is never below the exact distance, on the device of the embeddings.
+        regularization: ε of Sinkhorn's algorithm (Cuturi 2013) relative to the pair's mean ground distance, on the
+            device of the embeddings; the result is never below the exact distance. None: exact, by POT's network
+            simplex on the CPU.
 
     Returns:
-        (n,), at least in single precision, in the unit of the embeddings.
+        (n,), in single precision or better.
 
     Raises:
-        EaseError: If a sentence has no token, so that it has no distance, or an embedding is not finite.
+        EaseError: If a sentence has no token or an embedding is not finite.
     """
     moved, reached = first_mask.bool(), second_mask.bool()
     _check_tokens(moved, reached)
     dtype = torch.promote_types(first.dtype, torch.float32)
     with torch.no_grad():
-        # By differences: the distance of a token to itself is 0, which it is not by products.
+        # Computed by differences: with matrix products, the distance of a token to itself is not 0.
         ground = torch.cdist(first.to(dtype), second.to(dtype), compute_mode="donot_use_mm_for_euclid_dist")
         ground = ground.masked_fill(
             ~(moved.unsqueeze(2) & reached.unsqueeze(1)), 0
         )  # (n, width, other width)
         if not ground.isfinite().all():
-            raise EaseError(
-                "The token embeddings are not finite: the encoder of the tokens has broken weights."
-            )
+            raise EaseError("The token embeddings are not finite: the weights of the anchor are broken.")
         if regularization is None:
             return _exact(ground, moved, reached)
         return _entropic(ground, moved, reached, regularization)
@@ -70,15 +68,15 @@ def _check_tokens(moved: Tensor, reached: Tensor) -> None:
     if named:
         raise EaseError(
             f"Word Mover's Distance of a sentence without tokens: {', '.join(named)} in a batch of {len(moved)}. "
-            "Remove texts that are empty, or hold only what the tokenizer drops, from the training texts."
+            "Remove texts that are empty, or that the tokenizer drops completely, from the training texts."
         )
 
 
 def _exact(ground: Tensor, moved: Tensor, reached: Tensor) -> Tensor:
-    """Solve one pair after the other, on the CPU and in double precision."""
+    """Solve the pairs one by one, on the CPU in double precision."""
     pairs = zip(ground.double().cpu().numpy(), moved.cpu().numpy(), reached.cpu().numpy(), strict=True)
     costs = [
-        # Without weights POT takes equal ones.
+        # Empty weights are uniform in POT.
         emd2([], [], cost[rows][:, columns], numItermax=ITERATIONS, center_dual=False, check_marginals=False)
         for cost, rows, columns in pairs
     ]
@@ -86,12 +84,12 @@ def _exact(ground: Tensor, moved: Tensor, reached: Tensor) -> Tensor:
 
 
 def _entropic(ground: Tensor, moved: Tensor, reached: Tensor, regularization: float) -> Tensor:
-    """Solve all pairs at once; tokens that are left out weigh nothing."""
+    """Solve all pairs at once; excluded tokens have weight 0."""
     weights, other_weights = (
         mask.to(ground.dtype) / mask.sum(dim=1, keepdim=True) for mask in (moved, reached)
     )
     mean = torch.einsum("nij,ni,nj->n", ground, weights, other_weights)
-    unit = torch.where(mean > 0, mean, 1)  # one sentence of a single token, to itself
+    unit = torch.where(mean > 0, mean, 1)  # equal sentences of one token
     costs = ground / unit[:, None, None]
     solved = solve_batch(
         costs, regularization, weights, other_weights, tol=TOLERANCE, method="log_sinkhorn", grad="detach"
