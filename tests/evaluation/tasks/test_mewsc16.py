@@ -121,7 +121,7 @@ def test_blank_sentences_are_left_out_and_counted(tmp_path: Path, encode: Encode
     assert {*data.labels} == {"SUN RAIN WIND", "CUP GOAL TEAM"}
     blank = 3 if form == "table" else 2
     (accuracy, *_) = evaluate(encode, Options(path=tmp_path))
-    assert (accuracy.value, accuracy.note) == (100, f"blank texts left out: {blank}")
+    assert (accuracy.value, accuracy.note) == (100, f"blank texts skipped: {blank}")
 
 
 def test_lines_that_do_not_pair_are_named(tmp_path: Path, encode: Encode) -> None:

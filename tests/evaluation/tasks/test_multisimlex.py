@@ -121,8 +121,8 @@ def test_pairs_without_a_word_or_a_grade_are_left_out(tmp_path: Path, encode: En
     expected = spearmanr([1, 0.5, 0, 1 / np.sqrt(3), 0], [6, 2.6, 0, 1.5, 1]).statistic
     assert scores[0].value == pytest.approx(100 * expected)
     assert [score.note for score in scores[:2]] == [
-        "pairs without a word or a grade left out: 1",
-        "pairs without a word or a grade left out: 2",
+        "pairs without a word or a grade skipped: 1",
+        "pairs without a word or a grade skipped: 2",
     ]
 
 

@@ -121,7 +121,7 @@ def test_quotation_marks_are_text_and_untranslated_pairs_are_counted(tmp_path: P
     assert (found.left, found.right) == (['"Wer da?', "NS Ost"], ["Da wer?", "Ost"])
     assert (found.labels, found.untranslated) == (["1", "0"], 2)
     (german,) = (score for score in evaluate(encode, options) if score.subset == "de")
-    assert german.note == "untranslated pairs left out: 2"
+    assert german.note == "untranslated pairs skipped: 2"
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_utf_8_and_latin_1_may_stand_in_one_file_and_blank_lines_are_counted(
     assert data.texts[40:42] == ["café", "café noir"]
     assert not data.texts[0].startswith("\ufeff")
     assert by_subset(evaluate(encode, options(folder, "mr")), "accuracy")["mr"].note == (
-        "all: blank texts left out: 1"
+        "all: blank texts skipped: 1"
     )
 
 
@@ -191,8 +191,8 @@ def test_utf_8_and_latin_1_may_stand_in_one_file_and_blank_lines_are_counted(
         ("mr", 0, "dull\n".encode("utf-16"), "rt-polarity.pos, line 1: holds zero bytes"),
         ("mr", 0, b"a\nb\n", "senteval mr: Class rt-polarity.pos has 2 rows to divide into 3 folds"),
         ("subj", 1, b"a\nb\nc\n", "senteval subj: Class subj.subjective has 2 rows to divide into 3 folds"),
-        ("trec", 0, b"HUM:ind Who ?\nWhat ?\n", "train_5500.label, line 2: begins with none of ABBR, DESC"),
-        ("trec", 1, b"HUM:ind Who ?\nART:x What ?\n", "TREC_10.label, line 2: begins with none of ABBR"),
+        ("trec", 0, b"HUM:ind Who ?\nWhat ?\n", "train_5500.label, line 2: does not begin with ABBR, DESC"),
+        ("trec", 1, b"HUM:ind Who ?\nART:x What ?\n", "TREC_10.label, line 2: does not begin with ABBR"),
         ("trec", 1, b"DESC:manner How ?\n", "senteval trec: No training row is of class DESC"),
         ("trec", 0, b"HUM:ind Who ?\n" * 9, "senteval trec: All 9 training rows are of class HUM"),
         ("sst2", 0, b"dull\t0\nfine 1\n", "sentiment-train, line 2: does not end with a tab and the label"),

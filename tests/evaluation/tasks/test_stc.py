@@ -109,14 +109,14 @@ def test_a_mark_of_byte_order_crlf_tabs_blank_lines_and_odd_line_ends(tmp_path: 
     data = read_set("googlenews-t", (tmp_path / "t.txt",))
     assert data.texts == ["first", "with\ta tab", "one\x85line\u2028only"]
     assert data.labels == ["1", "2", "3"]
-    assert data.note == "blank texts left out: 1"
+    assert data.note == "blank texts skipped: 1"
 
 
 def test_a_class_with_one_member_and_a_blank_text(tmp_path: Path, encode: Encode) -> None:
     lonely = f"{TABBED}4\tstorm rain wind\n4\t \n"
     (tmp_path / "t.txt").write_text(lonely, encoding="utf-8")
     accuracy = evaluate(encode, Options(path=tmp_path))[0]
-    assert (accuracy.value, accuracy.note) == (100, "blank texts left out: 1")
+    assert (accuracy.value, accuracy.note) == (100, "blank texts skipped: 1")
 
 
 def write_pair(folder: Path, texts: bytes, labels: bytes) -> Options:
@@ -152,8 +152,8 @@ def test_bad_paired_files_are_named(
         ("agnews", "agnews.txt", b"1\ta\n\tb\n", r"line 2: the label is missing"),
         ("agnews", "agnews.txt", b"", r"agnews.txt: holds no text"),
         ("tweet", "tweet.txt", b'{"text": "a", "cluster": 1}\n{"text": "b"}\n', r"2: no field 'cluster'"),
-        ("tweet", "tweet.txt", b'{"text": "a", "cluster": 1}\n{"te\n', r"line 2: no JSON object"),
-        ("tweet", "tweet.txt", b"[1, 2]\n", r"line 1: no JSON object"),
+        ("tweet", "tweet.txt", b'{"text": "a", "cluster": 1}\n{"te\n', r"line 2: not a JSON object"),
+        ("tweet", "tweet.txt", b"[1, 2]\n", r"line 1: not a JSON object"),
         ("tweet", "tweet.txt", b'{"text": "a", "cluster": null}\n', r"line 1: the label is missing"),
     ],
 )

@@ -97,7 +97,7 @@ def test_what_is_missing_and_blank_sentences_are_told(tmp_path: Path, encode: En
     options = Options(path=tmp_path, subsets=("dev", "train"))
     assert missing_files(files(options)) == {"train": [tmp_path / "train.json"]}
     scores = evaluate(encode, options)
-    assert {score.note for score in scores if score.subset == "dev"} == {"blank texts left out: 1"}
+    assert {score.note for score in scores if score.subset == "dev"} == {"blank texts skipped: 1"}
     assert {score.note for score in scores if score.averaged} == {"1 of 2 subsets"}
     with pytest.raises(EaseError, match="train.json: no such file"):
         evaluate(encode, Options(path=tmp_path, subsets=("train",)))
@@ -107,9 +107,12 @@ def test_what_is_missing_and_blank_sentences_are_told(tmp_path: Path, encode: En
     ("content", "said"),
     [
         (b"", "dev.json: holds no text"),
-        (b'{"label": 103, "sentence": "a"}\n{"label": 103\n', "dev.json, line 2: no JSON object"),
-        (b'["a"]\n', "dev.json, line 1: no JSON object with a text in its field 'sentence'"),
-        (b'{"label": 103, "content": "a"}\n', "line 1: no JSON object with a text in its field 'sentence'"),
+        (b'{"label": 103, "sentence": "a"}\n{"label": 103\n', "dev.json, line 2: not a JSON object"),
+        (b'["a"]\n', "dev.json, line 1: not a JSON object with a text in its field 'sentence'"),
+        (
+            b'{"label": 103, "content": "a"}\n',
+            "line 1: not a JSON object with a text in its field 'sentence'",
+        ),
         (b'{"id": 0, "sentence": "a"}\n', "line 1: neither 'label_desc' nor 'label' names a topic"),
         (b'{"label": "", "label_desc": null, "sentence": "a"}\n', "line 1: neither 'label_desc' nor"),
         (b'{"label": 105, "sentence": "a"}\n', "line 1: the topic 105 is none of news_story"),

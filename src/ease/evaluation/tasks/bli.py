@@ -1,7 +1,7 @@
-"""Bilingual lexicon induction: each word's translation among those of the other language (Glavaš et al., 2019).
+"""Bilingual lexicon induction: retrieval of words' translations (Glavaš et al., 2019).
 
-An orthogonal map is learnt from the training dictionary, CSLS retrieves the test words' translations (Mirror-BERT,
-section 3). Words are encoded one by one, as they are written in the files.
+An orthogonal map is learnt from the training dictionary, and CSLS retrieves the test words' translations (Mirror-BERT,
+section 3). Words are encoded singly, as written in the files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tqdm import tqdm
 from ease.errors import EaseError
 from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
 from ease.evaluation.search import Rows
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_lines
 
@@ -36,43 +36,43 @@ PAIRS = tuple(
     "hr-it hr-ru it-fr ru-fr ru-it tr-fi tr-fr tr-hr tr-it tr-ru".split()
 )
 REVERSED = {"fr-en": "en-fr"}
-"""The pair that is published in both directions, and the folder that it lies in."""
+"""The pair that is published in both directions, and its folder."""
 
 GROUPS = {"published": PAIRS, "mirror_bert": tuple("en-fr en-it en-ru en-tr it-fr ru-fr".split())}
-"""Pairs that are averaged together: the 28 of one direction, and Table 6 of Mirror-BERT."""
+"""Pairs of the averages: the 28 of one direction, and Table 6 of Mirror-BERT."""
 
 LANGUAGE = "{language}"
 Dictionary = list[tuple[str, str]]
 
 
 class Options(SubsetOptions):
-    """The folder that holds en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, and the pairs to score."""
+    """The folder of en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, and the pairs to score."""
 
     training: Literal["500", "1k", "3k", "5k"] = Field(
-        "5k", description="pairs of words that the map is learnt from"
+        "5k", description="training pairs of words for the map"
     )
     neighbours: int = Field(10, ge=1, description="neighbours of CSLS (k)")
     center: bool = Field(
-        False, description="whether each language's mean is taken from its vectors before they are mapped"
+        False, description="whether each language's mean vector is subtracted before mapping"
     )
     vocabulary: str | None = Field(
         None,
-        description="file below `path` of a language's words to choose among, one a line, the most frequent first, "
-        "such as vocabulary.{language}.txt; null: the words of both dictionaries",
+        description="file below `path` of a language's candidate words, one a line, the most frequent first, such as "
+        "vocabulary.{language}.txt; null: the words of both dictionaries",
     )
-    vocabulary_size: int = Field(200_000, ge=1, description="words to take of each such file")
+    vocabulary_size: int = Field(200_000, ge=1, description="maximum number of words of each such file")
 
     @field_validator("vocabulary")
     @classmethod
     def _names_the_language(cls, name: str | None) -> str | None:
         if name is not None and LANGUAGE not in name:
-            raise EaseError(f"vocabulary {name!r}: write {LANGUAGE} where the language's code stands.")
+            raise EaseError(f"vocabulary {name!r}: write {LANGUAGE} in place of the language's code.")
         return name
 
 
 @dataclass(frozen=True)
 class Side:
-    """The words of one language: the first `candidates` are chosen among, the others only train."""
+    """The words of one language: the first `candidates` are candidates, the others only train the map."""
 
     words: list[str]
     rows: dict[str, int]
@@ -80,7 +80,7 @@ class Side:
 
 
 def files(options: Options) -> Files:
-    """Training and test dictionary of each pair, and both languages' vocabularies where they are asked for."""
+    """Training and test dictionary of each pair, and both languages' vocabularies if configured."""
     return {pair: _pair_files(options, pair) for pair in options.chosen((*PAIRS, *REVERSED))}
 
 
@@ -95,10 +95,10 @@ def _pair_files(options: Options, pair: str) -> tuple[Path, ...]:
 
 
 def read_dictionary(path: Path) -> Dictionary:
-    """Read lines of a word, a tab and its translation; empty lines are passed over.
+    """Read lines of a word, a tab and its translation; blank lines are skipped.
 
     Raises:
-        EaseError: Naming the file, if it cannot be read or is empty, or its line that is malformed.
+        EaseError: With the file, if it cannot be read or is empty, or the malformed line.
     """
     pairs = []
     for number, line in read_lines(path):
@@ -116,10 +116,10 @@ def read_dictionary(path: Path) -> Dictionary:
 
 
 def read_vocabulary(path: Path, size: int) -> list[str]:
-    """Read the first `size` words of a file of one word a line; empty lines are passed over.
+    """Read the first `size` words of a file of one word a line; blank lines are skipped.
 
     Raises:
-        EaseError: Naming the file, if it cannot be read or is empty, or its line that is not UTF-8.
+        EaseError: With the file, if it cannot be read or is empty, or the line that is not UTF-8.
     """
     stripped = (line.strip() for _, line in read_lines(path))
     words = list(islice(filter(None, stripped), size))
@@ -129,9 +129,9 @@ def read_vocabulary(path: Path, size: int) -> list[str]:
 
 
 def gather_words(training: Sequence[str], test: Sequence[str], vocabulary: Sequence[str] | None) -> Side:
-    """Number the words of one language; those of the test dictionary are always chosen among.
+    """Number the words of one language: candidates first, which include the words of the test dictionary.
 
-    Without a vocabulary all words of both dictionaries are.
+    Without a vocabulary, the words of both dictionaries are candidates.
     """
     chosen = dict.fromkeys([*(training if vocabulary is None else vocabulary), *test])
     words = list(dict.fromkeys([*chosen, *training]))
@@ -174,10 +174,8 @@ def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Opti
         gather_words([words[side] for words in training], [words[side] for words in test], vocabularies[side])
         for side in (0, 1)
     )
-    try:
+    with error_prefix(f"{TASK} {pair}"):
         ranks = rank_translations(encode, training, test, (source, target), options, f"{TASK} {pair}")
-    except EaseError as error:
-        raise EaseError(f"{TASK} {pair}: {error}") from error
     accuracy, reciprocal = 100 * float(np.mean(ranks == 1)), 100 * float(np.mean(1 / ranks))
     logger.info(
         "%s %s: accuracy @1 %.1f, mean reciprocal rank %.1f, of %d words among %d",
@@ -187,10 +185,10 @@ def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Opti
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy @1 and mean reciprocal rank for each pair of languages, and their means over all and over groups.
+    """Accuracy @1 and mean reciprocal rank for each language pair, and their means over all pairs and over groups.
 
     Raises:
-        EaseError: Naming the file and line, or the pair, that cannot be scored.
+        EaseError: With the file and line, or the pair, that cannot be scored.
     """
     chosen = files(options)
     scores = [
@@ -200,12 +198,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         )
         for score in score_pair(encode, pair, paths, options)
     ]
-    means = []
-    for metric in (METRIC, RANK_METRIC):
-        own = [score for score in scores if score.metric == metric]
-        means.append(average(own, len(chosen)))
-        for name, pairs in GROUPS.items():
-            members = [score for score in own if score.subset in pairs]
-            if members:
-                means.append(average(members, len(pairs), f"average_{name}"))
-    return [*scores, *means]
+    return [*scores, *averages(scores, len(chosen), GROUPS)]

@@ -1,4 +1,4 @@
-"""BUCC 2018: parallel sentences mined from two monolingual corpora (Zweigenbaum et al., 2018; appendix C, Table 11)."""
+"""BUCC 2018: mining of parallel sentences from monolingual corpora (Zweigenbaum et al., 2018; appendix C, Table 11)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
 from ease.evaluation.search import Rows, mutual_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_lines
 
@@ -29,16 +29,14 @@ SAMPLE, TRAINING = "sample", "training"
 
 
 class Options(SubsetOptions):
-    """The folder bucc2018, which holds {de,fr,ru,zh}-en/{de,fr,ru,zh}-en.{sample,training}.{de,fr,ru,zh,en,gold}."""
+    """The folder of {de,fr,ru,zh}-en/{de,fr,ru,zh}-en.{sample,training}.{de,fr,ru,zh,en,gold}."""
 
-    neighbours: int = Field(
-        4, ge=2, description="neighbours a side whose cosines the margin is taken over (k)"
-    )
+    neighbours: int = Field(4, ge=2, description="nearest neighbours on each side of the margin (k)")
 
 
 @dataclass(frozen=True)
 class Split:
-    """Two monolingual corpora and their gold pairs: (pairs, 2), row numbers of queries and of English targets."""
+    """Two monolingual corpora and their gold pairs, (pairs, 2): rows of queries and of English targets."""
 
     queries: list[str]
     targets: list[str]
@@ -58,7 +56,7 @@ def files(options: Options) -> Files:
 
 
 def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
-    """The place and both fields of each line."""
+    """Yield the place and both fields of each line."""
     for number, line in read_lines(path):
         place = f"{path}, line {number}"
         fields = [field.strip() for field in line.split("\t")]
@@ -68,10 +66,10 @@ def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
 
 
 def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
-    """Read lines of an id, a tab and a sentence: the row number of each id, and the sentences.
+    """Read lines of an id, a tab and a sentence; return the row number of each id, and the sentences.
 
     Raises:
-        EaseError: Naming the file, if it cannot be read or is empty, or its line that is malformed or repeats an id.
+        EaseError: With the file, if it cannot be read or is empty, or the malformed line or repeats an id.
     """
     rows: dict[str, int] = {}
     sentences: list[str] = []
@@ -89,8 +87,8 @@ def read_split(queries: Path, targets: Path, gold: Path) -> Split:
     """Read both corpora and the gold pairs of their ids.
 
     Raises:
-        EaseError: As `read_corpus` does; naming the line of the gold file that is malformed or whose id is not in its
-            corpus, or the file if it is empty.
+        EaseError: As `read_corpus`; or with the line of the gold file that is malformed or has an unknown id, or the
+            file if it is empty.
     """
     query_rows, query_sentences = read_corpus(queries)
     target_rows, target_sentences = read_corpus(targets)
@@ -117,14 +115,12 @@ def mine(encode: Encode, split: Split, neighbours: int, progress: str) -> dict[s
 
 
 def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], neighbours: int) -> list[Score]:
-    """F1, in points, on the training set by the threshold that is best on the sample set, for both ways of scoring."""
+    """F1 on the training set, in points, with the best threshold of the sample set, by cosine and by margin."""
     splits = {SAMPLE: read_split(*paths[:3]), TRAINING: read_split(*paths[3:])}
     mined = []
     for name, split in splits.items():
-        try:
+        with error_prefix(f"{TASK} {subset} {name}"):
             mined.append(mine(encode, split, neighbours, f"{TASK} {subset} {name}"))
-        except EaseError as error:
-            raise EaseError(f"{TASK} {subset} {name}: {error}") from error
     scores = []
     for metric in (METRIC, MARGIN_METRIC):
         sample, training = (by_metric[metric] for by_metric in mined)
@@ -143,7 +139,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """F1 of the mined pairs by cosine (`f1`) and by margin (`f1_margin`), for each language pair, and their means.
 
     Raises:
-        EaseError: Naming the file and line, or the language pair and split, that cannot be scored.
+        EaseError: With the file and line, or the language pair and split, that cannot be scored.
     """
     chosen = files(options)
     scores = [
@@ -151,8 +147,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         for subset, paths in available_subsets(chosen).items()
         for score in score_pair(encode, subset, paths, options.neighbours)
     ]
-    means = [
-        average([score for score in scores if score.metric == metric], len(LANGUAGES))
-        for metric in (METRIC, MARGIN_METRIC)
-    ]
-    return [*scores, *means]
+    return [*scores, *averages(scores, len(LANGUAGES))]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather, read_paired
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts, read_paired
 from ease.evaluation.tasks.components.parquet import read_columns
 
 __all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
@@ -51,7 +51,7 @@ def read_language(paths: tuple[Path, ...]) -> LabelledTexts:
     places = (
         (f"{table}, row {number}", row["category"] or "", row["sentence"] or "") for number, row in rows
     )
-    return gather(table, places)
+    return collect_texts(table, places)
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:

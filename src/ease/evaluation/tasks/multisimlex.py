@@ -1,8 +1,8 @@
-"""Multi-SimLex: word pairs graded 0 to 6 in 13 languages, and across them (Vulić et al., 2020).
+"""Multi-SimLex: word pairs graded 0 to 6 in and across 13 languages (Vulić et al., 2020).
 
-A pair of languages is read from its own file where that is there. Otherwise its pairs are made from the two languages'
-as the authors made theirs (section 6): each concept pair gives two, a word of each language in turn; their grade is the
-mean of both languages' grades; they are kept where those differ by no more than a fifth of the scale.
+A language pair is read from its own file if that exists. Otherwise its word pairs are made from the two languages'
+pairs as by the authors (section 6): each concept pair gives two word pairs with one word of each language. Their grade is the
+mean of both languages' grades, and they are dropped if these differ by more than a fifth of the scale.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages
 from ease.evaluation.tasks.components.graded_pairs import (
     GradedColumns,
     GradedPair,
@@ -37,13 +37,13 @@ SOURCE = (
 )
 LOWEST, HIGHEST = 0, 6
 LARGEST_DIFFERENCE = (HIGHEST - LOWEST) / 5 + 1e-9
-"""Between the grades of a concept pair in two languages; 2.6 and 1.4 differ by that much, which floats round up."""
+"""Between the grades of a concept pair in two languages, with a tolerance for rounding (2.6 and 1.4 are kept)."""
 
 LANGUAGES = {
     language: Language(language).iso_639_3.upper()
     for language in "en fr zh he et ar ru es pl fi cy sw yue".split()
 }
-"""The codes of the files by those of the subsets."""
+"""Codes of the files by the codes of subsets."""
 
 PAIRS = tuple("-".join(pair) for pair in combinations(LANGUAGES, 2))
 GROUPS = {
@@ -52,25 +52,25 @@ GROUPS = {
     "mirror_bert": tuple("en fr et ar zh ru es pl".split()),
     "mirror_bert_crosslingual": tuple("en-fr en-zh en-he fr-zh fr-he zh-he".split()),
 }
-"""Subsets that are averaged together; the last two are Tables 1 and 5 of Mirror-BERT."""
+"""Subsets of the averages; the last two are Tables 1 and 5 of Mirror-BERT."""
 
 CROSSLINGUAL = GradedColumns(left=0, right=1, gold=2, lowest=LOWEST, highest=HIGHEST)
 KEY = "ID"
 
 
 class Options(SubsetOptions):
-    """The folder that holds translation.csv, scores.csv and cross-lingual files; languages, and pairs such as en-fr."""
+    """The folder of translation.csv, scores.csv and cross-lingual files; languages, and pairs such as en-fr."""
 
 
 def files(options: Options) -> Files:
-    """Words and grades of each language; of a pair of languages its file, else the same as of a language."""
+    """Files of words and grades, or the one file of a language pair."""
     both = options.path / "translation.csv", options.path / "scores.csv"
     chosen = options.chosen((*LANGUAGES, *PAIRS))
     return {subset: _own_file(options.path, subset) or both for subset in chosen}
 
 
 def _own_file(folder: Path, subset: str) -> tuple[Path] | None:
-    """Find the file of a pair of languages, which may name either first."""
+    """Find the file of a language pair, which may name either language first."""
     codes = [LANGUAGES[code] for code in subset.split("-")]
     names = [f"{mark.join(order)}.txt" for mark in "-_" for order in (codes, codes[::-1])]
     found = [folder / name for name in names if len(codes) == 2 and (folder / name).exists()]
@@ -78,14 +78,14 @@ def _own_file(folder: Path, subset: str) -> tuple[Path] | None:
 
 
 def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> list[list[GradedPair]]:
-    """Read the pairs of some languages, those of one concept pair in the same row of all.
+    """Read the pairs of several languages; row i of each is of the same concept pair.
 
-    Rows of both files belong together by their `ID` where both have one, otherwise line by line. A pair that lacks a
-    word or a grade has NaN for its grade.
+    Rows of both files are matched by `ID` if both have that column, else by line. A pair without a word or grade is
+    graded NaN.
 
     Raises:
-        EaseError: Naming the file and line, if a column is missing, an `ID` stands twice or in one file only, a
-            grade is no number from 0 to 6, or the files have unlike numbers of rows.
+        EaseError: With the file and line, if a column is missing, an `ID` is repeated or in one file only, a
+            grade is not a number from 0 to 6, or the files differ in length.
     """
     grades = _keyed(scores, tuple(LANGUAGES[code] for code in codes))
     words = _keyed(translation, tuple(f"{LANGUAGES[code]} {side}" for code in codes for side in (1, 2)))
@@ -109,7 +109,7 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
 
 
 def _keyed(path: Path, columns: tuple[str, ...]) -> list[tuple[str | None, str, dict[str, str]]]:
-    """The rows of a file with their places and their `ID`s, if there is such a column."""
+    """Return the `ID` (if any), place and fields of each row."""
     rows = [(row.get(KEY), place, row) for place, row in read_records(path, columns, ",", quoted=True)]
     seen: set[str] = set()
     for key, place, _ in rows:
@@ -121,7 +121,7 @@ def _keyed(path: Path, columns: tuple[str, ...]) -> list[tuple[str | None, str, 
 
 
 def _grade(text: str, place: str) -> float:
-    """Read a grade; a blank one is NaN."""
+    """Parse a grade; a blank one is NaN."""
     if not text:
         return math.nan
     try:
@@ -132,18 +132,18 @@ def _grade(text: str, place: str) -> float:
 
 
 def cross(first: list[GradedPair], second: list[GradedPair]) -> list[GradedPair]:
-    """Make the pairs across two languages from those of each, whose rows are of the same concept pairs."""
+    """Make cross-lingual pairs from the pairs of two languages in the same order of concept pairs."""
     return [
         GradedPair(left, right, (one.gold + other.gold) / 2)
         for one, other in zip(first, second, strict=True)
-        # NaN, where a word or a grade is missing, compares false.
+        # False for NaN, that is, if a word or a grade is missing.
         if abs(one.gold - other.gold) <= LARGEST_DIFFERENCE
         for left, right in ((one.left, other.right), (other.left, one.right))
     ]
 
 
 def read_subset(subset: str, paths: tuple[Path, ...]) -> tuple[list[GradedPair], str]:
-    """Read or make the pairs of a subset, and say what a reader of its score must know."""
+    """Read or make the pairs of a subset, with a note for its score."""
     if len(paths) == 1:
         return read_graded_pairs(paths[0], CROSSLINGUAL), ""
     translation, scores = paths
@@ -151,14 +151,14 @@ def read_subset(subset: str, paths: tuple[Path, ...]) -> tuple[list[GradedPair],
     if second:
         return cross(first, *second), "made from the languages' own sets"
     lacking = sum(math.isnan(pair.gold) for pair in first)
-    return first, f"pairs without a word or a grade left out: {lacking}" if lacking else ""
+    return first, f"pairs without a word or a grade skipped: {lacking}" if lacking else ""
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with the grades, for each language and pair of languages, and means of groups.
+    """Spearman's correlation of cosines with grades for each language and language pair, and means of groups.
 
     Raises:
-        EaseError: Naming the file and line, or the subset, that cannot be scored.
+        EaseError: With the file and line, or the subset, that cannot be scored.
     """
     scores = []
     for subset, paths in tqdm(
@@ -166,9 +166,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     ):
         pairs, note = read_subset(subset, paths)
         scores.append(replace(score_graded_pairs(encode, pairs, TASK, subset), note=note))
-    means = []
-    for name, subsets in GROUPS.items():
-        members = [score for score in scores if score.subset in subsets]
-        if members:
-            means.append(average(members, len(subsets), f"average_{name}"))
-    return [*scores, *means]
+    return [*scores, *averages(scores, 0, GROUPS)]

@@ -1,8 +1,8 @@
-"""PAWS-X: is one sentence a paraphrase of the other, whose words are nearly the same? (Yang et al., 2019).
+"""PAWS-X: paraphrase identification of sentences with nearly the same words (Yang et al., 2019).
 
-A classifier on (u, v, |u − v|, u · v) of a pair's embeddings u and v learns in English and is tested in each of seven
-languages without training there; the average is over all seven, English included, as in section 4.6 and Table 5 of
-mSimCSE. There the encoder was fine-tuned with its classifier; here embeddings are frozen, and scores lower.
+A classifier on (u, v, |u − v|, u · v) of a pair's embeddings u and v is trained in English and tested in seven
+languages; the average includes English, as in section 4.6 and Table 5 of mSimCSE. That paper fine-tuned the encoder,
+too; here the encoder is frozen, which scores lower.
 """
 
 from __future__ import annotations
@@ -31,22 +31,24 @@ LANGUAGES = ("de", "en", "es", "fr", "ja", "ko", "zh")
 COLUMNS = ("sentence1", "sentence2", "label")
 LABELS = ("0", "1")
 UNTRANSLATED = "NS"
-"""What stands in the published files for some sentences that were not translated."""
+"""Placeholder of untranslated sentences in the published files."""
 
 
 class Options(TransferOptions):
-    """The folder that holds the languages' folders, the languages to test, and the grid."""
+    """The folder of the languages' folders, the languages to test, and the grid."""
 
     batch_sizes: tuple[PositiveInt, ...] = Field((128,), min_length=1, description="of the grid")
     learning_rates: tuple[PositiveFloat, ...] = Field(
         (0.1, 0.01, 0.001), min_length=1, description="of the grid"
     )
-    evaluation_steps: PositiveInt = Field(100, description="steps between two looks at the development data")
+    evaluation_steps: PositiveInt = Field(
+        100, description="steps between two evaluations on the development data"
+    )
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of sentences, whether the one is a paraphrase of the other (0 or 1), and how many were left out."""
+    """Sentence pairs, whether they are paraphrases (0 or 1), and the number of skipped pairs."""
 
     left: list[str]
     right: list[str]
@@ -55,12 +57,12 @@ class Pairs:
 
     @property
     def note(self) -> str:
-        """What a reader of scores must know."""
-        return f"untranslated pairs left out: {self.untranslated}" if self.untranslated else ""
+        """Note shown beside the score."""
+        return f"untranslated pairs skipped: {self.untranslated}" if self.untranslated else ""
 
 
 def files(options: Options) -> Files:
-    """The English files to learn from, and the test file of each language."""
+    """The English training and development files, and each language's test file."""
     english = (options.path / "en" / "train.tsv", options.path / "en" / "dev_2k.tsv")
     return {
         language: (*english, options.path / language / "test_2k.tsv")
@@ -71,10 +73,10 @@ def files(options: Options) -> Files:
 def read_paraphrases(path: Path) -> Pairs:
     """Read a tab-separated file of the columns sentence1, sentence2 and label.
 
-    Pairs of which a sentence is blank or `NS`, as translations that are missing, are left out and counted.
+    Pairs with a sentence that is blank or `NS` (untranslated) are skipped and counted.
 
     Raises:
-        EaseError: Naming the file, and the line whose label is missing or neither 0 nor 1.
+        EaseError: With the file, and the line whose label is missing or neither 0 nor 1.
     """
     kept: list[tuple[str, str, str]] = []
     untranslated = 0
@@ -93,7 +95,7 @@ def read_paraphrases(path: Path) -> Pairs:
 
 
 def pair_features(left: np.ndarray, right: np.ndarray) -> NDArray[np.float32]:
-    """What a classifier sees of pairs: (u, v, |u − v|, u · v), 2 x (n, dimension) -> (n, 4 dimension)."""
+    """Features of pairs: (u, v, |u − v|, u · v), 2 x (n, dimension) -> (n, 4 dimension)."""
     first, second = np.asarray(left, dtype=np.float32), np.asarray(right, dtype=np.float32)
     return np.concatenate([first, second, np.abs(first - second), first * second], axis=1)
 
@@ -102,7 +104,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy in each language and their average, and the accuracy on the English development data.
 
     Raises:
-        EaseError: Naming the task, if a file is wrong, an embedding is not finite, or a class lacks training data.
+        EaseError: With the task, if a file is wrong, an embedding is not finite, or a class lacks training data.
     """
 
     def read(path: Path) -> LabelledFile:

@@ -1,6 +1,6 @@
-"""QNLI as a task without training: does the sentence answer the question? (Wang et al., 2019).
+"""QNLI without training: whether a sentence answers a question (Wang et al., 2019).
 
-The area under the ROC curve of the pairs' cosines, as Mirror-BERT reports it (section 3, after Li et al., 2020).
+Area under the ROC curve of the pairs' cosines, as in Mirror-BERT (section 3, after Li et al., 2020).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, error_prefix
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_records
 
@@ -25,16 +25,16 @@ TASK, METRIC = "qnli", "auc"
 SOURCE = "https://dl.fbaipublicfiles.com/glue/data/QNLIv2.zip: QNLI/{dev,train}.tsv (GLUE; text of SQuAD, CC BY-SA 4.0)"
 LABELS = {"entailment": True, "not_entailment": False}
 BLOCK = 8192
-"""Pairs whose embeddings are held at once."""
+"""Pairs encoded at once."""
 
 
 class Options(SubsetOptions):
-    """The folder that holds dev.tsv and train.tsv, and those to score; the test set has no labels."""
+    """The folder of dev.tsv and train.tsv, and the splits to score; the test set has no labels."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Questions, sentences, and whether the sentence answers the question."""
+    """Questions, sentences, and whether each sentence answers its question."""
 
     questions: list[str]
     sentences: list[str]
@@ -50,8 +50,8 @@ def read_questions(path: Path) -> Pairs:
     """Read a tab-separated file of the columns question, sentence and label.
 
     Raises:
-        EaseError: Naming the file and line, if a column, a text or a label is missing, a label is unknown, or all pairs
-            have the same one.
+        EaseError: With the file and line, if a column, a text or a label is missing, a label is unknown, or all labels
+            are equal.
     """
     questions, sentences, answers = [], [], []
     for place, row in read_records(path, ("question", "sentence", "label"), "\t"):
@@ -68,7 +68,7 @@ def read_questions(path: Path) -> Pairs:
 
 
 def compare(encode: Encode, pairs: Pairs, block: int = BLOCK) -> NDArray[np.float64]:
-    """Cosine of each question with its sentence, (pairs,), a block of pairs encoded at a time."""
+    """Cosine of each question with its sentence, (pairs,), computed in blocks."""
     cosines = []
     for start in range(0, len(pairs.questions), block):
         questions, sentences = (texts[start : start + block] for texts in (pairs.questions, pairs.sentences))
@@ -78,18 +78,16 @@ def compare(encode: Encode, pairs: Pairs, block: int = BLOCK) -> NDArray[np.floa
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Area under the ROC curve of the cosines, for each split: 50 is chance.
+    """Area under the ROC curve of the cosines for each split; 50 is chance.
 
     Raises:
-        EaseError: Naming the file and line, or the split, that cannot be scored.
+        EaseError: With the file and line, or the split, that cannot be scored.
     """
     scores = []
     for split, (path,) in available_subsets(files(options)).items():
         pairs = read_questions(path)
-        try:
+        with error_prefix(f"{TASK} {split}"):
             area = float(roc_auc_score(pairs.answers, compare(encode, pairs)))
-        except EaseError as error:
-            raise EaseError(f"{TASK} {split}: {error}") from error
         logger.info("%s %s: AUC %.1f over %d pairs", TASK, split, 100 * area, len(pairs.answers))
         scores.append(Score(TASK, split, METRIC, 100 * area))
     return scores

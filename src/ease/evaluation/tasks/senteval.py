@@ -1,8 +1,8 @@
-"""Four classification tasks of SentEval, English, by logistic regression on frozen embeddings (Table 6 of DuEAM).
+"""Four English classification tasks of SentEval by logistic regression on frozen embeddings (Table 6 of DuEAM).
 
-Movie reviews (MR), subjectivity (SUBJ), types of questions (TREC) and sentiment (SST2); Conneau and Kiela (2018). As in
-SentEval, sets without a test split are tested in ten folds, and the regularisation C is chosen in ten inner folds, or
-on development data where there are such. Embeddings are taken as they come.
+Movie reviews (MR), subjectivity (SUBJ), question types (TREC) and sentiment (SST2); Conneau and Kiela (2018). As in
+SentEval, sets without a test split are tested in ten folds, and the regularisation strength C is chosen on development
+data if there are any, else in ten inner folds. Embeddings are not normalised.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pydantic import Field, PositiveFloat
 from ease.errors import EaseError
 from ease.evaluation.classifier import LabelledEmbeddings
 from ease.evaluation.logistic_regression import Folds, Outcome, cross_validate, train_and_test
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average, error_prefix
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import repeated_score
 from ease.io.text_tables import read_lines
@@ -39,44 +39,46 @@ QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
 
 class Options(SubsetOptions):
-    """The folder that holds MR, SUBJ, TREC and SST, the sets to score, and how classifiers are chosen."""
+    """The folder of MR, SUBJ, TREC and SST, the sets to score, and the options of the classifiers."""
 
-    folds: int = Field(10, ge=2, description="of sets without a test split, and of training data to choose C")
-    seed: int = Field(1111, ge=0, lt=2**32, description="of the folds")
+    folds: int = Field(
+        10, ge=2, description="folds of sets without a test split, and inner folds that choose C"
+    )
+    seed: int = Field(1111, ge=0, lt=2**32, description="seed of the folds")
     strengths: tuple[PositiveFloat, ...] = Field(
         (0.25, 0.5, 1, 2, 4, 8),
         min_length=1,
-        description="C of logistic regression, of which the best is chosen",
+        description="candidates for C of logistic regression",
     )
     strengths_trec: tuple[PositiveFloat, ...] = Field(
-        (0.5, 1, 2, 4, 8, 16, 32), min_length=1, description="the same for TREC, as in SentEval"
+        (0.5, 1, 2, 4, 8, 16, 32), min_length=1, description="candidates for TREC, as in SentEval"
     )
 
 
 def files(options: Options) -> Files:
-    """The files of each set: of its two classes, or of its splits."""
+    """The files of each set's two classes or splits."""
     return {subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)}
 
 
 def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read the files of MR or SUBJ, a class each, a sentence a line, in UTF-8 or Latin-1.
+    """Read the files of MR or SUBJ, one a class, of one sentence a line in UTF-8 or Latin-1.
 
     Raises:
-        EaseError: Naming the file, if it cannot be read or holds no sentence.
+        EaseError: With the file, if it cannot be read or has no sentence.
     """
     parts = []
     for path in paths:
         rows = ((f"{path}, line {n}", path.name, text) for n, text in read_lines(path, latin1=True))
-        parts.append(gather(path, rows))
+        parts.append(collect_texts(path, rows))
     texts, labels = ([row for part in parts for row in getattr(part, side)] for side in ("texts", "labels"))
     return LabelledTexts(texts, labels, sum(part.blank for part in parts))
 
 
 def read_questions(path: Path) -> LabelledTexts:
-    """Read TREC's lines: a type, a colon, a subtype, a space and a question; in UTF-8 or Latin-1.
+    """Read TREC's lines of a type, a colon, a subtype, a space and a question, in UTF-8 or Latin-1.
 
     Raises:
-        EaseError: Naming the file and the line whose type is missing or unknown.
+        EaseError: With the file and the line whose type is missing or unknown.
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
@@ -85,19 +87,19 @@ def read_questions(path: Path) -> LabelledTexts:
                 kind, colon, rest = line.partition(":")
                 if not colon or kind not in QUESTION_TYPES:
                     raise EaseError(
-                        f"{path}, line {number}: begins with none of {', '.join(QUESTION_TYPES)} and a colon; is it "
+                        f"{path}, line {number}: does not begin with {', '.join(QUESTION_TYPES)} and a colon; is it "
                         "another kind of file?"
                     )
                 yield f"{path}, line {number}", kind, rest.partition(" ")[2]
 
-    return gather(path, rows())
+    return collect_texts(path, rows())
 
 
 def read_sentiments(path: Path) -> LabelledTexts:
     """Read lines of a sentence, a tab and 0 (negative) or 1 (positive).
 
     Raises:
-        EaseError: Naming the file and the line whose label is missing or unknown.
+        EaseError: With the file and the line whose label is missing or unknown.
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
@@ -108,14 +110,14 @@ def read_sentiments(path: Path) -> LabelledTexts:
                     raise EaseError(f"{path}, line {number}: does not end with a tab and the label 0 or 1.")
                 yield f"{path}, line {number}", label, text
 
-    return gather(path, rows())
+    return collect_texts(path, rows())
 
 
 def read_set(subset: str, paths: tuple[Path, ...]) -> dict[str, LabelledTexts]:
-    """Read a set by its splits: `all` where there is one only.
+    """Read the splits of a set; a single split is called `all`.
 
     Raises:
-        EaseError: Naming the file and line that is wrong.
+        EaseError: With the file and line that is wrong.
     """
     if subset == "trec":
         return dict(zip(("train", "test"), map(read_questions, paths), strict=True))
@@ -125,25 +127,23 @@ def read_set(subset: str, paths: tuple[Path, ...]) -> dict[str, LabelledTexts]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy on each set and on the data that chose C, and the mean accuracy over the four sets.
+    """Accuracy on each set and on the data that chose C, and the mean accuracy over the sets.
 
-    The deviation of a set without a test split is that over its folds.
+    The deviation of a set without a test split is over its folds.
 
     Raises:
-        EaseError: Naming the file that is wrong, or the set that cannot be scored.
+        EaseError: With the file that is wrong, or the set that cannot be scored.
     """
     scores = []
     for subset, paths in available_subsets(files(options)).items():
         texts = read_set(subset, paths)
-        try:
+        with error_prefix(f"{TASK} {subset}"):
             outcome = _score(encode, texts, options, subset)
-        except EaseError as error:
-            raise EaseError(f"{TASK} {subset}: {error}") from error
         note = "; ".join(f"{split}: {part.note}" for split, part in texts.items() if part.note)
         scores.append(repeated_score(TASK, subset, METRIC, outcome.accuracies, note))
         scores.append(repeated_score(TASK, subset, DEVELOPMENT_METRIC, outcome.development))
         logger.info(
-            "%s %s: accuracy %.1f; of C %s were chosen",
+            "%s %s: accuracy %.1f with C %s",
             *(TASK, subset, scores[-2].value, ", ".join(f"{c:g}" for c in sorted({*outcome.strengths}))),
         )
     return [*scores, average([score for score in scores if score.metric == METRIC], len(FILES))]

@@ -1,7 +1,7 @@
-"""Tatoeba: sentences of 112 languages and their English translations (Artetxe and Schwenk, 2019; section 5.3).
+"""Tatoeba: retrieval between 112 languages and English (Artetxe and Schwenk, 2019; section 5.3).
 
-Each language's sentences are matched with its own English ones, by cosine, in both directions. Hits are counted over
-the pair's own number of sentences, of which the smaller languages have fewer than 1,000.
+Each language's sentences are matched with their English translations by cosine, in both directions. Accuracies are
+over the pair's own number of sentences; smaller languages have fewer than 1,000.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.retrieval import parallel_accuracy
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_lines
 
@@ -32,33 +32,41 @@ LANGUAGES = tuple(
     "rus slk slv spa sqi srp swe swg swh tam tat tel tgl tha tuk tur tzl uig ukr urd uzb vie war wuu xho yid yue "
     "zsm".split()
 )
-"""All 112, by their ISO 639-3 codes as the files have them."""
+"""All 112 languages, by the ISO 639-3 codes of the files."""
 
 TABLE_4 = tuple("ara cat ces deu epo spa fra ita jpn kor nld pol por rus swe tur".split())
-"""The languages of Table 4: those of EASE's training but English and Persian, in the table's order."""
+"""The languages of Table 4, in its order: EASE's training languages except English and Persian."""
 
 OTHERS = tuple(code for code in LANGUAGES if code not in {*TABLE_4, "pes"})
-"""The languages that EASE is not trained on: 95 by the files, where the paper's Table 5 averages 94."""
+"""Languages that EASE is not trained on: 95 by the files, while the paper's Table 5 averages 94."""
 
 XTREME_36 = tuple(
     "afr ara ben bul cmn deu ell est eus fin fra heb hin hun ind ita jav jpn kat kaz kor mal mar nld pes por rus spa "
     "swh tam tel tgl tha tur urd vie".split()
 )
-"""The languages of Tatoeba in XTREME (Hu et al., 2020): its zh is cmn, its fa pes, its sw swh."""
+"""The languages of Tatoeba in XTREME (Hu et al., 2020), where cmn is zh, pes is fa and swh is sw."""
 
 XTREME_14 = tuple("ara bul cmn deu ell fra hin rus spa swh tha tur urd vie".split())
-"""Those of XTREME's that XNLI has, too: Tatoeba-14 in Table 1 of mSimCSE (Wang et al., 2022)."""
+"""The languages of XTREME that XNLI has: Tatoeba-14 in Table 1 of mSimCSE (Wang et al., 2022)."""
 
-GROUPS = {"table4": TABLE_4, "others": OTHERS, "xtreme36": XTREME_36, "xtreme14": XTREME_14}
-"""Languages that are averaged together, as `average_` and the group's name."""
+GROUPS = {
+    name: [f"{code}-eng" for code in codes]
+    for name, codes in (
+        ("table4", TABLE_4),
+        ("others", OTHERS),
+        ("xtreme36", XTREME_36),
+        ("xtreme14", XTREME_14),
+    )
+}
+"""Language pairs of the averages `average_<group>`."""
 
 
 class Options(SubsetOptions):
-    """The folder that holds tatoeba.{xxx}-eng.{xxx,eng}, and the language pairs to score, such as deu-eng."""
+    """The folder of tatoeba.{xxx}-eng.{xxx,eng}, and the language pairs to score, such as deu-eng."""
 
 
 def files(options: Options) -> Files:
-    """Both sides of each language pair: the other language's sentences, and the English ones."""
+    """Files of the other language and of English for each pair."""
     known = {
         f"{code}-eng": tuple(options.path / f"tatoeba.{code}-eng.{side}" for side in (code, "eng"))
         for code in LANGUAGES
@@ -70,7 +78,7 @@ def read_sentences(path: Path) -> list[str]:
     """Read a file of one sentence a line.
 
     Raises:
-        EaseError: Naming the file, if it cannot be read or is empty, or its line that is blank or not UTF-8.
+        EaseError: With the file, if it cannot be read or is empty, or the line that is blank or not UTF-8.
     """
     sentences = []
     for number, line in read_lines(path):
@@ -83,15 +91,15 @@ def read_sentences(path: Path) -> list[str]:
 
 
 def read_pair(own: Path, english: Path) -> tuple[list[str], list[str]]:
-    """Read both sides of a language pair: line i of both say the same.
+    """Read both sides of a language pair; line i of one is the translation of line i of the other.
 
     Raises:
-        EaseError: Naming both files, if they have not as many lines; or as `read_sentences` does.
+        EaseError: If the files differ in length; or as `read_sentences`.
     """
     left, right = read_sentences(own), read_sentences(english)
     if len(left) != len(right):
         raise EaseError(
-            f"{own} has {len(left)} lines and {english} {len(right)}: line i of both say the same, so fetch both again."
+            f"{own} has {len(left)} lines and {english} {len(right)}: fetch both again, so that line i of both match."
         )
     return left, right
 
@@ -103,29 +111,23 @@ def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Retrieval accuracy of each language pair, both directions averaged, and the means of all and of the groups.
+    """Retrieval accuracy of each language pair, averaged over both directions, and means over all pairs and groups.
 
-    Sentences that occur twice on a side cannot be told apart: they are misses, as `parallel_accuracy` counts ties.
+    Duplicate sentences on a side are ties, which are misses.
 
     Raises:
-        EaseError: Naming the files or the pair that cannot be scored.
+        EaseError: With the files or the pair that cannot be scored.
     """
     chosen = files(options)
-    scores: dict[str, Score] = {}
+    scores = []
     for subset, (own, english) in tqdm(
         available_subsets(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False
     ):
         left, right = read_pair(own, english)
         embeddings = encode(left + right)
-        try:
+        with error_prefix(f"{TASK} {subset}"):
             accuracy = parallel_accuracy(embeddings[: len(left)], embeddings[len(left) :])
-        except EaseError as error:
-            raise EaseError(f"{TASK} {subset}: {error}") from error
-        scores[subset] = Score(TASK, subset, METRIC, 100 * accuracy.average)
-    means = [average(list(scores.values()), len(LANGUAGES))]
-    for name, codes in GROUPS.items():
-        members = [scores[f"{code}-eng"] for code in codes if f"{code}-eng" in scores]
-        if members:
-            means.append(average(members, len(codes), f"average_{name}"))
+        scores.append(Score(TASK, subset, METRIC, 100 * accuracy.average))
+    means = averages(scores, len(LANGUAGES), GROUPS)
     logger.info("%s: %.1f of 100 retrieved, %d language pairs", TASK, means[0].value, len(scores))
-    return [*scores.values(), *means]
+    return [*scores, *means]

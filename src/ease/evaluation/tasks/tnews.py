@@ -1,7 +1,7 @@
-"""TNEWS: titles of Chinese news of 15 topics, to cluster (section 4.5 and Table 4 of mSimCSE; CLUE, Xu et al., 2020).
+"""TNEWS: clustering of Chinese news titles of 15 topics (section 4.5, Table 4 of mSimCSE; CLUE, Xu et al., 2020).
 
-K-means with as many clusters as there are topics, scored by purity. The paper calls its score "the mean accuracy of
-each cluster"; purity weighs clusters by their size, `mean_cluster_purity` all alike.
+K-means with as many clusters as topics, scored by purity. The paper's score is "the mean accuracy of each cluster";
+purity weights clusters by size, `mean_cluster_purity` weights them equally.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ease.errors import EaseError
 from ease.evaluation.clustering import mean_cluster_purity, purity
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import ClusteringOptions, score_cluster_sets
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, gather
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts
 from ease.io.text_tables import read_lines
 
 METRIC, SECOND_METRIC = "purity", "mean_cluster_purity"
@@ -30,11 +30,11 @@ TOPICS = {
     **{"109": "news_tech", "110": "news_military", "112": "news_travel", "113": "news_world"},
     **{"114": "news_stock", "115": "news_agriculture", "116": "news_game"},
 }
-"""By the numbers that stand for them."""
+"""Topics by their numbers."""
 
 
 class Options(ClusteringOptions):
-    """The folder that holds dev.json and the others, the files to score, and how k-means runs."""
+    """The folder of dev.json and the others, the files to score, and options of k-means."""
 
 
 def files(options: Options) -> Files:
@@ -46,7 +46,7 @@ def read_news(path: Path) -> LabelledTexts:
     """Read lines of JSON objects with a sentence and its topic, by name (`label_desc`) or by number (`label`).
 
     Raises:
-        EaseError: Naming the file and line that is no such object, or whose topic is missing or unknown.
+        EaseError: With the file and line that is not such an object, or whose topic is missing or unknown.
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
@@ -54,7 +54,7 @@ def read_news(path: Path) -> LabelledTexts:
             if line.strip():
                 yield f"{path}, line {number}", *_parse(line, f"{path}, line {number}")
 
-    return gather(path, rows())
+    return collect_texts(path, rows())
 
 
 def _parse(line: str, place: str) -> tuple[str, str]:
@@ -62,13 +62,13 @@ def _parse(line: str, place: str) -> tuple[str, str]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise EaseError(f"{place}: no JSON object ({error}).") from error
+        raise EaseError(f"{place}: not a JSON object ({error}).") from error
     if not isinstance(row, dict) or not isinstance(sentence := row.get("sentence"), str):
-        raise EaseError(f"{place}: no JSON object with a text in its field 'sentence'.")
+        raise EaseError(f"{place}: not a JSON object with a text in its field 'sentence'.")
     given = row.get("label_desc") or row.get("label")
     if given in (None, ""):
         raise EaseError(
-            f"{place}: neither 'label_desc' nor 'label' names a topic; the test set of CLUE has none."
+            f"{place}: neither 'label_desc' nor 'label' has a topic; the test set of CLUE has none."
         )
     topic = TOPICS.get(str(given), str(given))
     if topic not in TOPICS.values():
@@ -80,7 +80,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Purity and mean purity of the clusters of each set, and their averages.
 
     Raises:
-        EaseError: Naming the file and line, or the set, that cannot be scored.
+        EaseError: With the file and line, or the set, that cannot be scored.
     """
     readers = {
         subset: partial(read_news, path) for subset, (path,) in available_subsets(files(options)).items()

@@ -1,1 +1,1 @@
-"""Parts that tasks share: readers of published file formats and evaluation protocols."""
+"""Readers and evaluation protocols that tasks share; tasks of your own may use them, too."""

@@ -1,4 +1,4 @@
-"""Sentence pairs with gold similarities: read from one file or two, scored by Spearman's correlation."""
+"""Sentence pairs with gold similarities, read from one or two files and scored by Spearman's correlation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import pairwise_cosine, spearman
-from ease.evaluation.tasks import Encode, Score
+from ease.evaluation.tasks import Encode, Score, error_prefix
 from ease.io.text_tables import find_columns, read_rows
 
 logger = logging.getLogger(__name__)
 
 
 class GradedPair(NamedTuple):
-    """Two sentences and how alike people found them; NaN where nobody graded them."""
+    """Two sentences and their gold similarity; NaN if ungraded."""
 
     left: str
     right: str
@@ -30,10 +30,9 @@ class GradedPair(NamedTuple):
 
 @dataclass(frozen=True)
 class GradedColumns:
-    """Where a tab-separated file holds a pair, and the range of its grades.
+    """Columns of a tab-separated file of pairs, and the range of grades.
 
-    Columns are numbers from 0 in a file that begins with its first pair, names in one whose first line names
-    them.
+    Columns are names in a file with a header, and numbers from 0 otherwise.
     """
 
     left: int | str
@@ -44,7 +43,7 @@ class GradedColumns:
 
 
 def check_gold(gold: float, lowest: float, highest: float, place: str) -> float:
-    """Refuse a grade outside its range: most often another column was read. NaN, ungraded, may pass."""
+    """Return a grade that is within its range or NaN; outside it, the column is usually wrong."""
     if not math.isnan(gold) and not lowest <= gold <= highest:
         raise EaseError(
             f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"
@@ -53,7 +52,7 @@ def check_gold(gold: float, lowest: float, highest: float, place: str) -> float:
 
 
 def _parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
-    """Read a grade; a blank one is NaN."""
+    """Parse a grade; a blank one is NaN."""
     if not text.strip():
         return math.nan
     try:
@@ -67,7 +66,7 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
     """Read a tab-separated file of graded pairs.
 
     Raises:
-        EaseError: Naming the file and line, if it cannot be read, lacks a column or a grade is no number.
+        EaseError: With the file and line, if it cannot be read, lacks a column or a grade is not a number.
     """
     pairs = []
     positions = [columns.left, columns.right, columns.gold]
@@ -94,13 +93,13 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
 def read_paired_files(
     sentences: Path, grades: Path, lowest: float = 0, highest: float = 5
 ) -> list[GradedPair]:
-    """Read SemEval's form: a file of sentence pairs (further columns are sources) and one of grades, line by line.
+    """Read SemEval's format: a file of sentence pairs (further columns are sources) and a file of grades.
 
-    A blank grade, of a pair that nobody graded, is NaN.
+    A blank grade is NaN.
 
     Raises:
-        EaseError: Naming both files, if they have unlike numbers of lines; one and its line, if it lacks a column
-            or a grade is no number in the range.
+        EaseError: If the files differ in length, or with the file and line, if a column is missing or a grade is not a
+            number in the range.
     """
     left, right = list(read_rows(sentences, "\t")), list(read_rows(grades, "\t"))
     while left and not left[-1][1]:
@@ -128,12 +127,10 @@ def read_paired_files(
 def compare_pairs(
     encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the cosines and the grades of the pairs that have a grade, in their order: 2 x (graded,).
-
-    Those without are left out, and counted in the log.
+    """Return the cosines and grades of the graded pairs, in order: 2 x (graded,); log how many pairs are ungraded.
 
     Raises:
-        EaseError: Naming task and subset, if no pair is graded or an embedding has no cosine.
+        EaseError: With task and subset, if no pair is graded or an embedding has no cosine.
     """
     graded = [pair for pair in pairs if not math.isnan(pair.gold)]
     if not graded:
@@ -143,19 +140,15 @@ def compare_pairs(
             "%s %s: %d of %d pairs have no gold score", task, subset, len(pairs) - len(graded), len(pairs)
         )
     embeddings = encode([pair.left for pair in graded] + [pair.right for pair in graded])
-    try:
+    with error_prefix(f"{task} {subset}"):
         cosines = pairwise_cosine(embeddings[: len(graded)], embeddings[len(graded) :])
-    except EaseError as error:
-        raise EaseError(f"{task} {subset}: {error}") from error
     return cosines, np.array([pair.gold for pair in graded])
 
 
 def score_cosines(cosines: ArrayLike, grades: ArrayLike, task: str, subset: str) -> Score:
     """Spearman's correlation, in points, of cosines with grades (section 4.1)."""
-    try:
+    with error_prefix(f"{task} {subset}"):
         correlation = spearman(cosines, grades)
-    except EaseError as error:
-        raise EaseError(f"{task} {subset}: {error}") from error
     logger.info(
         "%s %s: Spearman %.1f over %d pairs", task, subset, 100 * correlation.value, correlation.scored
     )
@@ -166,6 +159,6 @@ def score_graded_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, s
     """Spearman's correlation, in points, of the pairs' cosines with their grades (section 4.1).
 
     Raises:
-        EaseError: Naming task and subset, if fewer than 2 pairs are graded, all alike, or one has no cosine.
+        EaseError: With task and subset, if fewer than 2 pairs are graded, all grades are equal, or one has no cosine.
     """
     return score_cosines(*compare_pairs(encode, pairs, task, subset), task, subset)

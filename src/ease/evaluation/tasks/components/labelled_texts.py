@@ -1,4 +1,4 @@
-"""Texts with class labels: one or two files of lines in UTF-8."""
+"""Texts with class labels, read from one or two text files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ease.io.text_tables import read_lines, read_parallel_lines
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Texts, stripped of white space at their ends, with their labels, and how many blank ones were left out."""
+    """Texts without white space at their ends, their labels, and the number of skipped blank texts."""
 
     texts: list[str]
     labels: list[str]
@@ -21,19 +21,19 @@ class LabelledTexts:
 
     @property
     def note(self) -> str:
-        """What a reader of scores must know."""
-        return f"blank texts left out: {self.blank}" if self.blank else ""
+        """Note shown beside the score."""
+        return f"blank texts skipped: {self.blank}" if self.blank else ""
 
 
-def gather(path: Path, rows: Iterable[tuple[str, str, str]]) -> LabelledTexts:
-    """Leave out blank texts and count them.
+def collect_texts(path: Path, rows: Iterable[tuple[str, str, str]]) -> LabelledTexts:
+    """Collect labelled texts; blank texts are skipped and counted.
 
     Args:
-        path: For errors.
-        rows: Place (for errors), label and text.
+        path: File named in error messages.
+        rows: Place named in error messages, label and text.
 
     Raises:
-        EaseError: Naming the row whose label is missing, or the file if it holds no text.
+        EaseError: With the row whose label is missing, or the file if it has no text.
     """
     texts, labels, blank = [], [], 0
     for place, label, text in rows:
@@ -52,15 +52,15 @@ def gather(path: Path, rows: Iterable[tuple[str, str, str]]) -> LabelledTexts:
 def read_tab_separated(
     path: Path, known: Collection[str] | None = None, clean: Callable[[str], str] = str.strip
 ) -> LabelledTexts:
-    """Read lines of a label, a tab and a text, which may hold further tabs; empty lines are passed over.
+    """Read lines of a label, a tab and a text, which may contain tabs; blank lines are skipped.
 
     Args:
         path: The file.
-        known: The labels that there may be; None: any.
-        clean: Applied to each text.
+        known: Allowed labels; None allows any.
+        clean: Function applied to each text.
 
     Raises:
-        EaseError: Naming the line without a tab, with a label that is not known, or whose text `clean` refuses.
+        EaseError: With the line that lacks a tab, has an unknown label, or whose text `clean` refuses.
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
@@ -79,17 +79,19 @@ def read_tab_separated(
                 raise EaseError(f"{place}: {error}") from error
             yield place, label, cleaned
 
-    return gather(path, rows())
+    return collect_texts(path, rows())
 
 
 def read_paired(texts: Path, labels: Path) -> LabelledTexts:
-    """Read a file of texts and one of labels, line by line.
+    """Read a file of texts and a file of labels, line by line.
 
     Raises:
-        EaseError: Naming both files, if they have not as many lines; the line whose label is missing.
+        EaseError: If the files differ in length, or a label is missing.
     """
     pairs = read_parallel_lines([texts, labels])
-    return gather(texts, ((f"{labels}, line {number}", label, text) for number, (text, label) in pairs))
+    return collect_texts(
+        texts, ((f"{labels}, line {number}", label, text) for number, (text, label) in pairs)
+    )
 
 
 def read_json_lines(path: Path, text: str, label: str) -> LabelledTexts:
@@ -97,11 +99,11 @@ def read_json_lines(path: Path, text: str, label: str) -> LabelledTexts:
 
     Args:
         path: The file.
-        text: Name of the text's field.
-        label: Name of the label's field.
+        text: Field of the text.
+        label: Field of the label.
 
     Raises:
-        EaseError: Naming the file and line that is no object with both fields.
+        EaseError: With the file and line that is not an object with both fields.
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
@@ -111,11 +113,12 @@ def read_json_lines(path: Path, text: str, label: str) -> LabelledTexts:
             place = f"{path}, line {number}"
             try:
                 row = json.loads(line)
-                named, said = row[label], row[text]
+                values = row[label], row[text]
             except (ValueError, TypeError) as error:
-                raise EaseError(f"{place}: no JSON object ({error}).") from error
+                raise EaseError(f"{place}: not a JSON object ({error}).") from error
             except KeyError as error:
                 raise EaseError(f"{place}: no field {error} among {', '.join(map(repr, row))}.") from error
-            yield place, "" if named is None else str(named), "" if said is None else str(said)
+            named, content = ("" if value is None else str(value) for value in values)
+            yield place, named, content
 
-    return gather(path, rows())
+    return collect_texts(path, rows())

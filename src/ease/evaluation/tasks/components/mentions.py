@@ -1,6 +1,6 @@
-"""Mentions of biomedical concepts, and dictionaries of the concepts' names, in the forms of SapBERT's evaluation data.
+"""Readers of mentions and names of biomedical concepts in the formats of SapBERT's evaluation data.
 
-Names and mentions are put into lower case, as there.
+Names and mentions are lower-cased, as in SapBERT.
 """
 
 from __future__ import annotations
@@ -14,29 +14,27 @@ from ease.io.text_tables import read_lines, read_records
 
 MARK = "||"
 UNLINKED = "cui-less"
-"""Stands for the concept of a mention that the dictionary has no concept for: such rows are left out."""
+"""Concept of mentions that the dictionary lacks; such rows are skipped."""
 
 TERM, CONCEPT = "Term", "General SNOMED ID"
 
 
 class Query(NamedTuple):
-    """What is looked up, one part or more of a composite mention, and the concepts that it stands for."""
+    """A mention, split into its parts if it is composite, and its concepts."""
 
     parts: tuple[str, ...]
     concepts: frozenset[str]
 
 
 Names = dict[str, set[str]]
-"""The concepts of each name."""
+"""Concepts of each name."""
 
 
 def read_names(path: Path) -> Names:
-    """Read lines `concept||name`; the concept of several is `one|other`.
-
-    A name that several lines give to several concepts is one name with all of them.
+    """Read lines `concept||name`; several concepts are `one|other`. A repeated name has the concepts of all its lines.
 
     Raises:
-        EaseError: Naming the file, if it cannot be read or holds no name, or its line that is malformed.
+        EaseError: With the file, if it cannot be read or has no name, or the malformed line.
     """
     names: Names = {}
     for place, (concept, name) in _fields(path, 2):
@@ -49,12 +47,12 @@ def read_names(path: Path) -> Names:
 
 
 def read_documents(folder: Path) -> list[Query]:
-    """Read a folder of `*.concept` (or `*.txt`) files, one a document: lines `document||span||kind||mention||concept`.
+    """Read a folder of documents, `*.concept` or `*.txt`, of lines `document||span||kind||mention||concept`.
 
-    A composite mention joins its parts by `|` or `+`, as its concept does.
+    The parts of a composite mention are joined by `|` or `+`, as are its concepts.
 
     Raises:
-        EaseError: Naming the folder, if it holds no such line, or the file and line that is malformed.
+        EaseError: With the folder, if it has no such line, or the malformed line.
     """
     paths = sorted([*folder.glob("*.concept"), *folder.glob("*.txt")])
     rows = (row for path in paths for row in _fields(path, 5))
@@ -62,19 +60,19 @@ def read_documents(folder: Path) -> list[Query]:
 
 
 def read_mentions(path: Path) -> list[Query]:
-    """Read lines `concept||mention`, of which both may be composite.
+    """Read lines `concept||mention`; both may be composite.
 
     Raises:
-        EaseError: Naming the file, if it cannot be read or holds no mention, or its line that is malformed.
+        EaseError: With the file, if it cannot be read or has no mention, or the malformed line.
     """
     return _queries(path, ((place, mention, concept) for place, (concept, mention) in _fields(path, 2)), True)
 
 
 def read_cometa(path: Path) -> list[Query]:
-    """Read COMETA's tab-separated form, its columns `Term` and `General SNOMED ID`.
+    """Read the columns `Term` and `General SNOMED ID` of COMETA's tab-separated files.
 
     Raises:
-        EaseError: Naming the file, if it lacks a column or holds no row, or its line that is malformed.
+        EaseError: With the file, if it lacks a column or has no row, or the malformed line.
     """
     rows = read_records(path, (TERM, CONCEPT), "\t", quoted=True)
     return _queries(path, ((place, row[TERM], row[CONCEPT]) for place, row in rows), composite=False)
@@ -88,7 +86,7 @@ def _queries(source: Path, rows: Iterator[tuple[str, str, str]], composite: bool
         if concepts:
             text = _text(place, mention)
             split = [part.strip() for part in text.replace("+", "|").split("|")] if composite else [text]
-            # "Ca2+" leaves an empty part behind; a mention of marks alone is looked up as it is.
+            # "Ca2+" has an empty part; a mention of "+" and "|" only is not split.
             parts = tuple(part for part in split if part) or (text,)
             queries.append(Query(parts, concepts))
     if not queries:
@@ -97,20 +95,20 @@ def _queries(source: Path, rows: Iterator[tuple[str, str, str]], composite: bool
 
 
 def _fields(path: Path, count: int) -> Iterator[tuple[str, list[str]]]:
-    """The place and the fields of each line that is not empty."""
+    """Yield the place and the fields of each line that is not blank."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
         place, fields = f"{path}, line {number}", [field.strip() for field in line.split(MARK)]
         if len(fields) != count:
             raise EaseError(
-                f"{place}: {len(fields)} fields with {MARK} between instead of {count}; is it another kind of file?"
+                f"{place}: {len(fields)} fields separated by {MARK} instead of {count}; is it another kind of file?"
             )
         yield place, fields
 
 
 def _linked(place: str, concept: str) -> frozenset[str]:
-    """Split a concept; empty where it stands for none."""
+    """Split a concept into its parts; none if it is unlinked."""
     if not concept.strip(" |"):
         raise EaseError(f"{place}: the concept is missing; fetch the file again.")
     if concept.lower() == UNLINKED:
@@ -119,7 +117,7 @@ def _linked(place: str, concept: str) -> frozenset[str]:
 
 
 def _text(place: str, text: str) -> str:
-    """Check that a name or mention is there."""
+    """Return a name or mention in lower case, which must not be blank."""
     if not text:
         raise EaseError(f"{place}: the name is missing; fetch the file again.")
     return text.lower()

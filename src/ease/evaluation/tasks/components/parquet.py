@@ -1,4 +1,4 @@
-"""Evaluation data in Parquet."""
+"""Reader of evaluation data in Parquet."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ease.errors import EaseError
 
 
 def read_columns(path: Path, schema: pa.Schema) -> pa.Table:
-    """Read the schema's columns of a Parquet file, cast to its types.
+    """Read the columns of a schema from a Parquet file, cast to its types.
 
     Raises:
-        EaseError: Naming the file, if it is missing or no Parquet, or a column is missing or of another kind.
+        EaseError: With the file, if it is missing or not Parquet, or a column is missing or of another type.
     """
     try:
         table = pq.ParquetFile(path).read()
