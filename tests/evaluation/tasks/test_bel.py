@@ -175,7 +175,7 @@ Read = Callable[[Path], object]
         (read_names, "", "holds no name of a concept"),
         (read_names, "\n\n", "holds no name of a concept"),
         (read_names, "CUI-less||a\n", "holds no name of a concept"),
-        (read_names, "D1||a\n\nD2 b\n", r"line 3: 1 fields with \|\| between instead of 2"),
+        (read_names, "D1||a\n\nD2 b\n", r"line 3: 1 fields separated by \|\| instead of 2"),
         (read_names, "D1||a||b\n", "line 1: 3 fields"),
         (read_names, "D1||\n", "line 1: the name is missing"),
         (read_names, "||a\n", "line 1: the concept is missing"),
@@ -200,7 +200,7 @@ def test_bad_documents_are_named(tmp_path: Path, encode: Encode) -> None:
     with pytest.raises(EaseError, match="processed_test: holds no mention of a concept"):
         bel.evaluate(encode, options)
     write_documents(tmp_path, document_line("a", "D1"), document_line("a", "D1") + "1||2||a||D1\n")
-    with pytest.raises(EaseError, match=r"1\.concept, line 2: 4 fields with \|\| between instead of 5"):
+    with pytest.raises(EaseError, match=r"1\.concept, line 2: 4 fields separated by \|\| instead of 5"):
         bel.evaluate(encode, options)
     (tmp_path / "ncbi-disease" / "processed_test" / "1.concept").write_bytes(b"\xff")
     with pytest.raises(EaseError, match=r"1\.concept, line 1: not UTF-8"):

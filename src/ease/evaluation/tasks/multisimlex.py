@@ -1,8 +1,8 @@
 """Multi-SimLex: word pairs graded 0 to 6 in and across 13 languages (Vulić et al., 2020).
 
 A language pair is read from its own file if that exists. Otherwise its word pairs are made from the two languages'
-pairs as by the authors (section 6): each concept pair gives two word pairs with one word of each language. Their grade is the
-mean of both languages' grades, and they are dropped if these differ by more than a fifth of the scale.
+pairs as by the authors (section 6): each concept pair gives two word pairs with one word of each language. Their grade
+is the mean of both languages' grades. They are dropped if these differ by more than a fifth of the scale.
 """
 
 from __future__ import annotations
