@@ -23,16 +23,16 @@ def stop_in_the_middle(parent: psutil.Process, folder: Path) -> tuple[psutil.Pro
     while time.monotonic() < deadline:
         for process in parent.children(recursive=True):
             with suppress(psutil.Error):
-                for half_written in _half_written(process, folder):
+                for partial in _partial(process, folder):
                     process.suspend()
-                    if half_written.exists():
-                        return process, half_written
+                    if partial.exists():
+                        return process, partial
                     process.resume()
         time.sleep(0.005)
     pytest.fail(f"nothing was written to {folder}")
 
 
-def _half_written(process: psutil.Process, folder: Path) -> set[Path]:
+def _partial(process: psutil.Process, folder: Path) -> set[Path]:
     """Return the partial folders in which a process has open files."""
     parents = {Path(file.path).parent for file in process.open_files()}
     return {path for path in parents if path.is_relative_to(folder) and path.name.startswith(".")}

@@ -81,7 +81,7 @@ def as_dump(path: Path, content: bytes, language: str = "en") -> DumpFile:
     return DumpFile(path, language, None)
 
 
-def whole(dump: DumpFile) -> Shard:
+def as_shard(dump: DumpFile) -> Shard:
     """Return the file as one shard."""
     return Shard(dump, 0, dump.path.stat().st_size)
 

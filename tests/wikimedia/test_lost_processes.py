@@ -95,15 +95,15 @@ def test_a_killed_run_does_not_disturb_another(
 ) -> None:
     with ready(dump, tmp_path) as doomed, ready(dump, tmp_path) as other:
         go(doomed)
-        _, half_written = stop_in_the_middle(psutil.Process(doomed.pid), tmp_path)
+        _, partial = stop_in_the_middle(psutil.Process(doomed.pid), tmp_path)
         go(other)
         stopped, _ = stop_in_the_middle(psutil.Process(other.pid), tmp_path)
-        assert half_written.exists(), "the other run leaves alone what is still being written"
+        assert partial.exists(), "the other run keeps folders that are still being written"
         os.killpg(doomed.pid, signal.SIGKILL)
         assert doomed.wait(PATIENCE) == -signal.SIGKILL
         stopped.resume()
         assert other.wait(PATIENCE) == 0
-    assert not half_written.exists()
+    assert not partial.exists()
     assert contents(tmp_path) == undisturbed
 
 
@@ -112,9 +112,9 @@ def test_a_task_lost_by_spark_is_run_again(
     dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path, spark: Any
 ) -> None:
     def kill_a_worker() -> Path:
-        process, half_written = stop_in_the_middle(psutil.Process(), tmp_path)
+        process, partial = stop_in_the_middle(psutil.Process(), tmp_path)
         process.kill()
-        return half_written
+        return partial
 
     with ThreadPoolExecutor(1) as thread:
         killed = thread.submit(kill_a_worker)

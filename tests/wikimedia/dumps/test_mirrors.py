@@ -136,7 +136,7 @@ def test_checksums_missing_in_the_status_come_from_the_lists(server: FileServer,
         (
             ["de"],
             {},
-            r"no date .* finished: dewiki\. The newest: .*dewiki of 20240101 .*articlesmultistreamdump is waiting",
+            r"no date with finished .*: dewiki\. The newest: .*dewiki of 20240101 .*articlesmultistreamdump is waiting",
         ),
         (["en", "de"], {}, "no date with finished dumps of all 2 wikis: enwiki, dewiki"),
         (["de"], {"date": "20240101"}, "multistream dump of dewiki of 20240101 is not finished"),

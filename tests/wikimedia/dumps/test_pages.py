@@ -12,7 +12,7 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from tests.wikimedia.made_dumps import TAIL, article, as_dump, make_export, make_page, read_all, whole
+from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_shard, make_export, make_page, read_all
 
 
 def read_export(
@@ -22,7 +22,7 @@ def read_export(
         path / "enwiki-1-pages-articles.xml", export.encode() if isinstance(export, str) else export
     )
     tally = PageTally()
-    return list(iterate_pages(whole(dump), max_page_bytes, tally)), tally
+    return list(iterate_pages(as_shard(dump), max_page_bytes, tally)), tally
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Pat
         file.write(compressor.flush())
     tally = PageTally()
     tracemalloc.start()
-    found = list(iterate_pages(whole(DumpFile(path, "en", None)), tally=tally))
+    found = list(iterate_pages(as_shard(DumpFile(path, "en", None)), tally=tally))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [page.title for page in found] == ["Article 1", "Article 3"]

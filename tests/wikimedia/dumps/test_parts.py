@@ -100,9 +100,9 @@ def test_the_next_run_continues_after_a_kill_during_a_write(test_data: Path, tmp
     source = next((test_data / "dumps").rglob("enwiki-shortened-*.bz2"))
     killed = subprocess.run([sys.executable, "-c", KILLED, str(source), str(tmp_path)])
     assert killed.returncode == -signal.SIGXFSZ
-    (half_written,) = (tmp_path / "en").iterdir()
-    assert half_written.name.startswith(".")
-    assert 50_000 in {path.stat().st_size for path in half_written.rglob("*")}
+    (partial,) = (tmp_path / "en").iterdir()
+    assert partial.name.startswith(".")
+    assert 50_000 in {path.stat().st_size for path in partial.rglob("*")}
     ingested = ingest_wikipedia(find_dumps(source, ["en"]), ONE, tmp_path)
     assert ingested.counts["en"]["articles"] == 106
     assert [path.parent for path in ingested.sentences] == list((tmp_path / "en").iterdir())

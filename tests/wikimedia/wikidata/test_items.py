@@ -12,8 +12,8 @@ from tests.wikimedia.wikidata.test_json_dump import ingest, lines_of, make_item,
 RANKED = {
     "all of one rank, each once": ([statement(5), statement(6), statement(5)], [5, 6]),
     "preferred before normal": ([statement(5), statement(6, "preferred"), statement(7, "deprecated")], [6]),
-    "deprecated left out": ([statement(5, "deprecated")], []),
-    "unknown left out": (
+    "deprecated skipped": ([statement(5, "deprecated")], []),
+    "unknown skipped": (
         [statement(None, kind="somevalue"), statement(5), statement(None, kind="novalue")],
         [5],
     ),

@@ -11,7 +11,7 @@ from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
 from ease.wikimedia.dumps.pages import Page, iterate_pages
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
 from ease.wikimedia.wikitext.titles import SiteInfo
-from tests.wikimedia.made_dumps import whole
+from tests.wikimedia.made_dumps import as_shard
 
 ENGLISH, GERMAN = SiteInfo("en"), SiteInfo("de", namespaces={"kategorie": 14})
 TURKISH = SiteInfo("tr", namespaces={"kategori": 14})
@@ -49,7 +49,7 @@ def test_real_categories_as_another_reader_finds_them(test_data: Path) -> None:
     )
     site = read_siteinfo(dump)
     found = 0
-    for page in iterate_pages(whole(dump)):
+    for page in iterate_pages(as_shard(dump)):
         if "[[Category:" not in page.text:
             continue
         links = mwparserfromhell.parse(page.text, skip_style_tags=True).filter_wikilinks()

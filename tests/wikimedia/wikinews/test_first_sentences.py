@@ -12,7 +12,7 @@ from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
 from ease.wikimedia.wikitext.sentences import SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo
-from tests.wikimedia.made_dumps import whole
+from tests.wikimedia.made_dumps import as_shard
 
 RAIN = "It rained in [[Lima]]."
 
@@ -127,7 +127,7 @@ BERLIN = {
 def test_real_pages(test_data: Path, language: str, engine: SplitterEngine) -> None:
     path = test_data / "dumps" / "wikipedia" / f"{language}wiki-mini-pages-articles.xml.bz2"
     (dump,) = find_dumps(path, [language])
-    (page,) = (page for page in iterate_pages(whole(dump)) if page.title in {"Berlin", "Berlín", "베를린"})
+    (page,) = (page for page in iterate_pages(as_shard(dump)) if page.title in {"Berlin", "Berlín", "베를린"})
     sentence = FirstSentences(read_siteinfo(dump), engine).find(page.text)
     assert sentence is not None
     assert sentence.startswith(BERLIN[language])

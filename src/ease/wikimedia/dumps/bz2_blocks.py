@@ -165,16 +165,16 @@ class Bz2Blocks:
             following = self._next_marker()
             while following is not None and following.is_end and not self._ends_stream(marker, following):
                 following = self._next_marker()
-            ends = 8 * (self._base + len(self._buffer)) if following is None else following.bit
-            yield self._cut(marker.bit, ends, following is None)
+            end = 8 * (self._base + len(self._buffer)) if following is None else following.bit
+            yield self._cut(marker.bit, end, following is None)
             self.truncated = self.truncated or following is None
             marker = following
 
-    def _cut(self, begins: int, ends: int, is_last: bool) -> Block:
+    def _cut(self, start: int, end: int, is_last: bool) -> Block:
         first = 8 * self._base
-        stream = _as_stream(self._buffer, begins - first, ends - first)
-        self._forget(ends // 8)
-        return Block(begins, ends, stream, is_last)
+        stream = _as_stream(self._buffer, start - first, end - first)
+        self._forget(end // 8)
+        return Block(start, end, stream, is_last)
 
     def _ends_stream(self, block: _Marker, end: _Marker) -> bool:
         """Whether an end marker is real: a stream or nothing follows it, or the block before it decodes."""
@@ -257,16 +257,16 @@ def _find_markers(content: bytes) -> list[_Marker]:
     return markers
 
 
-def _as_stream(content: bytes, begins: int, ends: int) -> bytes:
+def _as_stream(content: bytes, start: int, end: int) -> bytes:
     """Return the block between two bits as a stream of its own, with the block's checksum."""
-    shift, size = begins % 8, ends - begins
-    part = np.frombuffer(content[begins // 8 : -(-ends // 8)], dtype=np.uint8)
+    shift, size = start % 8, end - start
+    part = np.frombuffer(content[start // 8 : -(-end // 8)], dtype=np.uint8)
     block = (part << shift | np.append(part[1:], np.uint8(0)) >> (8 - shift)).tobytes()
-    whole, over = divmod(size, 8)
-    rest = block[whole] >> (8 - over) if over else 0
+    full, over = divmod(size, 8)
+    rest = block[full] >> (8 - over) if over else 0
     checksum = int.from_bytes(block[_MARKER_BITS // 8 : _MARKER_BITS // 8 + 4], "big")
-    end = (rest << _END_BITS | _END_MARKER << 32 | checksum) << (-(over + _END_BITS) % 8)
-    return _HEADER + block[:whole] + end.to_bytes(-(-(over + _END_BITS) // 8), "big")
+    tail = (rest << _END_BITS | _END_MARKER << 32 | checksum) << (-(over + _END_BITS) % 8)
+    return _HEADER + block[:full] + tail.to_bytes(-(-(over + _END_BITS) // 8), "big")
 
 
 def _decode(stream: bytes) -> bytes:

@@ -132,8 +132,8 @@ class _PageScanner:
         start, end = self._shard.start, self._shard.end
         stream = DecompressedStream(self._shard.dump.path, start, end)
         owned = start == 0
-        for begins, block in stream:
-            if self._limit is None and begins >= end:
+        for offset, block in stream:
+            if self._limit is None and offset >= end:
                 self._limit = self._base + len(self._buffer)
             self._buffer += block
             for page in self._complete_pages():

@@ -125,58 +125,55 @@ class DecompressedStream:
                     )
                 raise EaseError(f"{self.path} is {other}-compressed: rename it so that it ends in .{other}.")
 
-    def _chunks(self, file: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
+    def _chunks(self, file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
         """Yield the file's own bytes from its current position."""
-        begins = file.tell()
-        while chunk := file.read(min(most, _distance(begins, self.start), _distance(begins, self._end))):
-            self.position = begins + len(chunk)
-            yield begins, chunk
-            begins = self.position
+        offset = file.tell()
+        while chunk := file.read(min(size, _distance(offset, self.start), _distance(offset, self._end))):
+            self.position = offset + len(chunk)
+            yield offset, chunk
+            offset = self.position
 
     def _bz2_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         blocks = Bz2Blocks(file, self.start, self._threads, BLOCK_BYTES)
         try:
-            for begins, block in blocks:
+            for offset, block in blocks:
                 self.position = blocks.position
-                yield begins, block
+                yield offset, block
         except BrokenBlockError as error:
-            raise (
-                self._trailing("bz2", error.byte) if error.trailing else self._broken("bz2", error.byte)
-            ) from None
+            raise self._undecodable("bz2", error.byte, error.trailing) from None
         self.truncated = blocks.truncated
 
     def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         # gzip.open hides the offsets of the compressed bytes.
         file.seek(0)
-        decoder, begun = zlib.decompressobj(_GZIP), True
-        for begins, chunk in self._chunks(file, _GZIP_BYTES):
+        decoder, inside_member = zlib.decompressobj(_GZIP), True
+        for offset, chunk in self._chunks(file, _GZIP_BYTES):
             blocks = []
             while chunk:
                 if decoder.eof:
-                    decoder, begun = zlib.decompressobj(_GZIP), False
-                if not begun and not (chunk := chunk.lstrip(b"\0")):  # padding
+                    decoder, inside_member = zlib.decompressobj(_GZIP), False
+                if not inside_member and not (chunk := chunk.lstrip(b"\0")):  # padding
                     break
                 try:
                     blocks.append(decoder.decompress(chunk))
                 except zlib.error:
-                    raise (self._broken("gz", begins) if begun else self._trailing("gz", begins)) from None
-                begun, chunk = True, decoder.unused_data
-            if begins >= self.start and (block := b"".join(blocks)):
-                yield begins, block
-        self.truncated = begun and not decoder.eof
+                    raise self._undecodable("gz", offset, trailing=not inside_member) from None
+                inside_member, chunk = True, decoder.unused_data
+            if offset >= self.start and (block := b"".join(blocks)):
+                yield offset, block
+        self.truncated = inside_member and not decoder.eof
 
-    def _trailing(self, compression: Compression, byte: int) -> EaseError:
-        return EaseError(
-            f"{self.path} has other data after its last {compression} stream, at byte {byte:,}: download it again."
-        )
-
-    def _broken(self, compression: Compression, byte: int) -> EaseError:
+    def _undecodable(self, compression: Compression, byte: int, trailing: bool) -> EaseError:
+        if trailing:
+            return EaseError(
+                f"{self.path} has other data after its last {compression} stream, at byte {byte:,}: download it again."
+            )
         return EaseError(
             f"{self.path} is broken: its {compression} data at byte {byte:,} do not decode. Compare its "
             "checksum with the published one and download it again."
         )
 
 
-def _distance(begins: int, boundary: int | None) -> int:
+def _distance(offset: int, boundary: int | None) -> int:
     """Return the bytes up to a boundary ahead."""
-    return sys.maxsize if boundary is None or boundary <= begins else boundary - begins
+    return sys.maxsize if boundary is None or boundary <= offset else boundary - offset
