@@ -1,4 +1,4 @@
-"""What the command line imports before it knows what is wanted."""
+"""The start of the command line imports no slow library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLOW = (
     "duckdb",
     "IPython",
 )
-"""Half a second or more each; `ibis.expr` stands for Ibis, whose name alone says nothing."""
+"""Modules that take half a second or more to import; `ibis.expr` shows that Ibis itself was imported."""
 
 LIST_IMPORTED = """
 import sys

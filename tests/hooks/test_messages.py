@@ -41,7 +41,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return make_project(tmp_path_factory.mktemp("project"))
 
 
-def told(project: Project, *arguments: str) -> str:
+def error_line(project: Project, *arguments: str) -> str:
     """Return the last line of a failing `kedro run`, its only line about the error."""
     done = project.kedro("run", *arguments, check=False, start=False)
     assert done.returncode not in (0, None)
@@ -55,14 +55,14 @@ def told(project: Project, *arguments: str) -> str:
 
 @pytest.mark.parametrize("argument", MISTAKES)
 def test_a_mistake_gives_one_line_with_the_nearest_names(project: Project, argument: str) -> None:
-    line = told(project, argument)
+    line = error_line(project, argument)
     assert [words for words in MISTAKES[argument] if words not in line] == [], line
 
 
 def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     (tmp_path / "conf" / "local" / "parameters.yml").write_text("multilingual:\n  setting: [a\n", "utf-8")
-    line = told(project)
+    line = error_line(project)
     assert "parameters.yml" in line
     assert "line" in line
 

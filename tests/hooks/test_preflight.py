@@ -20,7 +20,7 @@ from tests.wikimedia.made_dumps import made
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which nothing has run; what is refused leaves nothing in it."""
+    """A project in which nothing has run; refused commands leave nothing in it."""
     return make_project(tmp_path_factory.mktemp("preflight"))
 
 
@@ -33,7 +33,7 @@ def empty(shared: Project) -> Iterator[Project]:
 
 
 def refused(project: Project, pipelines: str, **given: Any) -> list[str]:
-    """Run what is to be refused before its first node, and return the lines of the message."""
+    """Run a command that is refused before its first node, and return the lines of the message."""
     done = project.run(pipelines, check=False, **given)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr

@@ -37,7 +37,7 @@ def sha256(content: bytes) -> str:
 
 
 def tar(members: Mapping[str, bytes | None], mode: Any = "w:gz") -> bytes:
-    """An archive; None stands for a link."""
+    """Return an archive; a member None becomes a link."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode=mode) as archive:
         for name, data in members.items():
@@ -194,7 +194,7 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
         listed = {f"{group.folder}/{file}" for group in found.files for file in group.sha256}
         listed |= {member.path for archive in found.archives for member in archive.members.values()}
         task, folder = get_task(name), tmp_path / paths.get(name, name)
-        for path in listed:  # some tasks look what is there
+        for path in listed:  # some tasks list the existing files
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).touch()
         asked = {

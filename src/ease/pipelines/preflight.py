@@ -179,7 +179,7 @@ def _language_checks(step: Step) -> Iterator[Check]:
 
 
 def _check_languages(source: str, languages: Sequence[str], project: Project) -> None:
-    """Refuse unknown languages, except those of which a folder has a dump; a mirror's list is the mirror's own."""
+    """Refuse unknown languages; a folder may have dumps of others, and a mirror is asked for its list later."""
     if is_mirror(source) or WIKIPEDIA_LANGUAGES.issuperset(languages):
         return
     if source == SAMPLE:

@@ -26,7 +26,7 @@ def find_missing_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[st
         catalog: Their datasets and parameters.
     """
     lacking: dict[str, list[str]] = {}
-    whole = set()
+    complete = set()
     for node in pipeline.nodes:
         setting = _setting(node, catalog)
         method = (node.namespace or "").rpartition(".")[2]
@@ -34,26 +34,26 @@ def find_missing_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[st
             continue
         encoder = f"{setting.name}.{MLM}.encoder"
         if encoder not in node.inputs:
-            whole.add(setting.name)
+            complete.add(setting.name)
         elif encoder in pipeline.all_outputs() or catalog.exists(encoder):
             continue
         lacking.setdefault(setting.name, []).append(method)
-    return [missing_start(name, sorted(methods), name in whole) for name, methods in lacking.items()]
+    return [missing_start(name, sorted(methods), name in complete) for name, methods in lacking.items()]
 
 
-def missing_start(setting: str, methods: Iterable[str], whole: bool = False) -> str:
+def missing_start(setting: str, methods: Iterable[str], complete: bool = False) -> str:
     """Return the message that there is no encoder to start from, with the commands that train it.
 
     Args:
         setting: The setting's name.
         methods: Methods that start from the encoder.
-        whole: Whether the run is the setting's complete job, which never trains `mlm`.
+        complete: Whether the run is the setting's complete job, which never trains `mlm`.
     """
     chosen = ",".join(f"{setting}.{method}" for method in (MLM, *methods))
     start = f" --params {setting}.setting.start={MLM}"
     prepare = f"make the data by `kedro run --pipelines=train_{setting} --tags={PREPARATION}`, then "
     return (
-        f"`{setting}.setting.start` is {MLM}, but this run has no encoder of that method: {prepare if whole else ''}"
+        f"`{setting}.setting.start` is {MLM}, but this run has no encoder of that method: {prepare if complete else ''}"
         f"train all by `kedro run --pipelines=train,evaluate --namespaces={chosen}{start}`."
     )
 

@@ -51,12 +51,12 @@ def check_some_set(references: Sequence[str], sets: EvaluationSetOptions, tasks:
         EaseError: If no task has data, and none can be downloaded.
     """
     check_tasks(references, tasks)
-    whole = (
+    complete = (
         name
         for name, files in _files(references, sets, tasks)
         if any(not _missing(name, {subset: paths}, sets) for subset, paths in files.items())
     )
-    if next(whole, None) is None:
+    if next(complete, None) is None:
         can_fetch = any(map(fetchable, map(task_name, references)))
         raise EaseError(unscorable_fault(references, FETCH if can_fetch and not sets.fetch else ""))
 

@@ -163,8 +163,8 @@ def _take_members(
 ) -> dict[str, str]:
     """Unpack members into a temporary folder, and move those with the right checksum to their places."""
     failed = {}
-    with report_write_errors(folder), tempfile.TemporaryDirectory(dir=archive.parent) as aside:
-        places = {str(file.member): Path(aside) / str(number) for number, file in enumerate(files)}
+    with report_write_errors(folder), tempfile.TemporaryDirectory(dir=archive.parent) as temporary:
+        places = {str(file.member): Path(temporary) / str(number) for number, file in enumerate(files)}
         lacking = unpack(archive, places, max(file.most_bytes for file in files))
         for file in files:
             place, sha256 = places[str(file.member)], expected[file.path]

@@ -79,8 +79,8 @@ def locate(
 
     Args:
         references: Tasks, or single subsets of them.
-        acquire: Where the sample wiki lies.
-        sets: Where the other sets lie.
+        acquire: Locates the sample wiki.
+        sets: Locates the other sets.
         tasks: Each task's options.
     """
     if sets.fetch:

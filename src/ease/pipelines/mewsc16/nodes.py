@@ -117,8 +117,8 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
     topics = {topic for found in counts.values() for topic in found["classes"]}
     rows.append((TOTAL, sum(sentences for _, sentences, _ in rows), len(topics)))
     table = pd.DataFrame(rows, columns=["language", *MEASURES])
-    whole = counts.keys() >= published.keys() - {TOTAL}
-    paper = {language: figures for language, figures in published.items() if whole or language != TOTAL}
+    complete = counts.keys() >= published.keys() - {TOTAL}
+    paper = {language: figures for language, figures in published.items() if complete or language != TOTAL}
     columns = ["language"]
     for measure in MEASURES:
         figures = {language: getattr(of, measure) for language, of in paper.items()}

@@ -139,8 +139,8 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
     folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
     untrained = folder / "untrained"
     if not untrained.exists():
-        with atomic_folder(untrained) as aside:
-            write_encoder(inputs.sentences, setting, aside)
+        with atomic_folder(untrained) as partial:
+            write_encoder(inputs.sentences, setting, partial)
     if setting.start != MLM:
         return untrained
     variant = Variant(method=MLM, seeds=(seed,))
