@@ -1,4 +1,4 @@
-"""A small random wiki as tables, and the two engines that must give the same rows for it."""
+"""A small random wiki as tables, and the two engines."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def spark_engine(spark: Any) -> SQLBackend:
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> SQLBackend:
-    """One engine after the other."""
+    """Each engine in turn."""
     return ibis.duckdb.connect() if request.param == "duckdb" else request.getfixturevalue("spark_engine")
 
 
@@ -138,7 +138,7 @@ def duckdb_engine() -> SQLBackend:
 
 @pytest.fixture(params=["parts", pytest.param("spark", marks=pytest.mark.spark)])
 def another_store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SQLBackend, Any]:
-    """An engine, and a way to store a table for it as many Parquet parts with the rows in another order."""
+    """An engine, and a function that stores a table as many Parquet parts in another row order."""
     engine = ibis.duckdb.connect() if request.param == "parts" else request.getfixturevalue("spark_engine")
 
     def store(table: pa.Table) -> ibis.Table:
@@ -156,7 +156,7 @@ def another_store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SQLBa
 
 @pytest.fixture
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[SQLBackend, ibis.Table], pa.Table]:
-    """Has an engine write a table as Parquet, and reads it without the engine: rows in order, and types."""
+    """Write a table as Parquet by an engine, and read the rows and types without the engine."""
 
     def save(engine: SQLBackend, table: ibis.Table) -> pa.Table:
         path = tmp_path_factory.mktemp("saved") / "table.parquet"

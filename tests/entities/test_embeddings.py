@@ -1,4 +1,4 @@
-"""Vectors are aligned to the vocabulary; what has none is random, alike in scale, and counted."""
+"""Vectors are aligned to the vocabulary; other entities get random vectors of the same scale and are counted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VECTORS = {
 
 
 def make_names(titles: list[str], direct: bool = True) -> pa.Table:
-    """A row for each title."""
+    """One row per title."""
     rows = pa.array(range(len(titles)), pa.int64())
     return pa.table({"row": rows, "title": titles, "direct": [direct] * len(titles)})
 
@@ -66,7 +66,7 @@ def with_tabs() -> str:
 @pytest.mark.parametrize(
     ("name", "pack"), [("v.txt", bytes), ("v.txt.bz2", bz2.compress), ("v.gz", gzip.compress)]
 )
-def test_rows_found_are_those_of_the_file(
+def test_rows_with_a_vector_equal_the_file(
     tmp_path: Path, text: str, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
     (tmp_path / name).write_bytes(pack(text.encode()))
@@ -80,7 +80,7 @@ def test_rows_found_are_those_of_the_file(
     assert coverage.missing == ("Missing", "Also missing")
 
 
-def test_rows_not_found_are_random_on_the_same_scale(tmp_path: Path) -> None:
+def test_rows_without_a_vector_are_random_on_the_same_scale(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     lines = [f"ENTITY/{row} {' '.join(map(str, rng.normal(0.1, 0.3, 50)))}" for row in range(0, 4000, 2)]
     (tmp_path / "v.txt").write_text("\n".join(lines))
@@ -95,7 +95,7 @@ def test_rows_not_found_are_random_on_the_same_scale(tmp_path: Path) -> None:
     assert np.isclose(tables[0][1::2], tables[2][1::2]).mean() < 0.01
 
 
-def test_a_title_of_its_own_goes_before_a_redirect(tmp_path: Path) -> None:
+def test_an_own_title_has_precedence_over_a_redirect(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text(
         "2 1\nENTITY/Old_1 1\nENTITY/New 2\nENTITY/Old_2 3\nENTITY/Moved 4\nENTITY/Was 5\n"
     )
@@ -111,7 +111,7 @@ def test_a_title_of_its_own_goes_before_a_redirect(tmp_path: Path) -> None:
     assert coverage.found == 2
 
 
-def test_rows_go_by_english_titles_and_their_redirects(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_rows_are_found_by_english_titles_and_their_redirects(duckdb_engine: SQLBackend, tables: Any) -> None:
     vocabulary = ibis.memtable(
         pa.table(
             {
@@ -147,7 +147,7 @@ def test_rows_go_by_english_titles_and_their_redirects(duckdb_engine: SQLBackend
     assert [row["title"] for row in by_label] == ["Roma", "Five", "Seis", "Seven"]
 
 
-def test_random_rows_depend_on_the_seed_alone(tmp_path: Path) -> None:
+def test_random_rows_depend_on_the_seed_only(tmp_path: Path) -> None:
     options = [EmbeddingOptions(source="random", seed=seed) for seed in (3, 3, 4)]
     made = [embed_entities(make_names([]), 500, 64, [], option, tmp_path)[0] for option in options]
     np.testing.assert_array_equal(made[0], made[1])
@@ -191,19 +191,19 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
         (b"<html>\n", "not a text file of vectors"),
     ],
 )
-def test_damaged_files_are_named(tmp_path: Path, content: bytes, message: str) -> None:
+def test_corrupt_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "vectors").write_bytes(content)
     with pytest.raises(EaseError, match=message):
         align_embeddings(make_names(TITLES), 6, tmp_path / "vectors", 3, seed=0)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match=r"nowhere\.txt cannot be read .No such file"):
         align_embeddings(make_names(TITLES), 6, tmp_path / "nowhere.txt", 3, seed=0)
 
 
-def test_only_the_rows_wanted_are_held(tmp_path: Path) -> None:
-    """A file of 12 MB for a vocabulary of a few rows takes no more memory than those."""
+def test_memory_holds_only_the_rows_of_the_vocabulary(tmp_path: Path) -> None:
+    """Reading a file of 12 MB for a few rows takes little memory."""
     numbers = " ".join(["0.123456"] * 64)
     with (tmp_path / "v.txt").open("w") as file:
         file.writelines(f"ENTITY/Page_{row} {numbers}\n" for row in range(20_000))
@@ -224,7 +224,7 @@ def test_source_and_file_belong_together(tmp_path: Path) -> None:
         EmbeddingOptions(source="download")
 
 
-def test_a_table_drawn_like_another_has_its_shape_and_spread(tmp_path: Path) -> None:
+def test_a_random_table_has_the_shape_and_deviation_of_its_model(tmp_path: Path) -> None:
     given = (3 * np.random.default_rng(0).standard_normal((500, 40)) + 1).astype(np.float32)
     table = tmp_path / "table.safetensors"
     save_file({"embeddings": given}, table)

@@ -1,4 +1,4 @@
-"""Draws are uniform, unrelated for neighbouring keys, and alike on both engines."""
+"""Draws are uniform, independent for neighbouring keys, and equal on both engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRIME = 2_147_483_629
 
 
 def draw_one_by_one(seed: int, *keys: int) -> int:
-    """The same arithmetic on Python's integers."""
+    """Compute a draw with Python's integers."""
 
     def coefficient(position: int) -> int:
         digest = hashlib.md5(f"{seed}:{position}".encode()).digest()
@@ -31,7 +31,7 @@ def draw_one_by_one(seed: int, *keys: int) -> int:
     return state ^ state >> 16
 
 
-def test_engines_draw_what_the_arithmetic_says(engine: SQLBackend) -> None:
+def test_engines_agree_with_python(engine: SQLBackend) -> None:
     large = [0, 1, -1, 2**31, 2**40 + 5, -(2**63) + 1, 2**63 - 1]
     table = ibis.memtable(pa.table({"small": pa.array(range(7), pa.int8()), "large": large}))
     drawn = table.mutate(
@@ -44,8 +44,8 @@ def test_engines_draw_what_the_arithmetic_says(engine: SQLBackend) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 42])
 @pytest.mark.parametrize("size", [2, 7, 30])
-def test_draws_are_uniform_and_unrelated(duckdb_engine: SQLBackend, seed: int, size: int) -> None:
-    """Draws of one row, of neighbouring rows, turns and seeds fill all pairs of values alike."""
+def test_draws_are_uniform_and_independent(duckdb_engine: SQLBackend, seed: int, size: int) -> None:
+    """Draws of one row, of neighbouring rows, turns and seeds are uniform in pairs."""
     table = ibis.range(0, 200_000).unnest().name("key").as_table()
     key, turn = table.key, ibis.literal
     drawn = table.select(
@@ -63,7 +63,7 @@ def test_draws_are_uniform_and_unrelated(duckdb_engine: SQLBackend, seed: int, s
         assert chisquare(cells).pvalue > 1e-4
 
 
-def test_titles_hash_to_63_bits_of_their_md5(engine: SQLBackend) -> None:
+def test_titles_are_hashed_to_63_bits_of_md5(engine: SQLBackend) -> None:
     titles = ["", "a", "Zürich", "日本 😀", *map(str, range(100))]
     table = ibis.memtable(pa.table({"title": titles}))
     hashed = engine.to_pyarrow(table.mutate(hash=hash_title(table.title))).to_pylist()

@@ -1,4 +1,4 @@
-"""Links are followed through redirects to entities, alike on both engines."""
+"""Links are resolved through redirects to entities, equally on both engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ease.errors import EaseError
 
 
 def rows(engine: SQLBackend, table: ibis.Table) -> list[tuple[Any, ...]]:
-    """The rows of a table in order, as that engine computes them."""
+    """Return the ordered rows of a table by its engine."""
     return sorted(tuple(row.values()) for row in engine.to_pyarrow(table).to_pylist())
 
 
@@ -32,7 +32,7 @@ def resolve(
 
 
 def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> str | None:
-    """Follow redirects one by one."""
+    """Follow redirects without an engine."""
     seen = {title}
     while (language, title) in redirects:
         title = redirects[language, title]
@@ -43,7 +43,7 @@ def walk(redirects: dict[tuple[str, str], str], language: str, title: str) -> st
 
 
 def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
-    """The links of a wiki resolved without any engine."""
+    """Resolve the links of a wiki without an engine."""
     redirects = {
         (row["language"], row["source_title"]): row["target_title"] for row in wiki.redirects.to_pylist()
     }
@@ -58,7 +58,7 @@ def resolve_one_by_one(wiki: Any) -> list[tuple[str, int, int, str, int]]:
     return sorted(resolved)
 
 
-def test_links_equal_those_resolved_one_by_one(engine: SQLBackend, tables: Any) -> None:
+def test_links_equal_a_resolution_without_engine(engine: SQLBackend, tables: Any) -> None:
     wiki = tables.wiki(seed=1)
     resolved = resolve(wiki.sentences, wiki.redirects, wiki.sitelinks, wiki.languages)
     expected = resolve_one_by_one(wiki)

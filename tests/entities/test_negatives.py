@@ -1,4 +1,4 @@
-"""A hard negative has the positive's type and is not on its page; every pair that can have one gets one."""
+"""A hard negative has the positive's type and is not on its page; every pair with an admissible one gets one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_case(tables: Any, seed: int, pairs: int = 150, entities: int = 40) -> C
         for entity in range(1, entities + 5)
         for _ in range(2)
     ]
-    # An entity that is linked often enough need not be on any page of the pairs.
+    # A frequent entity can be absent from all pages of the pairs.
     known = [entity for entity in range(1, entities + 3) if entity % 9]
     return (
         make_pairs(row for row in rows if row[3] in known),
@@ -44,7 +44,7 @@ def make_case(tables: Any, seed: int, pairs: int = 150, entities: int = 40) -> C
 
 
 def make_pairs(rows: Any) -> pa.Table:
-    """Pairs numbered in their order, from language, page_id, sentence_index and entity."""
+    """Number pairs of language, page_id, sentence_index and entity."""
     columns = list(zip(*rows, strict=True))
     names = ["language", "page_id", "sentence_index", "entity"]
     table = dict(zip(names, columns, strict=True))
@@ -62,7 +62,7 @@ def make_pairs(rows: Any) -> pa.Table:
 
 
 def make_vocabulary(entities: Any) -> pa.Table:
-    """A vocabulary of these entities."""
+    """Make a vocabulary of these entities."""
     entities = sorted(entities)
     rows = range(len(entities))
     return pa.table(
@@ -71,20 +71,20 @@ def make_vocabulary(entities: Any) -> pa.Table:
 
 
 def mine_tables(case: Iterable[ibis.Table], options: HardNegativeOptions) -> ibis.Table:
-    """Mine the negatives of a case that an engine holds."""
+    """Mine the negatives of a case on an engine."""
     pairs, links, types, vocabulary = case
     return mine_hard_negatives(pairs, links, types, vocabulary, options)
 
 
 def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]:
-    """The rows that mining gives, in its order."""
+    """Return the mined rows in order."""
     mined = mine_tables(map(ibis.memtable, case), HardNegativeOptions(**options))
     assert mined.schema()["hard_negative"].is_int64()
     return engine.to_pyarrow(mined).to_pylist()
 
 
 def find_admissible(case: Case) -> dict[int, dict[int, set[int]]]:
-    """For each pair the admissible negatives of each type, looked for one by one."""
+    """Search the admissible negatives of each type for each pair, without an engine."""
     pairs, links, types, vocabulary = (table.to_pylist() for table in case)
     known = {row["entity"] for row in vocabulary}
     types_of, members, linked = defaultdict(set), defaultdict(set), defaultdict(set)
@@ -126,9 +126,7 @@ def test_a_pair_gets_an_admissible_negative_if_there_is_one(
     assert 0 < without < len(mined)
 
 
-def test_a_type_of_two_gives_the_other_one_and_a_type_of_one_none(
-    duckdb_engine: SQLBackend, tables: Any
-) -> None:
+def test_types_of_two_members_and_of_one_member(duckdb_engine: SQLBackend, tables: Any) -> None:
     links = tables.links(
         [("en", 1, 0, "T", 1), ("en", 2, 0, "T", 3), ("ja", 3, 0, "T", 1), ("ja", 3, 1, "T", 2)]
     )
@@ -139,7 +137,7 @@ def test_a_type_of_two_gives_the_other_one_and_a_type_of_one_none(
         assert [row["hard_negative"] for row in mined] == [2, None, None]
 
 
-def test_broad_types_are_drawn_from(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_broad_types_are_sampled(duckdb_engine: SQLBackend, tables: Any) -> None:
     case = make_case(tables, 0)
     admissible = find_admissible(case)
     mined = mine(duckdb_engine, case, without="keep", exhaustive_limit=0, draws=200)
@@ -150,8 +148,8 @@ def test_broad_types_are_drawn_from(duckdb_engine: SQLBackend, tables: Any) -> N
     assert sum(row["hard_negative"] is None for row in few) > sum(value is None for value in found.values())
 
 
-def test_every_type_and_member_has_its_chance(duckdb_engine: SQLBackend, tables: Any) -> None:
-    """Types are equally likely, and the admissible members of a type too, also where they are few."""
+def test_types_and_members_are_equally_likely(duckdb_engine: SQLBackend, tables: Any) -> None:
+    """Types are equally likely, and so are the admissible members of a type, even if they are few."""
     entities = range(1, 21)
     types = [(entity, 1) for entity in range(1, 13)] + [(entity, 2) for entity in [1, *range(13, 21)]]
     links = [("en", page, 0, "T", entity) for page in range(6000) for entity in [1, *range(2, 9)]]
@@ -167,7 +165,7 @@ def test_every_type_and_member_has_its_chance(duckdb_engine: SQLBackend, tables:
         assert chisquare(of_second).pvalue > 1e-4
 
 
-def test_engines_and_orders_give_the_same_negatives(
+def test_negatives_do_not_depend_on_engine_and_row_order(
     another_store: tuple[SQLBackend, Any], saved: Any, duckdb_engine: SQLBackend, tables: Any
 ) -> None:
     case = make_case(tables, 7)

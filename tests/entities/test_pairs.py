@@ -1,4 +1,4 @@
-"""Pairs pass the filters, the cap and the draw; what each removed is counted."""
+"""Pairs are filtered, capped and sampled; removed pairs are counted."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def prepare(wiki: Any) -> tuple[ibis.Table, ibis.Table, ibis.Table]:
 
 
 def records(engine: SQLBackend, table: ibis.Table) -> list[dict[str, Any]]:
-    """The rows of a table in the order that it gives them."""
+    """Return the rows of a table in its order."""
     return engine.to_pyarrow(table).to_pylist()
 
 
 def key(row: dict[str, Any]) -> tuple[str, int, int, int]:
-    """What a pair is known by."""
+    """Return the key of a pair."""
     return row["language"], row["page_id"], row["sentence_index"], row["entity"]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_pairs_are_those_that_the_options_allow(duckdb_engine: SQLBackend, tables: Any, seed: int) -> None:
+def test_pairs_satisfy_the_options(duckdb_engine: SQLBackend, tables: Any, seed: int) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(seed, pages=40))
     texts = {key({**row, "entity": 0})[:3]: row["text"] for row in records(duckdb_engine, sentences)}
     known = {row["entity"] for row in records(duckdb_engine, vocabulary)}
@@ -81,7 +81,7 @@ def test_pairs_are_those_that_the_options_allow(duckdb_engine: SQLBackend, table
     assert all(sum(row[name] for row in funnel.values()) for name in FILTERS), "every filter is at work"
 
 
-def test_engines_and_orders_give_the_same_pairs(
+def test_pairs_do_not_depend_on_engine_and_row_order(
     another_store: tuple[SQLBackend, Any], saved: Any, duckdb_engine: SQLBackend, tables: Any
 ) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
@@ -112,7 +112,7 @@ def test_engines_and_orders_give_the_same_pairs(
     ]
 
 
-def test_another_seed_draws_other_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_another_seed_samples_other_pairs(duckdb_engine: SQLBackend, tables: Any) -> None:
     prepared = prepare(tables.wiki(0, pages=60))
     drawn = [
         [
@@ -149,7 +149,7 @@ def test_length_is_counted_in_characters(engine: SQLBackend, tables: Any) -> Non
     ] == [1]
 
 
-def test_no_pair_left_says_which_filter_removed_how_many(duckdb_engine: SQLBackend, tables: Any) -> None:
+def test_an_empty_result_reports_the_filters(duckdb_engine: SQLBackend, tables: Any) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(0))
     options = PairOptions(min_characters=500, max_characters=501)
     funnel = count_filters(sentences, links, vocabulary, options)

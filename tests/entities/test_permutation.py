@@ -1,4 +1,4 @@
-"""The control renames entities within each language and changes nothing else."""
+"""The permutation replaces entities within each language and changes nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links of real dumps, resolved: against a list made by hand, and against following them one by one."""
+"""Resolved links of real dumps, compared with a handmade list and with a resolution without engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INGEST = IngestOptions(workers=1, splitter="icu")
 
 
 class Slices(NamedTuple):
-    """The tables of some real slices of dumps."""
+    """Tables of excerpts of real dumps."""
 
     sentences: ibis.Table
     redirects: ibis.Table
@@ -34,7 +34,7 @@ class Slices(NamedTuple):
 
 
 def read_parts(engine: SQLBackend, paths: Sequence[Path]) -> ibis.Table:
-    """The table in some Parquet files."""
+    """Read a table from Parquet files."""
     return engine.read_parquet([str(path) for path in paths])
 
 
@@ -46,7 +46,7 @@ def engine() -> SQLBackend:
 
 @pytest.fixture(scope="module")
 def sitelinks(engine: SQLBackend, test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> ibis.Table:
-    """The titles of the 49 items."""
+    """Titles of the 49 items."""
     path = test_data / "dumps" / "wikidata" / "wikidata-49-items.json"
     parts = ingest_wikidata(path, MINI_LANGUAGES, INGEST, tmp_path_factory.mktemp("wikidata"))
     return read_parts(engine, parts.sitelinks)
@@ -56,7 +56,7 @@ def sitelinks(engine: SQLBackend, test_data: Path, tmp_path_factory: pytest.Temp
 def mini(
     engine: SQLBackend, sitelinks: ibis.Table, test_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Slices:
-    """The article on Berlin in six languages, with what else the slices hold."""
+    """The article Berlin in six languages, and the excerpts' other pages."""
     dumps = find_dumps(
         str(test_data / "dumps" / "wikipedia" / "*wiki-mini-pages-articles.xml.bz2"), MINI_LANGUAGES
     )
@@ -67,7 +67,7 @@ def mini(
 
 
 def read_hand_made() -> list[tuple[str, str, str, str, int]]:
-    """What reading the wikitext found: language, page, target, surface and item of the links in prose."""
+    """Handmade list of the links in prose: language, page, target, text and item."""
     with HAND_MADE.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file, delimiter="\t")
         next(rows)
@@ -76,11 +76,11 @@ def read_hand_made() -> list[tuple[str, str, str, str, int]]:
         ]
 
 
-def test_resolved_links_are_those_found_by_hand(engine: SQLBackend, mini: Slices) -> None:
+def test_resolved_links_equal_the_handmade_list(engine: SQLBackend, mini: Slices) -> None:
     links = mini.links.join(mini.sentences, ["language", "page_id", "sentence_index"])
     found = []
     for row in engine.to_pyarrow(links).to_pylist():
-        # No link to the 49 items goes by a redirect here, so the resolved title is the target.
+        # No link to the 49 items uses a redirect, so resolved titles are targets.
         surfaces = {
             row["text"][link["start"] : link["end"]]
             for link in row["links"]
@@ -91,7 +91,7 @@ def test_resolved_links_are_those_found_by_hand(engine: SQLBackend, mini: Slices
     assert sorted(found) == sorted(read_hand_made())
 
 
-def test_pairs_are_those_found_by_hand(engine: SQLBackend, mini: Slices, sitelinks: ibis.Table) -> None:
+def test_pairs_equal_the_handmade_list(engine: SQLBackend, mini: Slices, sitelinks: ibis.Table) -> None:
     vocabulary = build_vocabulary(mini.links, sitelinks, VocabularyOptions(min_link_count=0), MINI_LANGUAGES)
     stored = engine.to_pyarrow(vocabulary)
     expected = Counter(row[4] for row in read_hand_made())
@@ -110,7 +110,7 @@ def test_pairs_are_those_found_by_hand(engine: SQLBackend, mini: Slices, sitelin
     assert all(surfaces[row["language"], row["entity"]] in row["sentence"] for row in pairs)
 
 
-def test_summary_of_the_slices(engine: SQLBackend, mini: Slices) -> None:
+def test_summary_of_the_excerpts(engine: SQLBackend, mini: Slices) -> None:
     summary = {
         row["language"]: row
         for row in engine.to_pyarrow(summarize_links(mini.sentences, mini.links)).to_pylist()
@@ -121,7 +121,9 @@ def test_summary_of_the_slices(engine: SQLBackend, mini: Slices) -> None:
     assert all(row["links"] > row["links_resolved"] for row in summary.values())
 
 
-def test_a_language_alone_works_without_wikidata(engine: SQLBackend, test_data: Path, tmp_path: Path) -> None:
+def test_a_single_language_works_without_wikidata(
+    engine: SQLBackend, test_data: Path, tmp_path: Path
+) -> None:
     dumps = find_dumps(
         str(test_data / "dumps" / "wikipedia" / "itwiki-2013-slice-pages-articles.xml.gz"), ["it"]
     )

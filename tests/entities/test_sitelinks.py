@@ -1,4 +1,4 @@
-"""Sitelinks and types joined from what wikis and Wikidata say, alike on both engines."""
+"""Sitelinks and types are joined equally on both engines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows(engine: SQLBackend, found: ibis.Table) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in engine.to_pyarrow(found).to_pylist()]
 
 
-def test_joined_as_dictionaries_join(engine: SQLBackend) -> None:
+def test_joins_equal_those_of_dictionaries(engine: SQLBackend) -> None:
     rng = random.Random(5)
     pages = [
         (language, page, f"{language} '東京' {page}") for language in ("en", "ja") for page in range(1, 200)
@@ -37,7 +37,7 @@ def test_joined_as_dictionaries_join(engine: SQLBackend) -> None:
         for page in rng.sample(range(1, 300), 150)
     ]
     statements = [(rng.randrange(1, 200), rng.randrange(1, 9)) for _ in range(600)]
-    repeated = [*pages, *rng.sample(pages, 50)]  # where dump files overlap
+    repeated = [*pages, *rng.sample(pages, 50)]  # dump files can overlap
     titles = {(language, page): title for language, page, title in pages}
     expected = sorted(
         (qid, language, titles[language, page]) for language, page, qid in items if (language, page) in titles

@@ -1,4 +1,4 @@
-"""The vocabulary keeps what is linked more often than the threshold, numbered and labelled."""
+"""The vocabulary has the entities above the threshold, numbered and labelled."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
 
 def link(language: str, entity: int, times: int, title: str = "T") -> list[tuple[str, int, int, str, int]]:
-    """So many links to an entity."""
+    """Make links to an entity."""
     return [(language, number, 0, title, entity) for number in range(times)]
 
 
 @pytest.fixture
 def vocabulary(saved: Any) -> Callable[..., list[tuple[Any, ...]]]:
-    """Builds a vocabulary by an engine and gives its rows in their order."""
+    """Build a vocabulary on an engine, and return its ordered rows."""
 
     def build(
         engine: SQLBackend, links: Any, sitelinks: Any, languages: list[str], **options: Any
@@ -59,7 +59,7 @@ def test_more_than_ten_links_in_one_language(duckdb_engine: SQLBackend, tables: 
     assert [row[1] for row in vocabulary(duckdb_engine, links, sitelinks, ["en", "ja"])] == [5, 7]
 
 
-def test_labels_come_in_the_order_of_the_languages(
+def test_labels_follow_the_order_of_the_languages(
     duckdb_engine: SQLBackend, tables: Any, vocabulary: Any
 ) -> None:
     links = tables.links(link("en", 7, 1))

@@ -1,4 +1,4 @@
-"""Wikipedia2Vec is trained by its package on small dumps of its true format."""
+"""Wikipedia2Vec is trained by its package on small dumps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make_pages(first: int, last: int) -> str:
 
 
 def write_dump(folder: Path, name: str, content: str) -> None:
-    """Write a dump, packed as its name says."""
+    """Write a dump, compressed according to its name."""
     text = f"{HEADER}{content}</mediawiki>\n".encode()
     packed = {".bz2": bz2.compress(text), ".gz": gzip.compress(text)}
     (folder / name).write_bytes(packed.get(Path(name).suffix, text))
@@ -81,7 +81,7 @@ def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table[1], np.array(again["ENTITY/Place_17"], dtype=np.float32))
 
 
-def test_the_defaults_are_those_of_the_package_s_command() -> None:
+def test_the_defaults_equal_those_of_the_package() -> None:
     theirs = {option.name: option.default for option in cli.commands["train"].params}
     ours = Wikipedia2VecOptions().model_dump()
     shared = ours.keys() & theirs.keys() - {"tokenizer", "pool_size"}  # theirs follow language and machine
@@ -89,7 +89,7 @@ def test_the_defaults_are_those_of_the_package_s_command() -> None:
     assert {name: ours[name] for name in shared} == {name: theirs[name] for name in shared}
 
 
-def test_too_small_a_dump_is_refused(tmp_path: Path) -> None:
+def test_a_small_dump_is_refused(tmp_path: Path) -> None:
     write_dump(tmp_path, "enwiki-pages-articles.xml.gz", page(1, "Alone", "Not a single link."))
     with pytest.raises(
         EaseError, match=r"enwiki-pages-articles.xml.gz has .* 0 entities .* lower `min_word_count`"
@@ -98,7 +98,7 @@ def test_too_small_a_dump_is_refused(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["enwiki-pages-articles.xml.gz"]
 
 
-def test_without_an_english_dump_there_is_nothing_to_train_on(tmp_path: Path) -> None:
+def test_a_missing_english_dump_is_refused(tmp_path: Path) -> None:
     write_dump(tmp_path, "itwiki-pages-articles.xml", page(1, "Roma", "[[Roma]]"))
     with pytest.raises(EaseError, match=r"dumps are of: it\. Set `source` .* to `file` .* or `random`"):
         train_wikipedia2vec(find_dumps(tmp_path, ["it"]), "en", 8, OPTIONS, tmp_path / "vectors.txt")

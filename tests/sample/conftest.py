@@ -43,13 +43,13 @@ def sample() -> Sample:
 
 @pytest.fixture(scope="session")
 def written_pages(sample: Sample) -> dict[str, list[WikiPage]]:
-    """What the writer meant each wiki's pages to be."""
+    """The pages of each wiki as they were generated."""
     return {language: write_pages(sample, language) for language in PAPER_LANGUAGES}
 
 
 @pytest.fixture(scope="session")
 def dumped_pages(sample_files: SampleFiles) -> dict[str, list[DumpedPage]]:
-    """What an independent reader finds in the dump files."""
+    """The pages of each dump by an independent parser."""
     return {language: read_dump(sample_files.wikipedia / dump_name(language)) for language in PAPER_LANGUAGES}
 
 

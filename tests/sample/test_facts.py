@@ -21,7 +21,7 @@ def world() -> World:
     return read_world(243)
 
 
-def test_known_facts_are_among_them(world: World) -> None:
+def test_known_facts_are_included(world: World) -> None:
     assert {
         Fact("pays", JAPAN, YEN),
         Fact("speaks", JAPAN, JAPANESE),
@@ -40,7 +40,7 @@ def test_regions_agree_with_icu(world: World) -> None:
             assert str(region.getContainingRegion()) == fact.object.code, fact
 
 
-def test_item_numbers_differ_and_lie_above_the_real_ones(world: World) -> None:
+def test_item_numbers_are_unique_and_above_the_real_ones(world: World) -> None:
     numbers = {entity.qid for entity in world.entities}
     assert len(numbers) == len(world.entities)
     assert min(numbers) > 9_000_000_000
@@ -68,7 +68,7 @@ def test_titles_are_unique_and_differ_from_disambiguation_pages(sample: Sample, 
     assert not wiki.ambiguous.keys() & set(titles)
 
 
-def test_names_that_collide_get_a_parenthesis() -> None:
+def test_equal_names_get_a_parenthesis() -> None:
     script = Entity("script", "Arab")
     language = Entity("language", "ar")
     names = read_names("en", [language, script, JAPAN], nouns("en"))
@@ -79,7 +79,7 @@ def test_names_that_collide_get_a_parenthesis() -> None:
     assert names.ambiguous == {"Arabic": (language, script)}
 
 
-def test_an_entity_without_a_usable_name_is_left_out_of_that_language() -> None:
+def test_an_entity_without_a_usable_name_has_no_article_in_that_language() -> None:
     lucia = Entity("territory", "LC")
     assert lucia not in read_names("en", [lucia], nouns("en")).names  # "St. Lucia" would be split
     french: WikiNames = read_names("fr", [lucia], nouns("fr"))

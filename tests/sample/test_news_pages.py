@@ -1,4 +1,4 @@
-"""The sample Wikinews's pages: each case in each wiki, and the truth as an independent parser finds it."""
+"""The sample Wikinews's pages: each case in each wiki, and the expected results checked by an independent parser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .conftest import DumpedPage, read_dump
 
 
 class Wiki(NamedTuple):
-    """One wiki's pages as lxml reads them, each beside its row of the truth."""
+    """Pages of one wiki as lxml reads them, each with its expected result."""
 
     language: str
     site: SiteInfo
@@ -43,7 +43,7 @@ def wiki(news_files: SampleNews, request: pytest.FixtureRequest) -> Wiki:
     return Wiki(language, site, list(zip(read_dump(path), rows, strict=True)))
 
 
-def test_each_case_is_there_and_written_as_it_says(wiki: Wiki) -> None:
+def test_each_wiki_has_each_case(wiki: Wiki) -> None:
     words = read_news_words(wiki.language)
     prefix, templates = words.site.names[14], words.templates
     patterns = {
@@ -69,7 +69,7 @@ def test_each_case_is_there_and_written_as_it_says(wiki: Wiki) -> None:
         assert all(re.search(pattern, text, re.MULTILINE) for text in texts), case
 
 
-def test_other_namespaces_and_redirects_are_there(wiki: Wiki) -> None:
+def test_each_wiki_has_other_namespaces_and_redirects(wiki: Wiki) -> None:
     words = read_news_words(wiki.language)
     assert {row["namespace"] for _, row in wiki.pages} == {0, 1, 4, 10, 14}
     for page, row in wiki.pages:
@@ -84,7 +84,7 @@ def test_other_namespaces_and_redirects_are_there(wiki: Wiki) -> None:
 
 
 def _categories(text: str, wiki: Wiki) -> set[str]:
-    """The categories that a page stands in, by mwparserfromhell."""
+    """Categories of a page by mwparserfromhell."""
     prefixes = {"category", read_news_words(wiki.language).site.names[14].lower()}
     found = set()
     for link in mwparserfromhell.parse(text, skip_style_tags=True).filter_wikilinks():
@@ -96,7 +96,7 @@ def _categories(text: str, wiki: Wiki) -> set[str]:
 
 
 def _moved_categories(wiki: Wiki) -> Mapping[str, str]:
-    """Where category pages that redirect lead, by a redirect or by a template."""
+    """Targets of category pages that redirect, by a redirect or a template."""
     moved = {}
     for page, _ in wiki.pages:
         if page.namespace == 14:
@@ -109,7 +109,7 @@ def _moved_categories(wiki: Wiki) -> Mapping[str, str]:
     return moved
 
 
-def test_topics_are_those_that_an_independent_parser_finds(wiki: Wiki) -> None:
+def test_topics_agree_with_an_independent_parser(wiki: Wiki) -> None:
     names = {topic.category: topic.name for topic in read_news_words(wiki.language).topics}
     moved = _moved_categories(wiki)
     assert len(moved) == 4
@@ -125,7 +125,7 @@ def test_topics_are_those_that_an_independent_parser_finds(wiki: Wiki) -> None:
 
 
 def _days(language: str) -> Mapping[str, str]:
-    """All days that news may be of, as a date line has them and as a title."""
+    """All possible days of news, as in date lines and in titles."""
     days = [date(2005, 1, 1) + timedelta(days=number) for number in range(19 * 366)]
     full, long = (
         [" ".join(format_date(day, style, locale=language).split()) for day in days]
@@ -135,7 +135,7 @@ def _days(language: str) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize("engine", ["icu", "polyglot"])
-def test_first_sentences_are_those_that_readers_find_below_the_date(wiki: Wiki, engine: Any) -> None:
+def test_first_sentences_agree_with_the_parser(wiki: Wiki, engine: Any) -> None:
     splitter = SentenceSplitter(wiki.language, engine)
     days = _days(wiki.language)
     for page, row in wiki.pages:
@@ -154,7 +154,7 @@ def test_first_sentences_are_those_that_readers_find_below_the_date(wiki: Wiki, 
             assert page.title.endswith(f" – {days[text]}")
 
 
-def test_first_sentences_tell_their_topics_apart(wiki: Wiki) -> None:
+def test_first_sentences_separate_the_topics(wiki: Wiki) -> None:
     """The nearest other sentence by shared letters is about the same topic far more often than by chance."""
     rows = [row for _, row in wiki.pages if row["topic"]]
     letters = TfidfVectorizer(analyzer="char", ngram_range=(2, 5), sublinear_tf=True)

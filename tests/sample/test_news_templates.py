@@ -1,4 +1,4 @@
-"""The hand-written words of the sample Wikinews: complete, and true to MewsC-16's names."""
+"""The hand-written words of the sample Wikinews: complete, with the names of MewsC-16."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLOTS = {"T", "T2", "C", "L", "N"}
 
 
 @pytest.mark.parametrize("language", NEWS_LANGUAGES)
-def test_each_topic_says_the_same_in_each_language(language: str) -> None:
+def test_each_topic_has_the_same_templates_in_each_language(language: str) -> None:
     english = {topic.name: topic for topic in read_news_words("en").topics}
     topics = read_news_words(language).topics
     assert len(topics) >= 7
@@ -29,7 +29,7 @@ def test_each_topic_says_the_same_in_each_language(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", NEWS_LANGUAGES)
-def test_each_template_is_one_sentence_that_no_other_topic_has(language: str) -> None:
+def test_each_template_is_one_unique_sentence(language: str) -> None:
     stop = "。" if language == "ja" else "."
     templates = [template for topic in read_news_words(language).topics for template in topic.templates]
     assert len(set(templates)) == len(templates)
@@ -49,7 +49,7 @@ def test_two_categories_were_renamed_and_names_differ(language: str) -> None:
     assert words.site.dbname == f"{language}wikinews"
 
 
-def test_category_names_are_those_of_the_published_data_set(test_data: Path) -> None:
+def test_category_names_agree_with_the_published_data_set(test_data: Path) -> None:
     text = (test_data / "eval/mewsc16/en_cat_to_lang_cat.json").read_text(encoding="utf-8")
     published = json.loads(text)
     for language in NEWS_LANGUAGES:

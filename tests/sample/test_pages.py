@@ -1,4 +1,4 @@
-"""The wikis' pages: every feature of real pages in every language, and nothing of what is kept out."""
+"""The wikis' pages: every feature of real pages in every language, and no held-out facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .conftest import DumpedPage
 
 Dumps = Mapping[str, Sequence[DumpedPage]]
 NO_TRAILS = {"ja", "ko"}
-"""Their trails are Latin letters, in which their names do not end."""
+"""Languages whose link trails are Latin letters, in which their names do not end."""
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
@@ -107,7 +107,7 @@ def test_each_wiki_has_a_disambiguation_page(dumped_pages: Dumps, sample: Sample
     assert all(len(re.findall(r"^\* ", page.text, re.MULTILINE)) >= 2 for page in pages.values())
 
 
-def test_links_lead_somewhere_by_an_independent_parser(dumped_pages: Dumps) -> None:
+def test_links_have_targets_by_an_independent_parser(dumped_pages: Dumps) -> None:
     for language in ("en", "tr", "ar"):
         titles = {page.title for page in dumped_pages[language]}
         for page in dumped_pages[language][:200]:
@@ -121,7 +121,7 @@ def test_links_lead_somewhere_by_an_independent_parser(dumped_pages: Dumps) -> N
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
-def test_readers_find_exactly_the_intended_sentences_and_links(
+def test_the_parser_finds_exactly_the_intended_sentences_and_links(
     written_pages: Mapping[str, Sequence[WikiPage]], language: str
 ) -> None:
     names = {name: number for number, name in read_site(language).names.items() if name}
@@ -145,7 +145,7 @@ def test_readers_find_exactly_the_intended_sentences_and_links(
 def test_each_wiki_has_at_least_1000_sentences(dumped_pages: Dumps, language: str) -> None:
     stop = "。" if language == "ja" else "."
     articles = [page for page in dumped_pages[language] if page.namespace == 0 and page.redirect is None]
-    some = articles[:400]  # more than half of them, which has enough already
+    some = articles[:400]  # more than half of the articles
     assert sum(mwparserfromhell.parse(page.text).strip_code().count(stop) for page in some) >= 1000
 
 
@@ -164,8 +164,8 @@ def test_entities_are_linked_more_than_ten_times_over_all_languages(
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
-def test_no_page_tells_what_is_kept_out(dumped_pages: Dumps, sample: Sample, language: str) -> None:
-    """Names of both entities of a kept-out fact stand in no sentence, no box and no table's row together."""
+def test_no_page_states_a_held_out_fact(dumped_pages: Dumps, sample: Sample, language: str) -> None:
+    """Both entities of a held-out fact occur in no sentence, infobox or table row together."""
     wiki, pages = sample.books[language].wiki, dumped_pages[language]
     partners = partners_by_title(sample.held_out.facts, wiki.titles)
     told_partners = partners_by_title(set(sample.world.facts) - sample.held_out.facts, wiki.titles)
@@ -176,7 +176,7 @@ def test_no_page_tells_what_is_kept_out(dumped_pages: Dumps, sample: Sample, lan
     stop = "。" if language == "ja" else "."
     for page in pages:
         if page.namespace == 0 and page.redirect is None:
-            # What follows a full stop belongs to the sentence before it.
+            # References follow the full stop of their sentence.
             text = re.sub(
                 r"<!--.*?-->|<ref[^<>]*/>|<ref.*?</ref>|\{\{Fact\|[^{}]*\{\{[^{}]*\}\}\}\}", "", page.text
             )
@@ -187,7 +187,7 @@ def test_no_page_tells_what_is_kept_out(dumped_pages: Dumps, sample: Sample, lan
                 }
                 for _ in range(2):
                     titles = {redirects.get(title, title) for title in titles}
-                # A page's own subject is not linked there.
+                # A page does not link its own subject.
                 if subjects.get(page.title, page.title) in re.sub(r"\[\[[^\[\]]+\]\]", "", unit):
                     titles.add(page.title)
                 assert not any(partners.get(title, set()) & titles for title in titles), unit
@@ -196,7 +196,7 @@ def test_no_page_tells_what_is_kept_out(dumped_pages: Dumps, sample: Sample, lan
 
 
 def partners_by_title(facts: Collection[Fact], titles: Mapping[Entity, str]) -> dict[str, set[str]]:
-    """The titles that facts join with a title."""
+    """Titles that share a fact with a title."""
     partners: dict[str, set[str]] = {}
     for fact in facts:
         if fact.subject in titles and fact.object in titles:
@@ -205,7 +205,7 @@ def partners_by_title(facts: Collection[Fact], titles: Mapping[Entity, str]) -> 
     return partners
 
 
-def test_kept_out_sentences_are_in_no_dump(
+def test_held_out_sentences_are_in_no_dump(
     written_pages: Mapping[str, Sequence[WikiPage]], sample: Sample
 ) -> None:
     for language, pages in written_pages.items():

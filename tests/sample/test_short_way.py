@@ -1,4 +1,4 @@
-"""The sample's page_props and truthy statements say what its JSON dump says, and so do the readers of both."""
+"""The sample's page_props and truthy statements agree with its JSON dump, and so do their parsers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pages(sample_files: SampleFiles, tmp_path_factory: pytest.TempPathFactory) -
     return ingest_wikipedia(dumps, OPTIONS, tmp_path_factory.mktemp("pages")).pages
 
 
-def test_pages_are_all_of_the_dump(dumped_pages: dict[str, list[Any]], pages: list[Path]) -> None:
+def test_all_pages_of_the_dump_are_read(dumped_pages: dict[str, list[Any]], pages: list[Path]) -> None:
     expected = [
         (language, number, page.title)
         for language in LANGUAGES
@@ -76,7 +76,7 @@ def test_both_ways_give_the_same_tables(
     assert types.counts["broken_lines"] == 0
 
 
-def test_the_table_holds_what_could_mislead_a_reader(sample_files: SampleFiles) -> None:
+def test_the_table_has_values_that_could_mislead_a_parser(sample_files: SampleFiles) -> None:
     content = gzip.decompress((sample_files.wikipedia / page_props_name("ja")).read_bytes())
     with pytest.raises(UnicodeDecodeError):
         content.decode()
@@ -85,7 +85,7 @@ def test_the_table_holds_what_could_mislead_a_reader(sample_files: SampleFiles) 
         assert trap in content
 
 
-def test_truthy_has_the_best_statements_alone(sample_files: SampleFiles, sample: Sample) -> None:
+def test_truthy_has_only_the_best_statements(sample_files: SampleFiles, sample: Sample) -> None:
     lines = bz2.decompress(sample_files.truthy.read_bytes()).decode("ascii").splitlines()
     assert all(line.endswith(" .") for line in lines)
     triples = [line.removesuffix(" .").split(" ", 2) for line in lines]

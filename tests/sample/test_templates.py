@@ -1,4 +1,4 @@
-"""The hand-written templates: all there, and true to their slots."""
+"""The hand-written templates: complete, with the right slots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = {"one", "many"}
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
-def test_each_frame_has_four_templates_or_more_with_exactly_its_slots(language: str) -> None:
+def test_each_frame_has_at_least_four_templates_with_its_slots(language: str) -> None:
     frames = read_templates(language)["frames"]
     assert list(frames) == list(FRAMES)
     for frame, lines in frames.items():

@@ -1,4 +1,4 @@
-"""The sample's inferences and parallel training sentences: true to the facts, and nothing of what is kept out."""
+"""The sample's inferences and parallel training sentences: true to the facts, without the held-out ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def inferences(sample_files: SampleFiles) -> list[Inference]:
 
 @pytest.fixture(scope="module")
 def meanings(sample: Sample) -> dict[str, frozenset[Fact]]:
-    """What each English sentence that can be made of the world's facts says, right or wrong."""
+    """Map each possible English sentence to its fact, right or wrong."""
     english, frames = sample.books["en"], [frame for frame in FRAMES if frame not in ("define", "several")]
     by_kind: dict[str, list[Entity]] = defaultdict(list)
     for entity in english.wiki.names:
@@ -105,7 +105,7 @@ def test_labels_follow_from_the_facts(
         assert untrue not in facts
         assert (untrue.relation, untrue.subject) == (told.relation, told.subject)
         premise = meanings.get(entailed.premise)
-        if premise is None:  # two facts, of both of which it names the entities
+        if premise is None:  # a sentence with two facts
             names = sample.books["en"].wiki.names
             assert all(names[entity] in entailed.premise for entity in (told.subject, told.object))
         else:
@@ -114,7 +114,7 @@ def test_labels_follow_from_the_facts(
     assert min(seen.values()) > 300
 
 
-def test_nothing_that_is_kept_out_is_trained_on(
+def test_held_out_facts_are_not_in_training_texts(
     sample_files: SampleFiles, inferences: list[Inference], sample: Sample
 ) -> None:
     rows = read_table(sample_files.parallel_train)
@@ -130,9 +130,7 @@ def test_nothing_that_is_kept_out_is_trained_on(
     assert not {row["fact_id"] for row in rows} & {fact.key for fact in sample.held_out.facts}
 
 
-def test_development_pairs_are_about_other_facts_than_the_test_pairs(
-    sample_files: SampleFiles, sample: Sample
-) -> None:
+def test_development_and_test_pairs_share_no_facts(sample_files: SampleFiles, sample: Sample) -> None:
     rows = pq.read_table(sample_files.graded_dev).to_pylist()
     assert Counter(row["score"] for row in rows) == {float(score): 50 for score in range(6)}
     tested = pq.read_table(sample_files.graded).to_pylist()
@@ -164,7 +162,7 @@ def test_training_sentences_state_the_same_facts_in_all_languages(
             )
 
 
-def test_sizes_are_options_that_change_nothing_else(tmp_path: Path) -> None:
+def test_sizes_change_nothing_else(tmp_path: Path) -> None:
     small = SampleOptions(
         territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
     )

@@ -1,4 +1,4 @@
-"""The sample's files: true dumps, the same for the same options, whole or not at all."""
+"""The sample's files: real dumps, reproducible, written atomically."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_dump_is_multistream_with_a_hundred_pages_a_stream(sample_files: SampleFiles) -> None:
+def test_a_dump_has_streams_of_100_pages(sample_files: SampleFiles) -> None:
     head, *middle, foot = _streams((sample_files.wikipedia / dump_name("de")).read_bytes())
     assert head.startswith(b"<mediawiki ")
     assert b"</siteinfo>" in head
@@ -50,7 +50,7 @@ def test_a_dump_is_multistream_with_a_hundred_pages_a_stream(sample_files: Sampl
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)
-def test_siteinfo_and_pages_are_those_of_an_export(sample_files: SampleFiles, language: str) -> None:
+def test_siteinfo_and_pages_have_the_format_of_an_export(sample_files: SampleFiles, language: str) -> None:
     root = etree.fromstring(bz2.decompress((sample_files.wikipedia / dump_name(language)).read_bytes()))
     assert root.get("version") == "0.11"
     assert root.get("{http://www.w3.org/XML/1998/namespace}lang") == language
@@ -89,7 +89,7 @@ def test_a_sample_with_few_facts_has_no_development_pairs(tmp_path: Path) -> Non
     assert pq.read_table(write_sample(tmp_path, ["en"], options).graded_dev).num_rows == 0
 
 
-def test_wikidata_is_an_array_with_an_entity_a_line(sample_files: SampleFiles, sample: Sample) -> None:
+def test_wikidata_is_an_array_with_one_entity_per_line(sample_files: SampleFiles, sample: Sample) -> None:
     text = bz2.decompress(sample_files.wikidata.read_bytes()).decode()
     entities = json.loads(text)
     first, *lines, last = text.splitlines()
@@ -128,7 +128,7 @@ def test_sitelinks_are_titles_of_the_dumps(
         assert len(linked) > 600
 
 
-def test_the_same_options_give_the_same_bytes_and_another_seed_other_ones(tmp_path: Path) -> None:
+def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
     languages = ["en", "ja"]
     one = _contents(write_sample(tmp_path / "one", languages, SMALL).folder)
     two = _contents(write_sample(tmp_path / "two", languages, SMALL).folder)
@@ -147,7 +147,7 @@ def test_a_wiki_does_not_depend_on_the_other_languages(tmp_path: Path) -> None:
     assert alone.wikidata.read_bytes() == both.wikidata.read_bytes()
 
 
-def test_a_whole_sample_is_reused_and_a_damaged_one_is_written_again(tmp_path: Path) -> None:
+def test_a_complete_sample_is_reused_and_a_damaged_one_is_rewritten(tmp_path: Path) -> None:
     files = write_sample(tmp_path, ["en"], SMALL)
     before = _contents(files.folder)
     inode = files.folder.stat().st_ino
@@ -162,7 +162,7 @@ def test_a_whole_sample_is_reused_and_a_damaged_one_is_written_again(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == [files.folder.name]
 
 
-def test_a_full_disk_is_named_and_nothing_half_written_stays(small_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_partial_files(small_disk: Path) -> None:
     with pytest.raises(
         EaseError, match=rf"Cannot write to {small_disk} \(No space left on device\): make room"
     ):
@@ -170,7 +170,7 @@ def test_a_full_disk_is_named_and_nothing_half_written_stays(small_disk: Path) -
     assert list(small_disk.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_an_invalid_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(EaseError, match="Cannot write to .*file"):
         write_sample(tmp_path / "file" / "sample", ["en"], SMALL)
@@ -183,13 +183,13 @@ def test_languages_without_templates_are_refused(tmp_path: Path) -> None:
         write_sample(tmp_path, ["xx"], SMALL)
 
 
-def test_a_world_too_small_for_its_tests_is_refused(tmp_path: Path) -> None:
+def test_too_few_facts_for_the_test_sets_are_refused(tmp_path: Path) -> None:
     small = SampleOptions(territories=22)
     with pytest.raises(EaseError, match=r"of parallel_facts=300 facts .* raise `territories`"):
         write_sample(tmp_path, ["en"], small)
 
 
-def test_pages_a_stream_is_a_parameter(
+def test_pages_per_stream_is_a_parameter(
     tmp_path: Path, read_pages: Callable[[Path], list[tuple[str, ...]]]
 ) -> None:
     files = write_sample(tmp_path, ["eo"], SMALL.model_copy(update={"pages_per_stream": 7}))

@@ -1,4 +1,4 @@
-"""Language codes are checked before anything is read."""
+"""Languages know their codes in other systems; wrong codes are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_papers_languages_are_wikipedias() -> None:
         (["en", "ja", "en"], "names en more than once"),
     ],
 )
-def test_wrong_choices_are_named(languages: list[str], message: str) -> None:
+def test_wrong_choices_are_refused(languages: list[str], message: str) -> None:
     with pytest.raises(EaseError, match=message):
         check_languages(languages)
 
@@ -77,14 +77,14 @@ def test_smaller_wikipedias_are_known(code: str) -> None:
     check_languages([code])
 
 
-def test_the_code_of_a_newer_wikipedia_has_the_right_form() -> None:
+def test_newer_wikipedias_are_accepted_by_form() -> None:
     check_codes(["en", "xqa", "be-new1"])
     with pytest.raises(EaseError, match="'xqa'"):
         check_languages(["en", "xqa"])
 
 
 @pytest.mark.parametrize("code", ["EN", "be_x_old", "en ", "", "-en", "en-", "1a", "é", "../en"])
-def test_what_cannot_be_a_code_is_named(code: str) -> None:
+def test_malformed_codes_are_refused(code: str) -> None:
     with pytest.raises(EaseError, match=f"Unknown language '{re.escape(code)}'.* lower-case letters"):
         check_codes(["de", code])
     with pytest.raises(EaseError, match="names de more than once"):

@@ -29,7 +29,7 @@ def split(language: str, text: str, engine: SplitterEngine = "polyglot") -> list
 
 @both_engines
 @pytest.mark.parametrize("language", TEXTS)
-def test_splits_by_the_rules_of_the_language(language: str, engine: SplitterEngine) -> None:
+def test_sentences_follow_the_rules_of_the_language(language: str, engine: SplitterEngine) -> None:
     text, sentences = TEXTS[language]
     assert split(language, text, engine) == sentences
 
@@ -59,7 +59,7 @@ def test_offsets_count_characters_outside_the_bmp_once(engine: SplitterEngine) -
         ("lone \ud800. Next", ["lone \ud800.", "Next"]),
     ],
 )
-def test_odd_texts_do_not_fail(text: str, sentences: list[str], engine: SplitterEngine) -> None:
+def test_unusual_texts_do_not_fail(text: str, sentences: list[str], engine: SplitterEngine) -> None:
     assert split("en", text, engine) == sentences
 
 
@@ -80,7 +80,7 @@ def test_an_unknown_engine_lists_the_choices() -> None:
         SentenceSplitter("en", "punkt")
 
 
-def test_the_icu_engine_does_without_polyglot() -> None:
+def test_the_icu_engine_does_not_import_polyglot() -> None:
     code = "import sys; from ease.wikimedia.wikitext.sentences import SentenceSplitter as S; S('en', 'icu').spans('A.')"
     check = "assert not any(name.startswith('polyglot') for name in sys.modules)"
     subprocess.run([sys.executable, "-c", f"{code}\n{check}"], check=True)

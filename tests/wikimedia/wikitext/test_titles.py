@@ -1,4 +1,4 @@
-"""Titles are read as MediaWiki reads them."""
+"""Titles are resolved as in MediaWiki."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_first_letter_follows_the_wiki() -> None:
 
 
 @pytest.mark.parametrize("title", ["berlin", "2001: a Space Odyssey", "AT&T", "İzmir", "ʻAta", "Ωmega 3_x"])
-def test_normalizing_twice_changes_nothing(title: str) -> None:
+def test_normalising_is_idempotent(title: str) -> None:
     once = normalize_title(title, ENGLISH)
     assert normalize_title(once, ENGLISH) == once
 
@@ -89,7 +89,7 @@ def test_normalizing_twice_changes_nothing(title: str) -> None:
         ("é" * 128, TargetKind.INVALID),
     ],
 )
-def test_links_that_lead_to_no_article(raw: str, kind: TargetKind) -> None:
+def test_links_to_other_targets_than_articles(raw: str, kind: TargetKind) -> None:
     assert read_target(raw, ENGLISH) == (kind, "")
     assert resolve_target(raw, ENGLISH) is None
 
@@ -138,7 +138,7 @@ def test_links_to_articles(raw: str, title: str) -> None:
         ("zh-yue", "檔", "類"),
     ],
 )
-def test_local_names_are_known_though_the_dump_has_english_ones(
+def test_local_names_are_known_even_if_the_dump_has_english_ones(
     language: str, file: str, category: str
 ) -> None:
     site = SiteInfo(language, "enwiki", namespaces={"File": 6, "Category": 14})
@@ -163,14 +163,14 @@ def test_the_names_that_wikipedia2vec_knows_are_known() -> None:
             assert {known.get(name.replace("_", " ").lower()) for name in names} <= {number}, language
 
 
-def test_the_dump_s_own_namespaces_come_first() -> None:
+def test_the_dumps_own_namespaces_have_precedence() -> None:
     site = SiteInfo("en", namespaces={"Wikiproject_X": 102, "Draft": 6})
     assert read_target("wikiproject x:A", site).kind is TargetKind.OTHER
     assert read_target("draft:A", site).kind is TargetKind.FILE
     assert read_target("User:A", site).kind is TargetKind.OTHER
 
 
-def test_the_wikis_own_prefix_is_followed_a_few_times() -> None:
+def test_the_wikis_own_prefix_is_followed_up_to_a_limit() -> None:
     assert read_target("en:en: Berlin", ENGLISH) == (TargetKind.ARTICLE, "Berlin")
     assert read_target("en:de:Berlin", ENGLISH).kind is TargetKind.LANGUAGE
     assert read_target("en:" * 100 + "Berlin", ENGLISH).kind is TargetKind.INVALID

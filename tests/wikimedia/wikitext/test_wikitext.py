@@ -14,13 +14,13 @@ ENGLISH = SiteInfo("en")
 
 
 def read(source: str, language: str = "en") -> tuple[str, list[tuple[str, str]]]:
-    """The text of a page, and the surface and target of each link."""
+    """Return the prose of a page, and the text and target of each link."""
     article = parse_wikitext(source, SiteInfo(language))
     return article.text, surfaces(article)
 
 
 def surfaces(article: Article) -> list[tuple[str, str]]:
-    """Surfaces and targets of an article's links, whose offsets must be in order, apart and tight."""
+    """Return texts and targets of links, after checking that offsets are ordered, disjoint and tight."""
     position, found = 0, []
     for start, end, target in article.links:
         surface = article.text[start:end]
@@ -135,7 +135,7 @@ def test_links(source: str, text: str, links: list[tuple[str, str]]) -> None:
         ("a '''''' b", "a ' b", []),
     ],
 )
-def test_what_is_no_prose(source: str, text: str, links: list[tuple[str, str]]) -> None:
+def test_other_markup_than_prose_is_removed(source: str, text: str, links: list[tuple[str, str]]) -> None:
     assert read(source) == (text, links)
 
 
@@ -162,7 +162,7 @@ def test_blocks_are_lines(source: str, text: str) -> None:
     assert read(source) == (text, [])
 
 
-def test_links_are_kept_in_items_and_left_out_of_headings() -> None:
+def test_links_stay_in_list_items_but_not_in_headings() -> None:
     source = "== The [[Year]] 1950 ==\n* [[Rome]] falls\n: [[Item|x]]"
     assert read(source) == ("The Year 1950\nRome falls\nx", [("Rome", "Rome"), ("x", "Item")])
 
@@ -186,7 +186,7 @@ def test_links_are_kept_in_items_and_left_out_of_headings() -> None:
         ("( {{x}} ({{y}}))a", "a"),
     ],
 )
-def test_what_is_taken_out_leaves_tidy_punctuation(source: str, text: str) -> None:
+def test_punctuation_around_removed_markup_is_normalised(source: str, text: str) -> None:
     assert read(source)[0] == text
 
 
@@ -221,17 +221,17 @@ def test_offsets_count_code_points_from_right_to_left_and_beyond_the_bmp() -> No
     assert links == [("😀 b", "𝔅erlin"), ("عاصمة", "عاصمة"), ("المانيا", "ألمانيا")]
 
 
-def test_local_files_and_categories_are_taken_out() -> None:
+def test_local_files_and_categories_are_removed() -> None:
     source = "[[Archivo:X.jpg|thumb|[[Berlín]]]]La [[ciudad]].\n[[Categoría:Capitales]]"
     assert read(source, "es") == ("La ciudad.", [("ciudad", "Ciudad")])
 
 
-def test_variants_of_writing_are_chosen() -> None:
+def test_script_variants_are_resolved() -> None:
     source = "-{zh-hans:计算机;zh-hant:電腦}-和-{[[电脑]]}--{T|zh:题}-。"
     assert read(source, "zh") == ("计算机和电脑。", [("电脑", "电脑")])
 
 
-def test_characters_that_mark_links_inside_cannot_come_from_outside() -> None:
+def test_internal_marks_in_the_source_are_ignored() -> None:
     assert read("a\x01b\x02 [[c\x03]]\x05d") == ("ab cd", [("cd", "C")])
 
 

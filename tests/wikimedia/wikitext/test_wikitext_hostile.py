@@ -1,4 +1,4 @@
-"""Broken, hostile and real wikitext: never an error, always linear, offsets always right."""
+"""Broken, hostile and real wikitext: no errors, linear time, right offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INNER_MARKS = frozenset("\x01\x02\x03\x04\x05")
 
 
 def check(article: Article) -> None:
-    """What holds for every article."""
+    """Check what holds for every article."""
     text, position = article.text, 0
     assert not _INNER_MARKS & set(text)
     assert text == "\n".join(" ".join(line.split()) for line in text.split("\n") if line.strip())
@@ -40,10 +40,10 @@ def check(article: Article) -> None:
 
 
 def read_hostile_sources(times: int, seconds: int, begun: Path) -> None:
-    """Read every hostile source, and be killed by the system if one takes more seconds of processor time."""
+    """Parse every hostile source; the system kills this process if one takes more seconds of processor time."""
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # In Arabic letters on both sides join a link.
+    # In Arabic, letters on both sides belong to a link.
     for language, sources in (("en", hostile_sources()), ("ar", deep_sources())):
         for name, make in sources.items():
             begun.write_text(f"{name} in {language}", encoding="utf-8")
@@ -55,8 +55,8 @@ def read_hostile_sources(times: int, seconds: int, begun: Path) -> None:
 
 
 def test_hostile_wikitext_takes_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """100,000 times a unit is read in 0.7 seconds at most; quadratic time took 18 and more."""
-    for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):  # which would slow the process down
+    """100,000 repetitions take at most 0.7 seconds; quadratic time took 18 seconds and more."""
+    for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):  # coverage would slow the process down
         monkeypatch.delenv(name, raising=False)
     begun = tmp_path / "begun"
     process = get_context("spawn").Process(target=read_hostile_sources, args=(100_000, 8, begun))
@@ -83,7 +83,7 @@ def test_random_markup_never_fails() -> None:
         check(parse_wikitext(source, generator.choice(sites)))
 
 
-def test_real_pages_keep_their_offsets_and_lose_their_markup(test_data: Path) -> None:
+def test_real_pages_have_right_offsets_and_no_markup(test_data: Path) -> None:
     left: Counter[str] = Counter()
     characters = links = 0
     for path in sorted((test_data / "dumps" / "wikipedia").glob("*wiki-*pages-articles*")):
@@ -115,7 +115,7 @@ def test_a_real_article_reads_as_prose(test_data: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["ko", "tr"])
-def test_links_agree_with_an_independent_reader(test_data: Path, language: str) -> None:
+def test_links_agree_with_an_independent_parser(test_data: Path, language: str) -> None:
     path = test_data / "dumps" / "wikipedia" / f"{language}wiki-mini-pages-articles.xml.bz2"
     (agreement,) = compare_all([path])
     assert agreement.articles == 1

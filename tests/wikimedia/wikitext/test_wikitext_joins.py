@@ -1,4 +1,4 @@
-"""Letters around a link belong to its surface where MediaWiki joins them."""
+"""Letters around a link's brackets belong to the link's text as in MediaWiki."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.wikimedia.wikitext.test_wikitext import read
         ("en", "a ''[[b]]'' '''c''' d", "a b c d", ["b"]),
     ],
 )
-def test_quotes_and_tags_stop_the_letters(language: str, source: str, text: str, surfaces: list[str]) -> None:
+def test_quotes_and_tags_end_a_link_trail(language: str, source: str, text: str, surfaces: list[str]) -> None:
     found, links = read(source, language)
     assert found == text
     assert [surface for surface, _ in links] == surfaces
@@ -46,7 +46,7 @@ def test_quotes_and_tags_stop_the_letters(language: str, source: str, text: str,
         ("ca", "[[Mar]]'l [[Terra]]'", ["Mar'l", "Terra"]),
     ],
 )
-def test_letters_before_and_behind(language: str, source: str, surfaces: list[str]) -> None:
+def test_letters_before_and_after_the_brackets(language: str, source: str, surfaces: list[str]) -> None:
     text, links = read(source, language)
     assert [surface for surface, _ in links] == surfaces
     if "|" not in source:
@@ -61,11 +61,11 @@ def test_letters_before_and_behind(language: str, source: str, surfaces: list[st
         *(("anp", "ों"), ("lld", "ì"), ("smn", "đ"), ("nb", "ø"), ("mo", "ț"), ("ur", "وں"), ("skr", "یں")),
     ],
 )
-def test_trails_of_smaller_wikis_and_those_inherited(language: str, letters: str) -> None:
+def test_link_trails_of_smaller_wikis_and_inherited_ones(language: str, letters: str) -> None:
     assert [surface for surface, _ in read(f"[[x]]{letters} y", language)[1]] == [f"x{letters}"]
 
 
 @pytest.mark.parametrize("language", ["zh", "wuu", "nan", "hak", "zh-yue"])
-def test_nothing_joins_in_chinese(language: str) -> None:
+def test_chinese_has_no_link_trails(language: str) -> None:
     assert link_trail(language) == ""
     assert [surface for surface, _ in read("[[bus]]es", language)[1]] == ["bus"]

@@ -30,7 +30,7 @@ from tests.wikimedia.wikitext.test_wikitext import ENGLISH, read
         ("en", "f = -{x}- and -{zh-hans:a;zh-hant:b}-", "f = -{x}- and -{zh-hans:a;zh-hant:b}-"),
     ],
 )
-def test_variants_are_chosen_where_the_wiki_converts(language: str, source: str, text: str) -> None:
+def test_variants_are_resolved_if_the_wiki_converts(language: str, source: str, text: str) -> None:
     assert read(source, language)[0] == text
 
 
@@ -58,14 +58,14 @@ def test_other_words_between_underscores_stay(word: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["section", "Abschnitt", "trecho", "sección", "קטע", "SECTION"])
-def test_marks_of_sections_render_nothing(tag: str) -> None:
+def test_section_tags_are_invisible(tag: str) -> None:
     source = (
         f'One <{tag} begin="a"/>sentence<{tag} end=a /> only.\n<{tag} begin=b />\nNext [[x]]<{tag} end=b />s'
     )
     assert read(source) == ("One sentence only. Next xs", [("x", "X")])
 
 
-def test_the_template_of_a_bar_is_a_bar() -> None:
+def test_the_bar_template_is_a_bar() -> None:
     assert read("a [[Foo{{!}}Bar]]s {{x{{!}}y}}b") == ("a Bars b", [("Bars", "Foo")])
 
 
