@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.sample import SampleNews, SampleNewsOptions, write_sample_news
-from ease.sample.news import NEWS_LANGUAGES
 from ease.wikimedia.dumps.siteinfo import read_header
+from ease.wikimedia.languages import MEWSC16_LANGUAGES
 
 SMALL = SampleNewsOptions(news_per_language=60)
 
@@ -27,7 +27,7 @@ def _dump(files: SampleNews, language: str) -> Path:
     return files.wikinews / f"{language}wikinews-20240101-pages-articles-multistream.xml.bz2"
 
 
-@pytest.mark.parametrize("language", NEWS_LANGUAGES)
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
 def test_siteinfo_describes_a_wikinews(news_files: SampleNews, language: str) -> None:
     header = read_header(_dump(news_files, language))
     assert (header.language, header.dbname) == (language, f"{language}wikinews")
@@ -38,8 +38,8 @@ def test_siteinfo_describes_a_wikinews(news_files: SampleNews, language: str) ->
 
 def test_the_expected_results_list_each_page_of_each_dump(news_files: SampleNews) -> None:
     rows = pq.read_table(news_files.truth).to_pylist()
-    assert len({path.name for path in news_files.wikinews.iterdir()}) == len(NEWS_LANGUAGES)
-    for language in NEWS_LANGUAGES:
+    assert len({path.name for path in news_files.wikinews.iterdir()}) == len(MEWSC16_LANGUAGES)
+    for language in MEWSC16_LANGUAGES:
         root = etree.fromstring(bz2.decompress(_dump(news_files, language).read_bytes()))
         assert [
             (row["page_id"], row["revision_id"], row["namespace"], row["title"])
@@ -57,7 +57,7 @@ def test_the_expected_results_list_each_page_of_each_dump(news_files: SampleNews
     assert all((row["topic"] is None) == (row["first_sentence"] is None) for row in rows)
 
 
-@pytest.mark.parametrize("language", NEWS_LANGUAGES)
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
 def test_most_classes_have_ten_articles_and_one_has_fewer(news_files: SampleNews, language: str) -> None:
     rows = pq.read_table(news_files.truth, filters=[("language", "==", language)]).to_pylist()
     sizes = Counter(row["topic"] for row in rows if row["topic"])

@@ -15,10 +15,10 @@ from babel.dates import format_date
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ease.sample import SampleNews
-from ease.sample.news import NEWS_LANGUAGES
 from ease.sample.news.articles import CASES, PLAIN
 from ease.sample.news.words import read_news_words
 from ease.wikimedia.dumps.siteinfo import read_header
+from ease.wikimedia.languages import MEWSC16_LANGUAGES
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first
@@ -34,7 +34,7 @@ class Wiki(NamedTuple):
     pages: list[tuple[DumpedPage, dict[str, Any]]]
 
 
-@pytest.fixture(scope="module", params=NEWS_LANGUAGES)
+@pytest.fixture(scope="module", params=MEWSC16_LANGUAGES)
 def wiki(news_files: SampleNews, request: pytest.FixtureRequest) -> Wiki:
     language = request.param
     (path,) = news_files.wikinews.glob(f"{language}wikinews-*.xml.bz2")

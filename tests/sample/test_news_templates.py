@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ease.sample.news import NEWS_LANGUAGES
 from ease.sample.news.words import read_news_words
+from ease.wikimedia.languages import MEWSC16_LANGUAGES
 
 SLOTS = {"T", "T2", "C", "L", "N"}
 
 
-@pytest.mark.parametrize("language", NEWS_LANGUAGES)
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
 def test_each_topic_has_the_same_templates_in_each_language(language: str) -> None:
     english = {topic.name: topic for topic in read_news_words("en").topics}
     topics = read_news_words(language).topics
@@ -28,7 +28,7 @@ def test_each_topic_has_the_same_templates_in_each_language(language: str) -> No
         assert len(set(topic.templates)) == 5
 
 
-@pytest.mark.parametrize("language", NEWS_LANGUAGES)
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
 def test_each_template_is_one_unique_sentence(language: str) -> None:
     stop = "。" if language == "ja" else "."
     templates = [template for topic in read_news_words(language).topics for template in topic.templates]
@@ -39,7 +39,7 @@ def test_each_template_is_one_unique_sentence(language: str) -> None:
         assert not re.search(r"[.。!?؟{}\[\]|<>=*#]", text[:-1]), text
 
 
-@pytest.mark.parametrize("language", NEWS_LANGUAGES)
+@pytest.mark.parametrize("language", MEWSC16_LANGUAGES)
 def test_two_categories_were_renamed_and_names_differ(language: str) -> None:
     words = read_news_words(language)
     assert [topic.name for topic in words.renamed] == ["Sports", "Economy and business"]
@@ -52,7 +52,7 @@ def test_two_categories_were_renamed_and_names_differ(language: str) -> None:
 def test_category_names_agree_with_the_published_data_set(test_data: Path) -> None:
     text = (test_data / "eval/mewsc16/en_cat_to_lang_cat.json").read_text(encoding="utf-8")
     published = json.loads(text)
-    for language in NEWS_LANGUAGES:
+    for language in MEWSC16_LANGUAGES:
         for topic in read_news_words(language).topics:
             expected = topic.name if language == "en" else published[topic.name][language]
             assert topic.category == expected

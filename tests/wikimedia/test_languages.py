@@ -68,6 +68,12 @@ def test_databases_lead_back_to_their_languages() -> None:
 
 def test_how_a_language_is_written() -> None:
     assert [Language(code).sentence_separator for code in ("ja", "zh", "ko")] == ["", "", " "]
+    assert [Language(code).is_right_to_left for code in ("fa", "en", "ckb", "xqa")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
     assert [Language(code).has_dotted_capital_i for code in ("tr", "az", "de")] == [True, True, False]
 
 

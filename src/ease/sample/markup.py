@@ -12,10 +12,10 @@ from typing import NamedTuple
 from ease.sample.facts import Entity
 from ease.sample.names import WikiNames
 from ease.sample.phrases import Sentence
+from ease.wikimedia.languages import Language
 from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.titles import capitalize_first
 
-RIGHT_TO_LEFT = frozenset({"ar", "fa"})
 RIGHT_TO_LEFT_MARK = "\u200f"
 
 _LINK_STYLES = (
@@ -101,7 +101,7 @@ class Marker:
             position = end
         pieces.append(sentence.text[position:])
         text = sentence.text
-        if extra == "direction" and self._wiki.language in RIGHT_TO_LEFT:
+        if extra == "direction" and Language(self._wiki.language).is_right_to_left:
             pieces[-1] = _insert_before_end(pieces[-1])
             text = _insert_before_end(text)
         _emphasise(pieces, extra)
@@ -133,7 +133,7 @@ class Marker:
             "fragment": f"{title}#{self._heading}",
             "colon": f":{title}",
             "lower": lower_first(title, language),
-            "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if language in RIGHT_TO_LEFT else title,
+            "marked": f"{RIGHT_TO_LEFT_MARK}{title}" if Language(language).is_right_to_left else title,
         }
         return heads.get(style, title)
 

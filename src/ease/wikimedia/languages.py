@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import icu
+from babel.core import Locale, UnknownLocaleError
 
 from ease.errors import EaseError
 from ease.io.data_files import read_data_file
@@ -16,6 +18,9 @@ _DATA = read_data_file("ease.wikimedia", "languages.yml")
 
 PAPER_LANGUAGES: tuple[str, ...] = tuple(_DATA["paper"])
 """The 18 languages of EASE's multilingual setting (section 5.1)."""
+
+MEWSC16_LANGUAGES = tuple(language for language in PAPER_LANGUAGES if language not in ("it", "nl"))
+"""The 16 languages of MewsC-16 (appendix E)."""
 
 WIKIPEDIA_LANGUAGES = frozenset(_DATA["wikipedias"])
 """Codes of the Wikipedias that exist or existed; dumps of newer ones are found nevertheless."""
@@ -71,6 +76,13 @@ class Language:
     def sentence_separator(self) -> str:
         """What separates two sentences: a space, or nothing as in Japanese."""
         return "" if self.code in _DATA["unspaced"] else " "
+
+    @property
+    def is_right_to_left(self) -> bool:
+        """Whether the language is written from right to left; False if CLDR does not know the language."""
+        with suppress(UnknownLocaleError, ValueError):
+            return Locale.parse(self.bcp_47, sep="-").text_direction == "rtl"
+        return False
 
     @property
     def has_dotted_capital_i(self) -> bool:

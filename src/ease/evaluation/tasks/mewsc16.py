@@ -11,6 +11,7 @@ from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts, read_paired
 from ease.evaluation.tasks.components.parquet import read_columns
+from ease.wikimedia.languages import MEWSC16_LANGUAGES
 
 __all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
 
@@ -18,7 +19,6 @@ SOURCE = (
     "https://github.com/studio-ousia/ease, folder downstreams/text-clustering/data/mewsc16, or made from Wikinews "
     "dumps by the pipeline `mewsc16` (Wikinews' text is CC BY)"
 )
-LANGUAGES = ("ar", "ca", "cs", "de", "en", "eo", "es", "fa", "fr", "ja", "ko", "pl", "pt", "ru", "sv", "tr")
 COLUMNS = pa.schema([("sentence", pa.string()), ("category", pa.string())])
 
 
@@ -28,7 +28,9 @@ class Options(ClusteringOptions):
 
 def files(options: Options) -> Files:
     """Each language's `{language}.parquet` if it exists, else its two text files."""
-    return {language: _language_files(options.path, language) for language in options.chosen(LANGUAGES)}
+    return {
+        language: _language_files(options.path, language) for language in options.chosen(MEWSC16_LANGUAGES)
+    }
 
 
 def _language_files(folder: Path, language: str) -> tuple[Path, ...]:
@@ -60,4 +62,4 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         language: partial(read_language, paths)
         for language, paths in available_subsets(files(options)).items()
     }
-    return score_cluster_sets(encode, readers, "mewsc16", options, len(LANGUAGES))
+    return score_cluster_sets(encode, readers, "mewsc16", options, len(MEWSC16_LANGUAGES))

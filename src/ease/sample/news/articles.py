@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from ease.sample.markup import RIGHT_TO_LEFT, RIGHT_TO_LEFT_MARK, Aliases, Marker, lower_first
+from ease.sample.markup import RIGHT_TO_LEFT_MARK, Aliases, Marker, lower_first
 from ease.sample.news.stories import Story, write_day
 from ease.sample.news.words import NewsWords, Topic
 from ease.sample.pages import WikiPage
@@ -199,7 +199,7 @@ class NewsWriter:
             case "spaces":
                 return f"[[ {prefix} :  {name} ]]"
             case "direction_mark":
-                mark = RIGHT_TO_LEFT_MARK if language in RIGHT_TO_LEFT else _LEFT_TO_RIGHT_MARK
+                mark = RIGHT_TO_LEFT_MARK if Language(language).is_right_to_left else _LEFT_TO_RIGHT_MARK
                 return f"[[{prefix}:{name}{mark}]]"
         return self._link(name)
 

@@ -10,12 +10,6 @@ from ease.io.data_files import read_data_file
 from ease.sample.phrases import split_template
 from ease.sample.site import Site, read_site
 
-NEWS_LANGUAGES: tuple[str, ...] = (
-    *("ar", "ca", "cs", "de", "en", "eo", "es", "fa"),
-    *("fr", "ja", "ko", "pl", "pt", "ru", "sv", "tr"),
-)
-"""The 16 languages of MewsC-16 (appendix E of the paper)."""
-
 
 @dataclass(frozen=True)
 class Topic:

@@ -20,9 +20,10 @@ from ease.sample.names import read_names
 from ease.sample.news.articles import CASES, PLAIN, NewsPage, NewsWriter, topics_for
 from ease.sample.news.other_pages import write_news_redirects, write_other_namespaces
 from ease.sample.news.stories import Reporter
-from ease.sample.news.words import NEWS_LANGUAGES, NewsWords, Topic, read_news_words
+from ease.sample.news.words import NewsWords, Topic, read_news_words
 from ease.sample.options import SampleNewsOptions
 from ease.sample.phrases import make_phrasebook, nouns
+from ease.wikimedia.languages import MEWSC16_LANGUAGES
 
 SMALL_CLASS = 6
 """Articles of the last topic of a wiki; a class of MewsC-16 needs ten."""
@@ -61,7 +62,7 @@ class SampleNews:
 
 
 def write_sample_news(
-    folder: Path, languages: Sequence[str] = NEWS_LANGUAGES, options: SampleNewsOptions | None = None
+    folder: Path, languages: Sequence[str] = MEWSC16_LANGUAGES, options: SampleNewsOptions | None = None
 ) -> SampleNews:
     """Write the sample Wikinews into a subfolder named by a hash of its parameters.
 
@@ -79,7 +80,7 @@ def write_sample_news(
         _write_files(SampleNews(partial), languages, options)
 
     return SampleNews(
-        generate_folder(folder, "sample-news", languages, NEWS_LANGUAGES, options, SAMPLE_NEWS, write)
+        generate_folder(folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS, write)
     )
 
 
