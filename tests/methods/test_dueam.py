@@ -165,7 +165,7 @@ def test_the_options_are_read() -> None:
     assert 0 < abs(close - wanted) < abs(rough - wanted)
 
 
-def test_unknown_words_are_moved_and_special_tokens_are_not() -> None:
+def test_unknown_words_count_and_special_tokens_do_not() -> None:
     encoder = small_encoder()
     method = dueam(encoder)
     assert isinstance(method, Dueam)
@@ -211,7 +211,7 @@ def test_another_encoder_may_be_the_anchor(tmp_path: Path) -> None:
     assert found[TOTAL].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_anchors_that_cannot_read_the_tokens_are_refused(tmp_path: Path) -> None:
+def test_anchors_that_do_not_support_the_tokens_are_refused(tmp_path: Path) -> None:
     encoder = small_encoder()
     with pytest.raises(EaseError, match="has another tokenizer than the encoder.*or null"):
         dueam(encoder, anchor=str(get_model_path()))

@@ -54,7 +54,7 @@ def test_a_tiny_training_learns_and_repeats(files: Path, tmp_path: Path) -> None
     assert last - (1 - LAMBDA) < 0.7 * (start - (1 - LAMBDA))
 
 
-def test_a_broken_training_goes_on_with_the_anchor_that_it_had(files: Path, tmp_path: Path) -> None:
+def test_a_resumed_training_has_the_same_anchor(files: Path, tmp_path: Path) -> None:
     class Stop(Exception):
         """Breaks the training off."""
 
@@ -113,7 +113,7 @@ def test_training_on_a_gpu_is_training_on_the_cpu(
     assert list(found["auto"].values()) == pytest.approx(list(found["cpu"].values()), rel=1e-3)
 
 
-def test_a_text_without_tokens_ends_the_training_with_its_reason(files: Path, tmp_path: Path) -> None:
+def test_a_text_without_tokens_stops_the_training_with_an_error(files: Path, tmp_path: Path) -> None:
     texts = sentences()
     empty = write_texts(tmp_path, texts, ["" if place == 7 else text for place, text in enumerate(texts)])
     with pytest.raises(EaseError, match="without tokens: the second of pair .* Remove texts that are empty"):

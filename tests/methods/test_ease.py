@@ -59,7 +59,7 @@ def test_the_total_is_the_weighted_sum_of_equation_4(projection: str) -> None:
     assert terms[TOTAL].item() == pytest.approx(0.25 * entity + own, rel=1e-5)
 
 
-def test_the_default_temperatures_are_a_twentieth() -> None:
+def test_the_default_temperatures_are_0_05() -> None:
     sentences, method = floats(1, 2, 4, 6), build("ease")
     entity, own = entity_loss(method, sentences[0], ENTITIES, 0.05), self_loss(sentences, 0.05)
     assert method(inputs(sentences, ENTITIES))[TOTAL].item() == pytest.approx(entity + own, rel=1e-5)
@@ -85,14 +85,14 @@ def test_options_change_the_denominators(option: dict[str, Any], by_hand: dict[s
     assert found != pytest.approx(entity_loss(method, sentences[0], ENTITIES, 0.5), rel=1e-3)
 
 
-def test_pairs_that_all_lack_a_hard_negative_have_equation_1() -> None:
+def test_without_hard_negatives_the_loss_is_equation_1() -> None:
     sentences, method = floats(1, 2, 4, 6), build("ease", temperature=0.5)
     lacking = Entities(ENTITIES.positives, torch.full((4,), -1))
     expected = entity_loss(method, sentences[0], lacking, 0.5, hard_negatives=False)
     assert method(inputs(sentences, lacking))["entity_loss"].item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_one_view_is_enough_without_the_self_supervised_term() -> None:
+def test_one_view_suffices_without_the_self_supervised_term() -> None:
     method = build("ease", self_supervised=False, entity_weight=0.5, temperature=0.5)
     assert method.views == ("sentence",)
     sentences = floats(1, 1, 4, 6)

@@ -35,12 +35,12 @@ def test_every_method_s_total_is_a_number_that_depends_on_every_sentence(name: s
     assert (gradient.abs().sum(-1) > 0).all()
 
 
-def test_a_method_that_lacks_its_name_or_summary_is_refused_before_it_trains() -> None:
+def test_a_method_without_title_or_summary_is_refused_at_definition() -> None:
     with pytest.raises(TypeError, match="The method Bare lacks Options, title, summary"):
         type("Bare", (TrainingMethod,), {})
 
 
-def test_the_guide_to_a_new_method_names_all_that_one_may_define() -> None:
+def test_the_guide_to_a_new_method_names_every_attribute() -> None:
     guide = (
         (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Add a training method")[1].split("\n## ")[0]
     )

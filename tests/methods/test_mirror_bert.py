@@ -185,7 +185,7 @@ def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, t
         ({"span": 5, "dropout": 0.0}, 1.0),
     ],
 )
-def test_views_differ_by_what_augments_them(
+def test_views_differ_by_their_augmentation(
     options: dict[str, Any], share: float, files: Path, tmp_path: Path
 ) -> None:
     model = training_model(files, shortest_masked=1, **options)

@@ -89,7 +89,7 @@ class Stop(Exception):
 @pytest.mark.parametrize(
     ("method", "options"), [("mlm", {}), ("simcse", {"mlm_weight": 0.1})], ids=["mlm", "simcse with MLM"]
 )
-def test_a_broken_training_masks_the_same_tokens_as_a_whole_one(
+def test_a_resumed_training_masks_the_same_tokens(
     make_job: MakeJob, method: str, options: dict[str, float]
 ) -> None:
     changes: dict[str, Any] = {"method": method, "method_options": options, "development": {}}
@@ -109,7 +109,7 @@ def test_a_broken_training_masks_the_same_tokens_as_a_whole_one(
     assert losses(other) != losses(whole)
 
 
-def test_two_processes_train_one_model_each_with_masks_of_its_own(make_job: MakeJob) -> None:
+def test_two_processes_train_one_model_with_different_masks(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"method": "mlm", "development": {}, "encoder": "encoder_without_dropout"}
     one = run_job(make_job("one", **changes))
     job = make_job("two", training={"processes": 2}, **changes)
@@ -130,9 +130,7 @@ def test_it_reads_tokens_alone() -> None:
     assert first == second
 
 
-def test_a_training_without_a_mask_token_is_refused_and_says_why(
-    make_job: MakeJob, files: Path, tmp_path: Path
-) -> None:
+def test_an_encoder_without_a_mask_token_is_refused(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
     loaded = load_encoder(str(files / "encoder"))
     loaded.tokenizer.mask_token = None
     save_encoder(loaded, tmp_path / "maskless")

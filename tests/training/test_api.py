@@ -91,5 +91,9 @@ def test_faults_are_named(files: Path) -> None:
         train(pd.DataFrame({"sentence": ["a"]}), encoder)
     with pytest.raises(EaseError, match="Unknown parameter 'temprature': did you mean temperature"):
         train(pairs(), encoder, temprature=1)
+    with pytest.raises(
+        EaseError, match="Unknown parameter 'block_rows': it was renamed to 'mini_batch_size'"
+    ):
+        train(pairs(), encoder, block_rows=1)
     with pytest.raises(EaseError, match="9 entities have no embedding in `entity_embeddings`, such as 'Q1'"):
         train(pairs(), encoder, entity_embeddings={"Q0": [1.0, 2.0]})

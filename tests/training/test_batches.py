@@ -68,7 +68,7 @@ def test_a_folder_of_parts_equals_one_file(files: Path, tmp_path: Path) -> None:
     assert np.array_equal(prepare(files, parts, tmp_path / "parts.bin"), whole)
 
 
-def test_without_entities_sentences_are_enough(files: Path, tmp_path: Path) -> None:
+def test_sentences_suffice_for_methods_without_entities(files: Path, tmp_path: Path) -> None:
     path = write(tmp_path, entity=None, hard_negative=None, pair_id=None)
     stored = prepare(files, path, tmp_path / "pairs.bin", vocabulary=False)
     assert stored["entity"].tolist() == [-1, -1, -1]

@@ -14,7 +14,7 @@ from ease.training.dropout import QuickDropout, drop_quickly, quicken_dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_the_share_dropped_is_the_rate_and_the_mean_stays(rate: float) -> None:
+def test_dropout_drops_at_its_rate_and_keeps_the_mean(rate: float) -> None:
     torch.manual_seed(0)
     count = 1_000_003  # no multiple of the four values that a number decides on
     found = drop_quickly(torch.ones(count), rate)
@@ -60,7 +60,7 @@ def test_a_seed_repeats_and_the_limits_are_exact() -> None:
     assert drop_quickly(values.bfloat16(), 0.5).dtype == torch.bfloat16
 
 
-def test_an_encoder_keeps_its_rates_and_drops_in_training_alone() -> None:
+def test_an_encoder_keeps_its_rates_and_drops_in_training_only() -> None:
     encoder = SentenceTransformer(
         modules=[nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Dropout(0.2)))], device="cpu"
     )

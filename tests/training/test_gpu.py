@@ -40,7 +40,7 @@ def gpu_in_use() -> Any:
     torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False),
     reason="the device has no bf16",
 )
-def test_bf16_lowers_the_loss_and_is_no_single_precision(make_job: MakeJob) -> None:
+def test_bf16_lowers_the_loss_and_differs_from_single_precision(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
     half = losses(run_job(make_job("half", training={**GPU, "max_steps": 60}, **changes)))
     single = losses(
@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_bits(make_job: MakeJob, precision: str) ->
 
 
 @pytest.mark.parametrize("precision", ["auto", "fp32"])
-def test_a_broken_training_resumes_exactly(make_job: MakeJob, precision: str) -> None:
+def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, precision: str) -> None:
     def stop(step: int, values: dict[str, float]) -> None:
         if step == 6:
             raise Stop
@@ -87,7 +87,9 @@ def test_a_broken_training_resumes_exactly(make_job: MakeJob, precision: str) ->
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
-def test_a_training_in_blocks_is_the_direct_one(make_job: MakeJob, precision: str, noise: float) -> None:
+def test_a_training_in_mini_batches_equals_the_direct_one(
+    make_job: MakeJob, precision: str, noise: float
+) -> None:
     """With dropout, whose masks the device's generator draws."""
     training = {**GPU, "precision": precision}
     direct = run_job(make_job("direct", training={**training, "length_chunks": 4}, development={}))
@@ -96,7 +98,7 @@ def test_a_training_in_blocks_is_the_direct_one(make_job: MakeJob, precision: st
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are not two CUDA devices")
-def test_two_devices_compute_what_one_computes(make_job: MakeJob) -> None:
+def test_two_devices_equal_one(make_job: MakeJob) -> None:
     training = {**GPU, "precision": "fp32"}
     one = run_job(make_job("one", training=training, **TOGETHER))
     two = run_job(make_job("two", training={**training, "processes": 2}, **TOGETHER))

@@ -35,7 +35,7 @@ def assert_equal(found: dict[str, torch.Tensor], expected: dict[str, torch.Tenso
 
 
 @pytest.mark.parametrize(("method", "options"), [*((name, {}) for name in method_names()), *ABLATIONS])
-def test_cached_gradients_are_the_direct_ones(
+def test_gradient_caching_keeps_the_gradients(
     files: Path, tmp_path: Path, method: str, options: dict[str, Any]
 ) -> None:
     """With dropout, whose masks are the same in both encodings, and in the direct computation by the same parts."""
@@ -56,7 +56,7 @@ def test_cached_gradients_are_the_direct_ones(
     ],
 )
 @pytest.mark.parametrize("mini_batch_size", [None, 3])
-def test_two_processes_have_the_gradients_of_one_with_the_joint_batch(
+def test_two_processes_have_the_gradients_of_the_joint_batch(
     files: Path, tmp_path: Path, method: str, options: dict[str, Any], mini_batch_size: int | None
 ) -> None:
     """Sentences, entities and hard negatives are gathered with their gradients."""
@@ -80,7 +80,9 @@ def test_without_gathering_gradients_are_those_of_each_share_averaged(files: Pat
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-4), ("bf16", 1e-2)])
-def test_a_training_in_blocks_is_the_direct_one(make_job: MakeJob, precision: str, noise: float) -> None:
+def test_a_training_in_mini_batches_equals_the_direct_one(
+    make_job: MakeJob, precision: str, noise: float
+) -> None:
     """Through the loop: clipped, with dropout, evaluations and checkpoints; rounding alone may differ."""
     training = {"precision": precision, "max_grad_norm": 0.5}
     direct = run_job(make_job("direct", training={**training, "length_chunks": 4}))
@@ -97,7 +99,7 @@ def distance(first: TrainingResult, second: TrainingResult) -> float:
     return math.sqrt(sum(float(((one[name] - two[name]) ** 2).sum()) for name in one))
 
 
-def test_longer_blocks_than_the_batch_change_nothing(make_job: MakeJob) -> None:
+def test_a_mini_batch_larger_than_the_batch_changes_nothing(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"development": {}}
     whole = run_job(make_job("whole", training={"max_steps": 3}, **changes))
     block = run_job(make_job("block", training={"max_steps": 3, "mini_batch_size": 1000}, **changes))

@@ -44,7 +44,7 @@ def test_faulty_tables_are_named(tmp_path: Path, make_job: MakeJob) -> None:
         run_job(make_job(table=save(tmp_path / "short.safetensors", rows=ones)))
 
 
-def test_only_the_rows_asked_for_are_read(tmp_path: Path) -> None:
+def test_only_the_requested_rows_are_read(tmp_path: Path) -> None:
     embeddings = np.arange(300_000, dtype=np.float32).reshape(150_000, 2)
     path = save(tmp_path / "table.safetensors", rows=embeddings)
     rows = np.array([0, BLOCK_ROWS - 1, BLOCK_ROWS, 149_999])
@@ -52,7 +52,7 @@ def test_only_the_rows_asked_for_are_read(tmp_path: Path) -> None:
     assert np.array_equal(read_table(path).numpy(), embeddings)
 
 
-def test_entities_that_no_pair_has_cost_nothing(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
+def test_unused_entities_are_not_read(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
     vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()
     small = load_file(files / "table.safetensors")["embeddings"]
     large = np.full((5 * len(small), small.shape[1]), np.nan, dtype=np.float32)

@@ -22,7 +22,7 @@ def test_a_second_ctrl_c_stops_at_once() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_other_threads_leave_signals_alone() -> None:
+def test_signal_handlers_are_not_set_outside_the_main_thread() -> None:
     before = signal.getsignal(signal.SIGINT)
     inside = []
 
@@ -36,7 +36,7 @@ def test_other_threads_leave_signals_alone() -> None:
     assert inside == [(False, before)]
 
 
-def test_a_process_whose_launcher_is_gone_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_stops_when_its_launcher_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LAUNCHER_VARIABLE, str(os.getppid()))
     assert not StopRequest()
     monkeypatch.setenv(LAUNCHER_VARIABLE, "999999999")

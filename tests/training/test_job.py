@@ -112,7 +112,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(
     assert not same(weights(trained.result), weights(other))
 
 
-def test_evaluations_leave_the_course_of_a_training_alone(make_job: MakeJob, trained: Trained) -> None:
+def test_evaluations_do_not_change_a_training(make_job: MakeJob, trained: Trained) -> None:
     assert losses(run_job(make_job(development={}))) == losses(trained.result)
 
 
@@ -129,7 +129,7 @@ def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -
     assert reported[:2] == [0, 1]
 
 
-def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
+def test_torch_s_global_state_is_restored(make_job: MakeJob) -> None:
     threads, state, environment = torch.get_num_threads(), torch.get_rng_state(), dict(os.environ)
     few = {"max_steps": 2, "evaluate_every": 2}
     run_job(make_job(training={"threads": threads + 1, **few}))
@@ -140,7 +140,7 @@ def test_torch_is_left_as_it_was(make_job: MakeJob) -> None:
     assert dict(os.environ) == environment
 
 
-def test_bf16_computes_about_the_same(make_job: MakeJob, trained: Trained) -> None:
+def test_bf16_is_close_to_single_precision(make_job: MakeJob, trained: Trained) -> None:
     half = run_job(make_job(development={}, training={"precision": "bf16", "max_steps": 1}))
     single = losses(trained.result)[1]
     assert losses(half)[1] != single
@@ -175,7 +175,7 @@ def test_simcse_equals_ease_without_its_entity_loss(make_job: MakeJob) -> None:
     assert same(weights(ease), weights(simcse))
 
 
-def test_one_flag_decides_what_a_method_is_given(make_job: MakeJob) -> None:
+def test_reads_entities_decides_the_input_of_a_method(make_job: MakeJob) -> None:
     for options in ({"entity_weight": 0}, {}):
         with pytest.raises(EaseError, match="needs the entity `vocabulary` and the `table`"):
             run_job(make_job(table=None, method_options=options))
@@ -225,12 +225,12 @@ def test_faults_of_a_job_are_named(make_job: MakeJob, tmp_path: Path) -> None:
         run_job(make_job(folder=occupied / "job"))
 
 
-def test_a_diverged_training_says_so(make_job: MakeJob) -> None:
+def test_a_diverged_training_is_reported(make_job: MakeJob) -> None:
     with pytest.raises(EaseError, match="diverged; lower `learning_rate`"):
         run_job(make_job(training={"learning_rate": 1e30, "max_grad_norm": None}, development={}))
 
 
-def test_one_training_a_folder(make_job: MakeJob, trained: Trained, tmp_path: Path) -> None:
+def test_a_folder_has_one_training_at_a_time(make_job: MakeJob, trained: Trained, tmp_path: Path) -> None:
     job, refusal = make_job(), tmp_path / "refusal.txt"
     other = make_job(training={"learning_rate": 0.5})
 

@@ -54,7 +54,7 @@ def set_gradients(model: TrainingModel, scale: float) -> dict[str, Tensor]:
     return gradients
 
 
-def test_matrices_alone_decay(model: TrainingModel) -> None:
+def test_weight_decay_applies_to_matrices_only(model: TrainingModel) -> None:
     with torch.no_grad():
         for weight in model.parameters():
             weight.normal_()  # biases begin at 0, and norms at 1
@@ -143,7 +143,7 @@ def test_the_table_has_the_encoder_s_rate_unless_it_has_its_own(model: TrainingM
         (160, {"batch_size": 16, "max_steps": 70, "epochs": 2}, 70),
     ],
 )
-def test_a_training_has_as_many_steps_as_its_epochs_have_whole_batches(
+def test_a_training_has_the_steps_of_its_epochs_complete_batches(
     pairs: int, options: dict[str, int], steps: int
 ) -> None:
     assert step_count(pairs, TrainingOptions(**options)) == steps

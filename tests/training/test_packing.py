@@ -43,7 +43,7 @@ def packed_embeddings(encoder: SentenceTransformer, texts: list[str], views: int
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "cls_mlp", "first_last_mean"])
-def test_embeddings_are_those_of_padded_texts_whatever_the_pooling(files: Path, pooling: str) -> None:
+def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, pooling: str) -> None:
     encoder = load_encoder(str(files / "encoder"), pooling)
     expected = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
     found = packed_embeddings(encoder, TEXTS, views=2)
@@ -88,7 +88,7 @@ def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path:
     assert_equal(gradients(direct._replace(mini_batch_size=4), tmp_path), gradients(direct, tmp_path))
 
 
-def test_each_view_of_a_text_has_dropout_of_its_own(files: Path, tmp_path: Path) -> None:
+def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path) -> None:
     """With the same masks SimCSE's views would be the same, and its loss that of equal embeddings."""
     case = Case(files, "simcse", {}, 13, packed=True)
     without = gradients(case._replace(encoder=STILL), tmp_path)["loss"]
@@ -125,7 +125,7 @@ def test_an_encoder_that_packs_encodes_as_before(files: Path) -> None:
     assert np.array_equal(encoder.encode(sentences()), before)
 
 
-def test_what_cannot_be_packed_is_refused(files: Path, make_job: MakeJob) -> None:
+def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job: MakeJob) -> None:
     eager = load_encoder(str(files / "encoder"))
     transformer: Any = eager[0]
     transformer.model.set_attn_implementation("eager")

@@ -45,7 +45,7 @@ def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(
     assert [path.name for path in job.folder.iterdir() if path.is_dir()] == ["model"]
 
 
-def test_without_gathering_each_process_has_its_own_negatives(make_job: MakeJob) -> None:
+def test_without_gathering_negatives_come_from_the_own_process(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
     one = run_job(make_job("one", training={"max_steps": 1}, **changes))
     job = make_job("two", training={"max_steps": 1, "processes": 2}, **changes)
@@ -54,7 +54,7 @@ def test_without_gathering_each_process_has_its_own_negatives(make_job: MakeJob)
     assert terms(run_job(job))[0][1] < terms(one)[0][1] - 0.4
 
 
-def test_launched_processes_stop_and_torchrun_goes_on(
+def test_launched_processes_stop_and_torchrun_resumes(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # torchrun starts each process with one thread; with another number sums are rounded otherwise.
@@ -106,7 +106,7 @@ register_module_forward_pre_hook(evaluate_slowly)
 """Imported by every Python that finds it as `sitecustomize`."""
 
 
-def test_slow_processes_that_are_stopped_leave_a_checkpoint(
+def test_slow_processes_that_are_stopped_save_a_checkpoint(
     make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(SLOW, encoding="utf-8")
@@ -131,7 +131,7 @@ def test_slow_processes_that_are_stopped_leave_a_checkpoint(
     assert min(reported) == stopped.value.step + 1
 
 
-def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:
+def test_an_error_of_a_process_is_raised(make_job: MakeJob) -> None:
     reported: list[int] = []
     training = {"processes": 2, "learning_rate": 1e30, "max_grad_norm": None}
     with pytest.raises(EaseError, match="The loss is nan around step .: the training has diverged"):
@@ -141,7 +141,7 @@ def test_a_fault_in_a_process_is_passed_on(make_job: MakeJob) -> None:
         make_job(training={"processes": 3})
 
 
-def test_a_batch_that_torchruns_processes_cannot_share_is_refused(
+def test_a_batch_size_that_is_no_multiple_of_torchrun_s_processes_is_refused(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"LOCAL_RANK": "0", "RANK": "0", "WORLD_SIZE": "3"}.items():

@@ -46,7 +46,7 @@ def stop_at(wanted: int) -> Callable[[int, dict[str, float]], None]:
 
 
 @pytest.mark.parametrize("report_every", [1, 3])
-def test_a_broken_training_resumes_exactly(make_job: MakeJob, report_every: int) -> None:
+def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, report_every: int) -> None:
     changes = {"training": {"report_every": report_every, "warmup": 0.3}}
     whole = run_job(make_job("whole", **changes))
     broken = make_job("broken", **changes)
@@ -58,9 +58,7 @@ def test_a_broken_training_resumes_exactly(make_job: MakeJob, report_every: int)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_a_checkpoint_to_go_on_from(
-    make_job: MakeJob, trained: Trained, number: signal.Signals
-) -> None:
+def test_a_signal_saves_a_checkpoint(make_job: MakeJob, trained: Trained, number: signal.Signals) -> None:
     def interrupt(step: int, values: dict[str, float]) -> None:
         if step == 6:
             os.kill(os.getpid(), number)
@@ -91,9 +89,7 @@ def test_a_signal_in_the_last_step_stops_and_leaves_nothing_to_train(
     assert reported == []
 
 
-def test_another_trainings_later_checkpoint_hides_none_and_is_not_taken(
-    make_job: MakeJob, trained: Trained
-) -> None:
+def test_a_later_checkpoint_of_another_training_is_ignored(make_job: MakeJob, trained: Trained) -> None:
     job = make_job("shared")
     with pytest.raises(Stop):
         run_job(job, stop_at(6))
@@ -127,7 +123,7 @@ def test_a_killed_process_resumes_exactly(make_job: MakeJob) -> None:
     assert_same(run_job(job), whole)
 
 
-def test_ctrl_c_to_a_process_says_how_to_go_on(make_job: MakeJob) -> None:
+def test_ctrl_c_prints_how_to_resume(make_job: MakeJob) -> None:
     job = make_job(training={"max_steps": 100_000})
     (process,) = start(job)
     wait_for(lambda: last_step(job) > 2, "three steps", process)
@@ -140,7 +136,7 @@ def test_ctrl_c_to_a_process_says_how_to_go_on(make_job: MakeJob) -> None:
     assert {path.suffix for path in checkpoint.iterdir()} == {".safetensors", ".json"}
 
 
-def test_a_half_written_checkpoint_is_not_taken_for_whole(make_job: MakeJob, trained: Trained) -> None:
+def test_a_partial_checkpoint_is_ignored(make_job: MakeJob, trained: Trained) -> None:
     job = make_job("broken")
     with pytest.raises(Stop):
         run_job(job, stop_at(6))
@@ -160,7 +156,7 @@ def test_a_checkpoint_of_other_options_is_not_resumed(make_job: MakeJob) -> None
     assert_same(again, run_job(make_job("fresh", **changed)))
 
 
-def test_a_checkpoint_goes_by_what_the_files_hold(
+def test_a_checkpoint_is_identified_by_file_contents(
     make_job: MakeJob, files: Path, trained: Trained, tmp_path: Path
 ) -> None:
     copies = [tmp_path / "first.parquet", tmp_path / "second.parquet"]
@@ -182,7 +178,7 @@ def test_a_checkpoint_goes_by_what_the_files_hold(
     assert reported[0] == 0, "other pairs at the same place"
 
 
-def test_a_full_disk_is_named_and_leaves_the_last_checkpoint(make_job: MakeJob) -> None:
+def test_a_full_disk_is_reported_and_keeps_the_last_checkpoint(make_job: MakeJob) -> None:
     job = make_job(training={"evaluate_every": 100})
     # A limit on the size of files stands in for the disk: a checkpoint's tensors do not fit.
     assert finish(start(job, file_limit=60_000)) == [1]

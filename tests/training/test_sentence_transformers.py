@@ -124,7 +124,7 @@ def train(files: Path, folder: Path, resume: bool = False, **arguments: Any) -> 
 
 
 @pytest.mark.parametrize("sampler", ["batch_sampler", "no_duplicates"])
-def test_a_training_that_breaks_off_and_resumes_has_the_parameters_of_an_uninterrupted_one(
+def test_a_resumed_training_has_the_parameters_of_an_uninterrupted_one(
     files: Path, tmp_path: Path, sampler: str
 ) -> None:
     whole = train(files, tmp_path / "whole", batch_sampler=sampler)

@@ -18,6 +18,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
 from ease.errors import EaseError
+from ease.io.registry import RENAMED
 from ease.io.suggestions import suggest
 from ease.methods import SENTENCE, get_method, method_options
 from ease.training.inputs import ENTITY_COLUMNS
@@ -99,7 +100,9 @@ def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
     known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
     for name in options:
         if name not in known and name not in loop:
-            raise EaseError(f"Unknown parameter {name!r}: {suggest(name, [*known, *loop])}")
+            current = RENAMED.get(name)
+            hint = f"it was renamed to {current!r}." if current else suggest(name, [*known, *loop])
+            raise EaseError(f"Unknown parameter {name!r}: {hint}")
     own = method_options(method, {name: value for name, value in options.items() if name in known})
     return own, training_options({name: value for name, value in options.items() if name not in known})
 

@@ -91,7 +91,7 @@ def test_info_nce_with_hard_negatives_is_equation_2(temperature: float, weight: 
 
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_missing_hard_negatives_and_same_entities_leave_the_denominator(mask: bool, weight: float) -> None:
+def test_missing_hard_negatives_and_same_entities_are_excluded(mask: bool, weight: float) -> None:
     sentences, positives, negatives = triples()
     first, second, third = arrays(sentences, positives, negatives)
     expected = naive_entity_loss(first, second, third, 0.5, weight, ENTITIES, NEGATIVES, mask)
@@ -257,7 +257,9 @@ IN_BLOCKS: dict[str, Callable[..., Tensor]] = {
 
 @pytest.mark.parametrize("loss", IN_BLOCKS.values(), ids=IN_BLOCKS)
 @pytest.mark.parametrize("mini_batch_size", [1, 4, 6])
-def test_losses_in_blocks_are_those_of_all_rows(loss: Callable[..., Tensor], mini_batch_size: int) -> None:
+def test_losses_in_mini_batches_equal_those_of_all_rows(
+    loss: Callable[..., Tensor], mini_batch_size: int
+) -> None:
     inputs = triples()
     whole, blocks = loss(*inputs), loss(*inputs, mini_batch_size=mini_batch_size)
     assert blocks.item() == pytest.approx(whole.item(), rel=1e-12)
@@ -283,7 +285,7 @@ class Largest(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("loss", [IN_BLOCKS["equations 1 and 3"], IN_BLOCKS["mirrored"]])
-def test_in_blocks_the_similarities_of_all_rows_never_exist(loss: Callable[..., Tensor]) -> None:
+def test_in_mini_batches_the_logits_of_all_rows_are_never_in_memory(loss: Callable[..., Tensor]) -> None:
     views = torch.randn(2, 400, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
     for mini_batch_size, most in [(None, 400**2), (10, 10 * 800)]:
         with Largest() as largest:
