@@ -1,4 +1,4 @@
-"""The model card: what a saved model is, what it was trained on and how to load it."""
+"""The model card of a saved encoder: training data, scores, parameters and usage."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ TEST_SCORES = "Test scores"
 
 
 class DataSource(BaseModel):
-    """A body of data that a model was trained on."""
+    """Training data of a model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(description="as the card calls it, such as `Wikipedia (en)`")
-    date: str | None = Field(None, description="of the dump: YYYYMMDD")
-    licence: str = Field(WIKIPEDIA_LICENCE, description="under which it was published")
+    name: str = Field(description="name on the card, such as `Wikipedia (en)`")
+    date: str | None = Field(None, description="date of the dump: YYYYMMDD")
+    licence: str = Field(WIKIPEDIA_LICENCE, description="licence of the data")
 
 
 class ModelCardData(BaseModel):
-    """What a model card tells that the training does not know."""
+    """Information on a model card that the training lacks."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field("EASE sentence embeddings", description="title of the card")
-    languages: tuple[str, ...] = Field((), description="codes of the languages trained on")
-    sources: tuple[DataSource, ...] = Field((), description="data trained on, for attribution")
+    languages: tuple[str, ...] = Field((), description="codes of the training languages")
+    sources: tuple[DataSource, ...] = Field((), description="training data, for attribution")
     base_model: str | None = Field(None, description="hub name of the encoder it started from")
     start: str | None = Field(None, description="that encoder in words, without a path")
-    licence: str = Field("cc-by-sa-4.0", description="of the model, as a hub identifier")
+    licence: str = Field("cc-by-sa-4.0", description="licence of the model, as a hub identifier")
 
 
 def model_card(
@@ -52,7 +52,7 @@ def model_card(
     start_scores: Mapping[str, float] | None = None,
     embedding: str = "",
 ) -> str:
-    """Write the card: YAML that the hub reads, then Markdown.
+    """Return the card: YAML metadata of the hub, then Markdown.
 
     Args:
         data: Name, languages, sources, licence.

@@ -1,4 +1,4 @@
-"""Figures of a run: tables in, Plotly figures out."""
+"""Plotly figures from data frames."""
 
 from ease.reporting.plots.curves import plot_curves
 from ease.reporting.plots.data import plot_ingest_summary, plot_pair_funnel

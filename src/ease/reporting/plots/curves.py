@@ -1,4 +1,4 @@
-"""Figures of training as it went."""
+"""Figures of training curves."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from plotly.subplots import make_subplots
 from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing
 
 DEVELOPMENT = "development"
-"""The score that chooses the checkpoint; its parts, one a task and subset, follow after slashes."""
+"""Score that selects the checkpoint; scores of tasks and subsets are named `development/<task>/<subset>`."""
 
 
 def plot_curves(history: pd.DataFrame) -> go.Figure:
-    """Loss terms, rates and development scores over the steps of training: a panel each, a line a method.
+    """Plot losses, rates and development scores over training steps: one panel a curve, one line a method.
 
     Args:
-        history: Columns `method`, `step`, `name`, `value`. The best value of a curve named `development` or
-            `development/<task>/<subset>` carries a star.
+        history: Columns `method`, `step`, `name`, `value`. A star marks the best value of development scores.
     """
     title = "Training curves"
     history = history.dropna(subset="value")
@@ -57,12 +56,12 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
 
 
 def _is_development(name: str) -> bool:
-    """Tell scores, in points, from what training itself reports."""
+    """Whether a curve is a development score."""
     return name.partition("/")[0] == DEVELOPMENT
 
 
 def _panels(names: pd.Series) -> list[str]:
-    """Curves to show: development first; a single task that it averages would be the same curve again."""
+    """Return the curves to show, development scores first; skip the per-task curve if there is only one task."""
     shown = sorted(names.unique(), key=lambda name: (not _is_development(name), name.count("/"), name))
     parts = [name for name in shown if _is_development(name) and name != DEVELOPMENT]
     return (
@@ -71,7 +70,7 @@ def _panels(names: pd.Series) -> list[str]:
 
 
 def _unit(name: str) -> str:
-    """What a curve's axis counts."""
+    """Return the unit of a curve."""
     if _is_development(name):
         return "points"
     if name.endswith("per_second"):
@@ -80,7 +79,7 @@ def _unit(name: str) -> str:
 
 
 def _curve(curve: pd.DataFrame, method: str, style: Style, shown: bool) -> go.Scatter:
-    """One method's line in one panel; few points are marked."""
+    """Return one method's line in one panel; short curves have markers."""
     return go.Scatter(
         x=curve["step"],
         y=curve["value"],
@@ -95,7 +94,7 @@ def _curve(curve: pd.DataFrame, method: str, style: Style, shown: bool) -> go.Sc
 
 
 def _best_point(curve: pd.DataFrame, method: str, style: Style) -> go.Scatter:
-    """The highest point of a development curve."""
+    """Return a star at the highest point of a development curve."""
     best = curve.loc[curve["value"].idxmax()]
     return go.Scatter(
         x=[best["step"]],

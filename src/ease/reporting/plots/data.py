@@ -1,4 +1,4 @@
-"""Figures of the training data's making."""
+"""Figures of ingestion and pair selection."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RESOLVED, UNRESOLVED = "#009E73", "#D9D9D9"
 
 
 def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
-    """What became of each language's pages and links.
+    """Plot kept and skipped pages, and resolved and unresolved links, by language.
 
     Args:
-        summary: A row a language: `language`, `kept` (pages), a column `skipped_<reason>` (pages) for each
-            reason, `links`, `links_resolved`. What is missing counts as 0.
+        summary: One row a language: `language`, `kept` (pages), `skipped_<reason>` (pages), `links`, `links_resolved`.
+            Missing values are 0.
     """
     title = "Ingested pages and links"
     if summary.empty:
@@ -54,7 +54,7 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
 
 
 def _add_links(figure: go.Figure, rows: pd.DataFrame) -> None:
-    """Split each language's links into those that lead to an article and the others."""
+    """Add each language's resolved and unresolved links."""
     links, resolved = rows["links"].astype(float), rows["links_resolved"].astype(float)
     share = (resolved / links).map("{:.0%}".format).replace("nan%", "")
     parts = (
@@ -76,11 +76,11 @@ def _add_links(figure: go.Figure, rows: pd.DataFrame) -> None:
 
 
 def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
-    """How many pairs each filter leaves, over all languages, and what became of each language's pairs.
+    """Plot the pairs left after each filter over all languages, and left and removed pairs by language.
 
     Args:
-        funnel: A row a language: `language`, `pairs` (before filtering), a column for each filter with the
-            pairs that it removed, in the order of filtering, and `left`.
+        funnel: One row a language: `language`, `pairs` (before filtering), the pairs removed by each filter in order,
+            and `left`.
     """
     title = "Pairs left after each filter"
     if funnel.empty:
@@ -104,7 +104,7 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
 
 
 def _funnel_bar(funnel: pd.DataFrame, filters: list[str]) -> go.Bar:
-    """The pairs left after each filter, in numbers and as shares of those before."""
+    """Return bars of the pairs left after each filter, with numbers and percentages."""
     total = int(funnel["pairs"].sum())
     removed = [0, *(int(funnel[name].sum()) for name in filters)]
     left = [total - gone for gone in accumulate(removed)]
@@ -123,7 +123,7 @@ def _funnel_bar(funnel: pd.DataFrame, filters: list[str]) -> go.Bar:
 
 
 def _stacked_bar(rows: pd.DataFrame, column: str, label: str, look: Style, unit: str) -> go.Bar:
-    """One part of what became of each language's pages or pairs."""
+    """Return one segment of each language's bar."""
     return go.Bar(
         y=rows["language"],
         x=rows[column].astype(float),

@@ -1,4 +1,4 @@
-"""Figures of embeddings: alignment against uniformity, sentences in the plane, cosines of two kinds of pairs."""
+"""Figures of embeddings: alignment and uniformity, projected sentences, distributions of cosines."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KIND_STYLES = {
 
 
 def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
-    """A point a model, uniformity on x and alignment on y (Figure 3): the nearer to the lower left, the better.
+    """Plot uniformity and alignment, one point a model (Figure 3); closer to the lower left is better.
 
     Args:
-        table: Columns `model`, `subset`, `alignment`, `uniformity`, `positives`, `sentences`; of a model with several
-            subsets their average is drawn.
+        table: Columns `model`, `subset`, `alignment`, `uniformity`, `positives`, `sentences`; of several
+            subsets, the mean is shown.
     """
     title = "Alignment and uniformity"
     if table.empty:
@@ -55,11 +55,11 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
 
 
 def plot_language_pair(table: pd.DataFrame) -> go.Figure:
-    """Sentences of two languages, a line from each to its translation, a panel for each model.
+    """Plot projected sentences of two languages with lines to their translations, one panel a model.
 
     Args:
-        table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (the share that the plane keeps;
-            NaN where there is none to tell).
+        table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (its share in the
+            projection; NaN if unknown).
     """
     title = "Sentences and their translations"
     if table.empty:
@@ -81,7 +81,7 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
         for language, style in zip((first, second), OTHER_STYLES, strict=False):
             rows_of = own[own["language"] == language]
             figure.add_trace(_sentences(rows_of, language, style, labelled=index == 0), **place)
-    # A plane has no direction and no unit, but its two axes share one.
+    # The axes of a projection have no direction or unit, but the same scale.
     bare = {"showticklabels": False, "showgrid": False, "zeroline": False}
     figure.update_xaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
     figure.update_yaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
@@ -93,7 +93,7 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
-    """How often each cosine occurs among positive and negative pairs, a panel for each model (Figure 7 of Mirror-BERT).
+    """Plot histograms of the cosines of positive and negative pairs, one panel a model (Figure 7 of Mirror-BERT).
 
     Args:
         table: Columns `model`, `kind` (positive or negative), `cosine`.
@@ -127,7 +127,7 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
 
 
 def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> go.Bar:
-    """Shares of the pairs of a kind by steps of the cosine, from the first step that holds a pair to the last."""
+    """Return a histogram of one kind of pairs, without empty bins at both ends."""
     steps = round(2 / COSINE_STEP)
     counts, edges = np.histogram(cosines, bins=steps, range=(-1, 1))
     filled = np.flatnonzero(counts)
@@ -147,13 +147,13 @@ def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> g
 
 
 def _panel_title(model: str, variance: float) -> str:
-    """The model's name and how much of its space the panel shows."""
+    """Return the model's name and its share of the variance."""
     shown = "" if pd.isna(variance) else f": {variance:.0%} of the variance"
     return f"{method_label(model)}{shown}"
 
 
 def _translations(own: pd.DataFrame, first: str, second: str, labelled: bool) -> go.Scatter:
-    """All lines of a panel in one trace, gaps between them."""
+    """Return all lines of a panel in one trace, separated by gaps."""
     ends = own.set_index(["language", "pair"])[["x", "y"]]
     left, right = ends.loc[first], ends.loc[second]
     lines = {
@@ -172,7 +172,7 @@ def _translations(own: pd.DataFrame, first: str, second: str, labelled: bool) ->
 
 
 def _sentences(own: pd.DataFrame, language: str, style: Style, labelled: bool) -> go.Scatter:
-    """The points of a language in one panel; its sentences show under the pointer."""
+    """Return the points of a language in one panel, with sentences as hover text."""
     return go.Scatter(
         x=own["x"],
         y=own["y"],

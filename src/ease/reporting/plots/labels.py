@@ -1,4 +1,4 @@
-"""Where the names of points go, so that they do not cover one another."""
+"""Placement of point labels with little overlap."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PLACES = {
     "top left": (-1.0, 1.0),
     "bottom left": (-1.0, -1.0),
 }
-"""Plotly's names of places, with their directions from the point; the first that is free is taken."""
+"""Plotly's text positions with their directions from the point, in order of preference."""
 
 LETTER, LINE, GAP = 6.5, 15.0, 7.0
-"""Pixels: a letter's mean width, a line's height, a name's distance from its point."""
+"""Mean width of a letter, height of a line and distance of a label from its point, in pixels."""
 
 
 class _Box(NamedTuple):
-    """Pixels from the lower left corner of the panel."""
+    """A rectangle in pixels from the lower left corner of the panel."""
 
     left: float
     bottom: float
@@ -40,17 +40,17 @@ class _Box(NamedTuple):
 def place_labels(
     points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float], width: float, height: float
 ) -> list[str]:
-    """Choose for each point the place of its name that covers the least of other names and points.
+    """Choose for each point the text position that overlaps least with other labels and points.
 
     Args:
         points: Columns `label`, `x`, `y`.
-        x_range: Of the panel, in the points' unit.
-        y_range: Likewise.
-        width: Of the panel in pixels.
-        height: Likewise.
+        x_range: Horizontal range of the panel, in the unit of the points.
+        y_range: Vertical range.
+        width: Width of the panel in pixels.
+        height: Height of the panel in pixels.
 
     Returns:
-        Plotly's names of the places, in the order of the points.
+        Plotly's text positions, in the order of the points.
     """
     at = [
         (

@@ -1,4 +1,4 @@
-"""The figure of MewsC-16's statistics."""
+"""Figure of the statistics of MewsC-16."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PANELS = {"sentences": "Sentences", "label_types": "Label types"}
 
 
 def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
-    """Sentences and label types of each language, beside the paper's (Table 13).
+    """Plot sentences and label types by language, made here and in the paper (Table 13).
 
     Args:
-        statistics: A row a language: `language`, `sentences`, `label_types`, `paper_sentences`,
-            `paper_label_types`; the paper's are missing where it has no such language.
+        statistics: One row a language: `language`, `sentences`, `label_types`, `paper_sentences`, `paper_label_types`;
+            missing if the paper lacks the language.
     """
     title = "MewsC-16 as made here and as in the paper"
     if statistics.empty:
@@ -44,7 +44,7 @@ def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
             )
             figure.add_trace(bar, 1, column)
     figure.update_layout(barmode="group", legend_traceorder="normal")
-    # The languages differ a hundredfold in size; all bars begin at one sentence.
+    # Sizes of languages differ by a factor of 100; all bars start at one sentence.
     decades = [0, math.log10(largest) + 0.1]
     figure.update_xaxes(
         title_text="sentences (logarithmic)", type="log", dtick=1, range=decades, row=1, col=1

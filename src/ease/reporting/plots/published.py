@@ -1,4 +1,4 @@
-"""Figures of scores made here beside those that papers have printed."""
+"""Figures of our scores and published ones."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ease.reporting.plots.labels import place_labels
 from ease.reporting.plots.style import PUBLISHED_STYLES, Style, finish, nothing, series_styles
 
 Scatter = tuple[str, pd.DataFrame, str, str]
-"""A panel's title; its points, with the columns `label`, `kind`, `method`, `x`, `y`; the titles of its axes."""
+"""Title of a panel; points with columns `label`, `kind`, `method`, `x`, `y`; titles of the axes."""
 
 BAR_PANEL, SCATTER_PANEL = 330, 480
 """Heights in pixels."""
 
 WIDTH = 1000
-"""Pixels that a panel's width is taken to have when names are placed."""
+"""Assumed width of a panel in pixels for placing labels."""
 
 LABELLED_BARS, WIDEST_BARS = 30, 20
-"""Up to how many bars of a panel carry numbers, and how many there is room for, so that few do not grow wide."""
+"""Maximum number of bars of a panel with labels, and minimum number that the panel has space for."""
 
 
 def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
-    """Tables as bars, a panel each: our models in colour beside published ones in grey.
+    """Plot tables as bars, one panel each: our models in colour, published ones in grey.
 
     Args:
-        tables: Titles, and figures in points with the columns `label`, `kind` (published or own), `method`, `column`,
+        tables: Titles, and scores in points with the columns `label`, `kind` (published or own), `method`, `column`,
             `value`, `deviation` (over seeds, may be missing).
     """
     title = "Scores beside the published ones"
@@ -55,13 +55,13 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
 
 
 def _panels(names: Sequence[str]) -> go.Figure:
-    """Panels below one another, with their titles where there are several."""
+    """Return stacked panels, with titles if there are several."""
     titles = list(names) if len(names) > 1 else None
     return make_subplots(rows=len(names), cols=1, subplot_titles=titles, vertical_spacing=0.24 / len(names))
 
 
 def _set_axes(figure: go.Figure, panel: int, rows: pd.DataFrame) -> None:
-    """Columns in the table's order, with room for numbers above the bars."""
+    """Set the order of columns, and ranges with space for labels above the bars."""
     columns = list(dict.fromkeys(rows["column"]))
     places = max(len(columns), min(8, -(-WIDEST_BARS // rows["label"].nunique())))
     figure.update_xaxes(
@@ -77,7 +77,7 @@ def _set_axes(figure: go.Figure, panel: int, rows: pd.DataFrame) -> None:
 
 
 def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
-    """One style a model in all panels."""
+    """Return each model's style in all panels."""
     series = pd.concat(list(tables)).drop_duplicates("label")
     own, published = series[series["kind"] == "own"], series[series["kind"] == "published"]
     greys = [PUBLISHED_STYLES[index % len(PUBLISHED_STYLES)] for index in range(len(published))]
@@ -88,7 +88,7 @@ def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
 
 
 def _bar(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> go.Bar:
-    """A model's bars in one panel, with whiskers of one standard deviation where there are several seeds."""
+    """Return a model's bars in one panel, with error bars of one standard deviation over seeds."""
     spread = rows["deviation"].astype(float)
     whiskers = {"type": "data", "array": spread, "visible": True} if spread.notna().any() else None
     return go.Bar(
@@ -98,7 +98,7 @@ def _bar(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> go.Bar
         legendgroup=label,
         error_y=whiskers,
         text=rows["value"].map("{:.1f}".format) if numbered else None,
-        # A whisker would cross a number above the bar.
+        # An error bar would cross a label above the bar.
         textposition="inside" if whiskers else "outside",
         textangle=0,
         cliponaxis=False,
@@ -108,10 +108,10 @@ def _bar(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> go.Bar
 
 
 def plot_table_scatter(panels: Sequence[Scatter]) -> go.Figure:
-    """Models as points, a panel for each pair of tables: our models in colour, published ones in grey.
+    """Plot models as points, one panel a pair of tables: our models in colour, published ones in grey.
 
     Args:
-        panels: Title, points in points of 100, and titles of the axes.
+        panels: Titles, scores in points, and titles of the axes.
     """
     title = "One kind of task against another"
     if not panels:
@@ -151,7 +151,7 @@ def _point(row: pd.Series, style: Style, place: str) -> go.Scatter:
 
 
 def _padded(values: pd.Series) -> list[float]:
-    """A range with room for names at both ends."""
+    """Return a range with space for labels at both ends."""
     low, high = float(values.min()), float(values.max())
     room = max(1.0, (high - low) * 0.13)
     return [low - room, high + room]

@@ -1,4 +1,4 @@
-"""Figures of scores: methods side by side, and repeated trainings."""
+"""Figures of scores by method and of repeated trainings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MAIN_PANEL = "Main score of each task"
 
 
 def plot_scores(scores: pd.DataFrame) -> go.Figure:
-    """Methods side by side: a panel for each task of several subsets, and one with every task's main score.
+    """Plot methods side by side: one panel a task with several subsets, and one of all main scores.
 
     Args:
-        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points); second figures are left out.
+        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points); only main metrics are shown.
     """
     title = "Scores by method"
     if scores.empty:
@@ -38,7 +38,7 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
         labels = own["task"] + "<br>" + own["metric"].map(lambda name: METRIC_LABELS.get(name, name))
         figure.add_trace(_score_bar(labels, own["value"], method, style, labelled=True), 1, main_column)
     figure.update_layout(barmode="group", bargap=0.25)
-    # One range for all panels, with room above the highest bar for its number.
+    # One range for all panels, with space above the highest bar for its label.
     figure.update_yaxes(range=[min(0, scores["value"].min() * 1.1), max(1, scores["value"].max()) * 1.1])
     figure.update_xaxes(tickangle=0, col=main_column)
     figure.update_yaxes(title_text="points", col=1)
@@ -46,7 +46,7 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
 
 
 def _score_grid(names: Sequence[str], tasks: int) -> tuple[go.Figure, int]:
-    """Panels of tasks below one another, the main scores beside them all; also the main scores' column."""
+    """Return stacked panels of tasks beside one of main scores, and the main scores' column."""
     if not names:
         return make_subplots(subplot_titles=[MAIN_PANEL]), 1
     main_width = min(0.14 * tasks, 0.5)
@@ -64,7 +64,7 @@ def _score_grid(names: Sequence[str], tasks: int) -> tuple[go.Figure, int]:
 
 
 def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """A task's title and rows; where all subsets are matched with one language, the title alone names it."""
+    """Return a task's title and rows; a language common to all subsets is named in the title only."""
     partners = rows["subset"].str.partition("-")
     if partners[2].nunique() > 1 or not partners[2].all():
         return task, rows
@@ -72,7 +72,7 @@ def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
 
 
 def _score_bar(x: pd.Series, values: pd.Series, method: str, style: Style, labelled: bool) -> go.Bar:
-    """A method's bars in one panel; the panel of main scores carries the numbers and the legend."""
+    """Return a method's bars in one panel; only the panel of main scores has labels and the legend."""
     return go.Bar(
         x=x,
         y=values,
@@ -91,12 +91,12 @@ def _score_bar(x: pd.Series, values: pd.Series, method: str, style: Style, label
 def plot_variants(
     table: pd.DataFrame, title: str, value_label: str = "retrieval accuracy (points)"
 ) -> go.Figure:
-    """Scores of repeated trainings: a point for each seed, a bar across at the mean of each variant.
+    """Plot scores of repeated trainings: one point a seed, and a line at each variant's mean.
 
     Args:
-        table: Columns `variant` (what differs: a learning rate, a control), `method`, `seed`, `value`.
-        title: What was varied.
-        value_label: The score and its unit.
+        table: Columns `variant` (such as a learning rate), `method`, `seed`, `value`.
+        title: Title of the figure.
+        value_label: Name and unit of the score.
     """
     if table.empty:
         return nothing(title)
@@ -127,7 +127,7 @@ def plot_variants(
 
 
 def _spread(points: pd.DataFrame, variants: Sequence[str]) -> list[float]:
-    """Places beside a variant's centre, so that seeds of equal scores do not hide one another."""
+    """Return positions around a variant's centre, so that equal scores stay visible."""
     count = points.groupby("variant")["seed"].transform("size")
     rank = points.sort_values("seed").groupby("variant").cumcount().reindex(points.index)
     offset = (rank - (count - 1) / 2) * 0.08
@@ -135,7 +135,7 @@ def _spread(points: pd.DataFrame, variants: Sequence[str]) -> list[float]:
 
 
 def _add_mean(figure: go.Figure, centre: float, mean: float, style: Style) -> None:
-    """A line at a variant's mean, with the number beside it."""
+    """Add a labelled line at a variant's mean."""
     figure.add_shape(
         type="line",
         x0=centre - 0.3,

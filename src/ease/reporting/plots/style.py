@@ -1,7 +1,6 @@
-"""The common look of all figures.
+"""The common style of all figures.
 
-Each method keeps its colour and its pattern, dash or symbol in every figure, so that none rests on colour
-alone.
+Each method has the same colour, pattern, dash and symbol in every figure, so that no figure relies on colour alone.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ease.methods import get_method, method_names
 
 
 class Style(NamedTuple):
-    """How a method looks: colour, fill pattern of bars, dash of lines, symbol of points."""
+    """Style of a method: colour, fill pattern of bars, dash of lines, symbol of points."""
 
     colour: str
     pattern: str
@@ -36,11 +35,11 @@ OTHER_STYLES = (
     Style("#56B4E9", ".", "dot", "star"),
     Style("#5D3A9B", "|", "dash", "pentagon"),
 )
-"""The palette of Okabe and Ito, told apart with any colour vision, and a violet."""
+"""The colour-blind safe palette of Okabe and Ito, and a violet."""
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, Style]:
-    """Give each method its style; those without a fixed one take the others in order of their names."""
+    """Return each method's style; methods without a fixed style get the others in order of their names."""
     others = sorted(set(methods) - STYLES.keys())
     given = {method: OTHER_STYLES[index % len(OTHER_STYLES)] for index, method in enumerate(others)}
     return {method: STYLES.get(method) or given[method] for method in dict.fromkeys(methods)}
@@ -56,11 +55,11 @@ PUBLISHED_STYLES = (
     Style("#B0B0B0", "|", "dot", "pentagon-open"),
     Style("#DDDDDD", ".", "dot", "hexagon-open"),
 )
-"""Greys for what others have printed, so that colour means what was scored here."""
+"""Greys for published models; colours are for models scored here."""
 
 
 def series_styles(methods: Sequence[str]) -> list[Style]:
-    """Give each series a style of its own: its method's, for the first of a method, else the next that is free."""
+    """Return a distinct style for each series: its method's for the first of a method, else the next free one."""
     wanted = [STYLES.get(method) for method in methods]
     fixed = [style if style not in wanted[:index] else None for index, style in enumerate(wanted)]
     free = cycle([*OTHER_STYLES, *(style for style in STYLES.values() if style not in fixed)])
@@ -68,12 +67,12 @@ def series_styles(methods: Sequence[str]) -> list[Style]:
 
 
 def method_label(method: str) -> str:
-    """A method's name as it is written in text; other names, such as those of variants, stay words."""
+    """Return a method's title; other names, such as variants, have spaces for underscores."""
     return get_method(method).title if method in method_names() else method.replace("_", " ")
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
-    """Give a figure the common look, its legend above the plot and clear of the title."""
+    """Apply the common layout, with the legend between title and plot."""
     has_legend = len(figure.data) > 1
     figure.update_layout(
         template="plotly_white",
@@ -90,7 +89,7 @@ def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
 
 
 def nothing(title: str) -> go.Figure:
-    """A figure that says that there is nothing to show."""
+    """Return a figure that says that the table is empty."""
     figure = go.Figure()
     figure.add_annotation(text="Nothing to show: the table is empty.", showarrow=False, font={"size": 16})
     figure.update_xaxes(visible=False)
