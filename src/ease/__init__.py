@@ -1,3 +1,51 @@
-"""EASE: sentence embeddings that work across languages, learnt from Wikipedia's links and Wikidata's entities."""
+"""EASE: sentence encoders that work across languages, trained on Wikipedia's links and Wikidata's entities.
+
+The names below work without Kedro. Each is imported when it is first used, so that `import ease` stays fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ease.encoders.api import evaluate, load
+    from ease.errors import EaseError
+    from ease.training.api import train
+    from ease.training.sentence_transformers import EntityContrastiveLoss
+    from ease.wikimedia.wikipedia.reader import read_dump
+    from ease.wikimedia.wikitext.parser import parse_wikitext
+
+_MODULES = {
+    "EaseError": "ease.errors",
+    "EntityContrastiveLoss": "ease.training.sentence_transformers",
+    "evaluate": "ease.encoders.api",
+    "load": "ease.encoders.api",
+    "parse_wikitext": "ease.wikimedia.wikitext.parser",
+    "read_dump": "ease.wikimedia.wikipedia.reader",
+    "train": "ease.training.api",
+}
+"""Module of each public name."""
+
+__all__ = [
+    "EaseError",
+    "EntityContrastiveLoss",
+    "__version__",
+    "evaluate",
+    "load",
+    "parse_wikitext",
+    "read_dump",
+    "train",
+]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_MODULES[name]), name)
+
+    def __dir__() -> list[str]:
+        """Return the public names, which tab completion offers."""
+        return sorted(__all__)
