@@ -1,4 +1,4 @@
-"""The peer of `mining_speed`: pairs and hard negatives by dictionaries and loops, as one would first write it."""
+"""Baseline of `mining_speed`: pairs and hard negatives from Python dictionaries and loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = tuple[str, int, int, int]
 
 
 class Pair(NamedTuple):
-    """A sentence, its entity, and another entity of one of its types that is not on the page."""
+    """A sentence, its entity and a hard negative: an entity of the same type that is absent from the page."""
 
     key: Key
     sentence: str
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
 def mine_with_dictionaries(
     tables: LinkTables, min_link_count: int, shortest: int, longest: int, per_language: int, seed: int
 ) -> Iterator[Pair]:
-    """Pair sentences with entities that are linked more often than `min_link_count`, draw, and mine."""
+    """Yield sampled pairs whose entity has more than `min_link_count` links, each with a hard negative."""
     random.seed(seed)
     texts = {
         (row["language"], row["page_id"], row["sentence_index"]): row["text"]

@@ -1,11 +1,11 @@
-"""Encoding for evaluation: beside `SentenceTransformer.encode`, and the suite with and without the cache.
+"""Compare encoding speed with `SentenceTransformer.encode`, and evaluation speed with and without the cache.
 
     python -m benchmarks.encoding_speed
     python -m benchmarks.encoding_speed --encoder bert-base-uncased --sentences 100000
 
-The sentences are those of the evaluation sets at hand (`inputs`), each once. Both encode them in turn with the same
-batch size. Then the tasks that are there are scored one by one without a cache, and together with an empty one, by the
-same encoder.
+Both implementations encode the distinct sentences of the available evaluation sets (`inputs`) in alternating rounds,
+with the same batch size. Then the same encoder scores the available tasks twice: one by one without a cache, and
+together with a cache that starts empty.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
+from benchmarks.command_line import command_line_parser
 from benchmarks.inputs import evaluation_tasks
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import best_device, encode_with
@@ -29,7 +30,7 @@ from ease.evaluation.scoring import TaskOptions, score_tasks
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:
-    """Collect the sentences that the tasks ask to be encoded, each once."""
+    """Return the distinct sentences that the tasks encode."""
     found: dict[str, None] = {}
 
     def collect(sentences: Sequence[str]) -> np.ndarray:
@@ -41,7 +42,7 @@ def sentences_of(tasks: TaskOptions) -> list[str]:
 
 
 def in_turn(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each way, by its name."""
+    """Return the median seconds of each function by name; rounds alternate between the functions."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
@@ -52,25 +53,23 @@ def in_turn(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, flo
 
 
 def one_by_one(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) -> None:
-    """Score each task with an encoder that keeps nothing."""
+    """Score each task separately, without an embedding cache."""
     for name in tasks:
         score_tasks(partial(encoder.encode, batch_size=batch_size, show_progress_bar=False), [name], tasks)
 
 
 def together(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) -> None:
-    """Score all tasks as `evaluate` does, with an empty cache."""
+    """Score all tasks as the `evaluate` pipeline does, starting with an empty cache."""
     with tempfile.TemporaryDirectory() as cache:
         options = EncodingOptions(batch_size=batch_size, cache=Path(cache))
         score_tasks(encode_with(encoder, options), list(tasks), tasks)
 
 
 def main() -> None:
-    """Measure and print a Markdown table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--encoder", help="a folder or hub name; by default a random BERT of two layers")
-    parser.add_argument("--sentences", type=int, default=20_000, help="at most")
+    """Parse the arguments, measure and print a Markdown table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("--encoder", help="folder or Hugging Face name; default: a random two-layer BERT")
+    parser.add_argument("--sentences", type=int, default=20_000, help="maximum number of sentences")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args()
@@ -79,7 +78,7 @@ def main() -> None:
 
 
 def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
-    """Time each way in turn."""
+    """Measure each variant and print the table."""
     sentences = sentences_of(tasks)[: given.sentences]
     encoder = build_encoder(
         EncoderOptions(name=given.encoder) if given.encoder else EncoderOptions(), sentences
@@ -97,10 +96,9 @@ def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
     seconds = in_turn(ways, given.rounds)
     print(f"{len(sentences):,} sentences; tasks: {', '.join(tasks)}; device: {encoder.device}\n")
     print("| | seconds | ratio |\n| --- | ---: | ---: |")
-    names = list(ways)
-    for name in names:
-        peer = names[names.index(name) // 2 * 2]
-        print(f"| {name} | {seconds[name]:.1f} | {seconds[peer] / seconds[name]:.2f} |")
+    peers = ["SentenceTransformer.encode"] * 2 + ["tasks one by one, no cache"] * 2
+    for (name, spent), peer in zip(seconds.items(), peers, strict=True):
+        print(f"| {name} | {spent:.1f} | {seconds[peer] / spent:.2f} |")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
-"""Measure the reading of Wikipedia dumps into sentences with links: speed, scaling and memory.
+"""Measure the ingestion of a Wikipedia dump: speed compared with other readers, scaling and memory.
 
     python -m benchmarks.ingestion_speed
     python -m benchmarks.ingestion_speed --megabytes 100 --sizes 10 100 1000
 
-A slice of a real dump is repeated up to a number of megabytes of XML in bz2 streams. Each reader reads the dump in its
-own process on one core: wikipedia2vec builds its DumpDB, wikiextractor (if installed) writes articles as text, and bz2
-only decompresses. Rates are megabytes of XML per second of CPU time, as medians over the rounds.
+A slice of a real dump is repeated up to the given size, as XML in bz2 streams. In each round, every reader processes
+that file on one core in a separate process:
+
+- ease writes sentences with their links;
+- wikipedia2vec builds its DumpDB;
+- wikiextractor, if it is installed, writes the text of articles;
+- bz2 only decompresses.
+
+Rates are megabytes of XML per second of CPU time, medians over the rounds.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
@@ -22,12 +27,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.command_line import command_line_parser
 from benchmarks.inputs import dump_slices
 from benchmarks.repeated_dumps import repeat_dump
 
 
 class Cost(NamedTuple):
-    """Time of a process and its children, and its output."""
+    """Wall-clock and CPU seconds of a process with its children, and its standard output."""
 
     seconds: float
     cpu_seconds: float
@@ -35,14 +41,14 @@ class Cost(NamedTuple):
 
 
 def cost_of(command: Sequence[str | Path]) -> Cost:
-    """Run a command, and measure its time."""
+    """Run a command and return its cost; exit with its standard error if the command fails."""
     started = time.perf_counter()
-    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(list(map(str, command)), stdout=printed, stderr=errors)
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        process = subprocess.Popen(list(map(str, command)), stdout=stdout, stderr=stderr)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         texts = []
-        for file in (printed, errors):
+        for file in (stdout, stderr):
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
     if status:
@@ -51,18 +57,13 @@ def cost_of(command: Sequence[str | Path]) -> Cost:
 
 
 def commands(dump: Path, folder: Path) -> dict[str, list[str | Path]]:
-    """Return each installed reader's command on one core."""
+    """Return the single-core command of each reader that is installed."""
     tools = Path(sys.executable).parent
     own: list[str | Path] = [sys.executable, "-m", "benchmarks.read_a_dump"]
     found: dict[str, list[str | Path]] = {
         "ease": [*own, "ease", dump, folder / "ease"],
         "wikipedia2vec": [
-            tools / "wikipedia2vec",
-            "build-dump-db",
-            dump,
-            folder / "dump.db",
-            "--pool-size",
-            "1",
+            *(tools / "wikipedia2vec", "build-dump-db", dump, folder / "dump.db", "--pool-size", "1")
         ],
         "wikiextractor": [
             *(tools / "wikiextractor", "--processes", "1", "--json", "--links", "--no-templates", "-q"),
@@ -98,7 +99,7 @@ PACKINGS = {"bz2, many streams": (".bz2", True), "bz2, one stream": (".bz2", Fal
 
 
 def measure_scaling(source: Path, megabytes: float, rounds: int, work: Path) -> list[str]:
-    """Return table rows of wall-clock seconds with one and two workers, for each compression."""
+    """Return table rows: wall-clock seconds with one and two workers for each compression format."""
     return [
         _scaling_of(name, source, megabytes, rounds, work / f"packed{number}")
         for number, name in enumerate(PACKINGS)
@@ -123,7 +124,7 @@ def _scaling_of(name: str, source: Path, megabytes: float, rounds: int, work: Pa
 
 
 def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str]:
-    """Return table rows of peak memory and speed by size, including interpreter start-up and imports."""
+    """Return table rows: peak memory and speed by input size, including the start-up of the process."""
     rows = []
     for megabytes in sizes:
         dump = work / f"{source.name.partition('wiki')[0]}wiki-20240103-pages-articles.xml.bz2"
@@ -135,22 +136,20 @@ def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str
 
 
 def main() -> None:
-    """Measure and print Markdown tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("slices", nargs="*", type=Path, help="dump files; by default those of `inputs`")
+    """Parse the arguments, measure and print Markdown tables."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("slices", nargs="*", type=Path, help="dump files; default: those of `inputs`")
     parser.add_argument(
-        "--megabytes", type=float, default=30, help="megabytes of XML in the speed comparison"
+        "--megabytes", type=float, default=30, help="size of the XML that each reader processes"
     )
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument(
-        "--sizes", type=float, nargs="*", default=[10, 100], help="megabytes of XML in the memory measurement"
+        "--sizes", type=float, nargs="*", default=[10, 100], help="input sizes for peak memory, in megabytes"
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         slices = given.slices or dump_slices(Path(work))
-        print("MB of XML per second and core; in brackets the speed of ease relative to the reader.\n")
+        print("MB of XML per second and core; in parentheses: the speed of ease relative to this reader.\n")
         print("| dump | MB | ease | wikipedia2vec | wikiextractor | bz2 alone |")
         print("| --- | ---: | ---: | ---: | ---: | ---: |")
         for source in slices:

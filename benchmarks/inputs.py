@@ -1,4 +1,4 @@
-"""What benchmarks read: real data where `EASE_TEST_DATA` names a folder of them, else a sample wiki that they make."""
+"""Inputs of the benchmarks: real data from the folder `EASE_TEST_DATA` if it is set, else a generated sample wiki."""
 
 from __future__ import annotations
 
@@ -15,22 +15,18 @@ from ease.wikimedia.languages import PAPER_LANGUAGES
 
 SLICES = ("enwiki-shortened", "itwiki-2013-slice")
 TASKS = ("sts", "stsb", "sickr", "sts17", "tatoeba", "qnli")
-"""Their scoring is quick, so that what is measured is encoding."""
+"""Tasks whose scoring is fast, so that encoding dominates the measured time."""
 CONFIGURED = Path(__file__).parents[1] / "conf" / "base" / "parameters" / "tasks"
 
 
 def real_data() -> Path | None:
-    """The folder of real dumps and evaluation sets."""
+    """Return the folder of real dumps and evaluation sets, if there is one."""
     folder = os.environ.get("EASE_TEST_DATA")
     return Path(folder) if folder else None
 
 
 def dump_slices(work: Path) -> list[Path]:
-    """Parts of the English and Italian Wikipedia, or these languages' dumps of the sample.
-
-    Args:
-        work: Where the sample may be written.
-    """
+    """Return an English and an Italian dump: slices of real ones, or those of the sample, written below `work`."""
     data = real_data()
     if data:
         return [next((data / "dumps" / "wikipedia").glob(f"{name}-pages-articles*")) for name in SLICES]
@@ -39,11 +35,7 @@ def dump_slices(work: Path) -> list[Path]:
 
 
 def evaluation_tasks(work: Path) -> TaskOptions:
-    """The options of the tasks whose sets are there, or of the sample's own.
-
-    Args:
-        work: Where the sample may be written.
-    """
+    """Return the options of the tasks whose data is available, or of the sample's tasks, written below `work`."""
     data = real_data()
     if data:
         tasks = {

@@ -1,26 +1,25 @@
-"""Memory and pairs per second of large batches: computed directly, and in blocks with gradient caching.
+"""Measure memory and pairs per second of large batches: computed directly, and in mini-batches with gradient caching.
 
     python -m benchmarks.large_batches
     python -m benchmarks.large_batches --encoder base --batch-sizes 256 1024 4096 --steps 2
     python -m benchmarks.large_batches --encoder base --batch-sizes 4096 --steps 1 --no-direct
 
-Both train SimCSE (equation 3) on the same made sentences, from the same encoder, in parts of equal size, so that
-texts are padded alike; in blocks, the activations and similarities of one part are held at a time (`mini_batch_size`).
-Each training has a process of its own. Memory is its peak less what the process held before it, encoder and optimiser
-included: resident on a CPU, allocated by torch on a GPU. Rounds alternate, and medians count.
+Both variants train SimCSE (equation 3) from the same encoder on the same generated sentences. Both encode a batch in
+parts of the same size, so that padding is equal. With gradient caching (`mini_batch_size`, called "blocks" in the
+table), only the activations and similarities of one part are in memory at a time.
+Each training runs in a separate process. Memory is the peak minus the memory in use before the training; it includes
+the encoder and the optimiser. On a CPU it is resident memory, on a GPU the memory that torch allocated. Rounds
+alternate between the variants; the table shows medians.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
 import math
-import multiprocessing
 import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from benchmarks.memory import peak_megabytes
+from benchmarks.command_line import command_line_parser
+from benchmarks.memory import in_new_process, peak_megabytes
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training import TrainingJob, TrainingOptions, run_job
@@ -38,21 +38,21 @@ ENCODERS = {
     "small": RandomBertOptions(),
     "base": RandomBertOptions(layers=12, hidden_size=768, heads=12, intermediate_size=3072),
 }
-"""Random weights: a BERT of two layers, and one of BERT-base's size."""
+"""Randomly initialised encoders: a two-layer BERT, and one of the size of BERT-base."""
 
 MAX_TOKENS = 32
 MEGABYTE = 2**20
 
 
 class Measured(NamedTuple):
-    """What a training took."""
+    """Peak memory and speed of a training."""
 
     megabytes: float
     pairs_per_second: float
 
 
 def made_sentences(count: int, seed: int = 0) -> list[str]:
-    """Sentences of Zipf-distributed words, of 3 to 40 words, 17 in the middle."""
+    """Return sentences of Zipf-distributed words; lengths are 3 to 40 words, with a median of 17."""
     random = np.random.default_rng(seed)
     lengths = np.clip(random.lognormal(np.log(17), 0.5, count).astype(int), 3, 40)
     words = random.zipf(1.5, lengths.sum()) % 5000
@@ -64,7 +64,7 @@ def made_sentences(count: int, seed: int = 0) -> list[str]:
 
 
 def prepare(folder: Path, encoder: str, pairs: int) -> None:
-    """Write the sentences and the encoder that all trainings read."""
+    """Write the sentences and the encoder that all trainings share."""
     sentences = made_sentences(pairs)
     pq.write_table(pa.table({"sentence": sentences}), folder / "pairs.parquet")
     random = ENCODERS.get(encoder)
@@ -73,7 +73,7 @@ def prepare(folder: Path, encoder: str, pairs: int) -> None:
 
 
 def measure(folder: Path, batch_size: int, part: int, in_blocks: bool, steps: int) -> Measured:
-    """Train, in a process of its own: direct and in blocks, a batch is encoded in the same parts."""
+    """Train in the current process; both variants encode a batch in parts of `part` pairs."""
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as work:
         training = TrainingOptions(
@@ -103,43 +103,40 @@ WAYS = {"direct": False, "blocks": True}
 def medians(
     folder: Path, batch_size: int, part: int, steps: int, rounds: int, ways: Sequence[str]
 ) -> dict[str, Measured]:
-    """Of each way, the medians of rounds in turn."""
+    """Return the medians of each variant; rounds alternate between the variants."""
     found: dict[str, list[Measured]] = {way: [] for way in ways}
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as processes:
-        for _ in range(rounds):
-            for way, runs in found.items():
-                task = processes.submit(measure, folder, batch_size, part, WAYS[way], steps)
-                runs.append(task.result())
+    for _ in range(rounds):
+        for way, runs in found.items():
+            runs.append(in_new_process(measure, folder, batch_size, part, WAYS[way], steps))
     return {way: Measured(*map(statistics.median, zip(*runs, strict=True))) for way, runs in found.items()}
 
 
 def row(batch_size: int, blocks: Measured, direct: Measured | None) -> str:
-    """A row of the table."""
+    """Return the table row of a batch size."""
     memory = _beside(blocks.megabytes, direct and direct.megabytes, ",.0f")
     speed = _beside(blocks.pairs_per_second, direct and direct.pairs_per_second, ".1f")
     return f"| {' | '.join([f'{batch_size:,}', *memory, *speed])} |"
 
 
 def _beside(blocks: float, direct: float | None, form: str) -> list[str]:
-    """A figure of both ways and their ratio; dashes where the direct way was not measured."""
+    """Return both figures and their ratio, or dashes if the direct variant was not measured."""
     if direct is None:
         return ["–", format(blocks, form), "–"]
     return [format(direct, form), format(blocks, form), f"{blocks / direct:.2f}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print a Markdown table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--encoder", default="small", help="small, base, a folder or a hub name")
+    """Parse the arguments, measure and print a Markdown table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("--encoder", default="small", help="small, base, a folder or a Hugging Face name")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128, 512, 1024])
-    parser.add_argument("--mini-batch-size", type=int, default=64, help="pairs in a part of a batch")
+    parser.add_argument("--mini-batch-size", type=int, default=64, help="pairs in each part of a batch")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument(
-        "--no-direct", action="store_true", help="measure blocks alone, where a whole batch does not fit"
+        "--no-direct",
+        action="store_true",
+        help="skip the direct variant, for batches that do not fit in memory",
     )
     options = parser.parse_args(arguments)
     ways = ["blocks"] if options.no_direct else list(WAYS)

@@ -1,4 +1,4 @@
-"""Tables of links with a Wikipedia's skew, of any size, as Parquet files that DuckDB writes in bounded memory."""
+"""Generate link tables of any size with the skew of Wikipedia, as Parquet files written in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,35 +10,16 @@ import duckdb
 LINKS_PER_PAGE = 30
 LINKS_PER_SENTENCE = 3
 LINKS_PER_ENTITY = 20
-"""On average; English Wikipedia has about as many."""
+"""Average, about that of English Wikipedia."""
 LARGEST_TYPE = 1_000_000
 ENTITIES_PER_TYPE = 10
 FIRST_TYPE = 1 << 30
-"""Types are entities, too: their numbers lie above those of all others."""
-LANGUAGES = (
-    "en",
-    "de",
-    "fr",
-    "es",
-    "ru",
-    "ja",
-    "it",
-    "pl",
-    "nl",
-    "pt",
-    "sv",
-    "ar",
-    "fa",
-    "ca",
-    "cs",
-    "ko",
-    "tr",
-    "eo",
-)
+"""First identifier of a type; types are entities whose identifiers exceed those of all other entities."""
+LANGUAGES = tuple("en de fr es ru ja it pl nl pt sv ar fa ca cs ko tr eo".split())
 
 
 class LinkTables(NamedTuple):
-    """The files of a made wiki: columns as `ease.entities` reads them."""
+    """Files of the generated wiki, with the columns that `ease.entities` reads."""
 
     links: Path
     sentences: Path
@@ -46,22 +27,22 @@ class LinkTables(NamedTuple):
 
 
 def tables_in(folder: Path) -> LinkTables:
-    """Name the files of a folder."""
+    """Return the paths of the tables in a folder."""
     return LinkTables(*(folder / f"{name}.parquet" for name in LinkTables._fields))
 
 
 def write_link_tables(folder: Path, links: int, seed: int = 0, memory_limit: str = "4GB") -> LinkTables:
-    """Write sentences, their links and the entities' types.
+    """Write sentences, their links and the types of the entities.
 
-    The targets of links follow Zipf's law with exponent 1: the entity of rank r is linked in proportion to 1/r.
-    The type of rank t has `LARGEST_TYPE` / t members, or a quarter of all entities / t where they are few, and 2
-    at least. Later languages are smaller: the square of a uniform number falls more often among the first.
+    Link targets follow Zipf's law with exponent 1: the frequency of the entity of rank r is proportional to 1/r.
+    The type of rank t has min(`LARGEST_TYPE`, entities / 4) / t members, and at least 2. Languages later in
+    `LANGUAGES` have fewer pages, because a page's language index is the scaled square of a uniform number.
 
     Args:
-        folder: Is made.
-        links: About as many are written, in pages of `LINKS_PER_PAGE`.
-        seed: Of all that is drawn.
-        memory_limit: Of DuckDB.
+        folder: Output folder, created if missing.
+        links: Approximate number of links, in pages of `LINKS_PER_PAGE`.
+        seed: Seed of all random draws.
+        memory_limit: Memory limit of DuckDB.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tables = tables_in(folder)
@@ -87,7 +68,7 @@ _MACROS = """
 SET preserve_insertion_order = false;
 CREATE MACRO uniform(purpose, a, b) AS (hash({seed}, purpose, a, b) >> 11)::DOUBLE / (1::HUGEINT << 53)::DOUBLE;
 CREATE MACRO language_of(page) AS list_extract({names}, 1 + floor(18 * uniform(1, page, 0) ** 2)::INTEGER);
--- Popular entities are not neighbours: an odd multiplier permutes the numbers below a power of two.
+-- Give entities of similar frequency distant identifiers: an odd multiplier permutes the integers below a power of two.
 CREATE MACRO scatter(rank) AS (rank * 2654435761) % {first_type};
 """
 

@@ -1,23 +1,19 @@
-"""Compare our links with those of wikipedia2vec's DumpDB, article by article, on dump files.
+"""Compare the links that EASE extracts with those of wikipedia2vec's DumpDB, article by article.
 
-Links inside templates, tables, references, galleries, files and categories, by mwparserfromhell's tree,
-leave both sides; nothing else does. Writes a Markdown table: a row a dump file, with the links of each side
-and how many of them the other side has with the same target.
+Links inside templates, tables, references, galleries, files and categories are excluded on both sides, according to
+mwparserfromhell's parse tree; all others are compared. Prints a Markdown table with one row per dump file: the number
+of links of each reader, and how many of them the other reader finds with the same target.
 """
 
 from __future__ import annotations
 
-import argparse
 import bz2
-import os
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +22,8 @@ from mwparserfromhell.nodes import Tag, Template, Wikilink
 from wikipedia2vec.dump_db import DumpDB
 from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
+from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
+from benchmarks.memory import in_new_process
 from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
 from ease.wikimedia.dumps.pages import Page, iterate_pages
 from ease.wikimedia.dumps.streams import DecompressedStream
@@ -40,7 +38,7 @@ _EXCLUDED_TAGS = frozenset({"ref", "table", "gallery"})
 
 @dataclass
 class Agreement:
-    """Links of both readers on one dump file, and how many of them the other one has, too."""
+    """Link counts of both readers on one dump file, and the number of links that both find."""
 
     name: str
     articles: int = 0
@@ -52,7 +50,7 @@ class Agreement:
     only_theirs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, title: str, ours: Counter[str], theirs: Counter[str]) -> None:
-        """Count an article's links that remain on each side."""
+        """Add the counts of an article's links, without the excluded ones."""
         self.articles += 1
         self.ours += ours.total()
         self.theirs += theirs.total()
@@ -62,29 +60,29 @@ class Agreement:
 
     @property
     def theirs_found(self) -> float:
-        """Share of DumpDB's links that we find (0 to 1)."""
+        """Share of DumpDB's links that EASE finds (0 to 1)."""
         return self.common / self.theirs if self.theirs else 1.0
 
     @property
     def ours_found(self) -> float:
-        """Share of our links that DumpDB finds (0 to 1)."""
+        """Share of EASE's links that DumpDB finds (0 to 1)."""
         return self.common / self.ours if self.ours else 1.0
 
 
 def dump_of(path: Path) -> DumpFile:
-    """A dump file with the language that its name begins with."""
+    """Return a dump file, with its language taken from the file name."""
     return DumpFile(path, path.name.partition("wiki")[0].replace("_", "-"), None)
 
 
 def articles_of(dump: DumpFile) -> Iterator[Page]:
-    """The pages of a dump that DumpDB takes for articles."""
+    """Yield the pages of a dump that DumpDB treats as articles."""
     for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size)):
         if page.namespace == 0 and page.redirect is None:
             yield page
 
 
 def compare(path: Path) -> Agreement:
-    """Read a dump with both readers; needs a process of its own, as a DumpDB may be opened once in each."""
+    """Read a dump with both readers. Call it in a new process: a process can open only one DumpDB."""
     dump = dump_of(path)
     site = read_siteinfo(dump)
     agreement = Agreement(path.name)
@@ -100,13 +98,15 @@ def compare(path: Path) -> Agreement:
             ours = Counter(resolve(link.target) for link in parse_wikitext(page.text, site).links)
             kept, excluded = _links_of_tree(page.text, site, resolve)
             agreement.excluded += excluded.total()
-            agreement.add(page.title, _leave(ours, kept, excluded), _leave(theirs, kept, excluded))
+            agreement.add(
+                page.title, _without_excluded(ours, kept, excluded), _without_excluded(theirs, kept, excluded)
+            )
         database.close()
     return agreement
 
 
 def _build_dump_db(dump: DumpFile, folder: Path) -> Path:
-    """Build the DumpDB of a copy that it can read: bz2, not cut off, with the language of the file's name."""
+    """Build the DumpDB of a readable copy: complete bz2, with the language of the file name."""
     copy, database = folder / "pages.xml.bz2", folder / "pages.db"
     language = f'xml:lang="{dump.language}"'.encode()
     pending, begun = b"", False
@@ -127,7 +127,7 @@ def _build_dump_db(dump: DumpFile, folder: Path) -> Path:
 
 
 def _redirects(database: DumpDB, site: SiteInfo) -> Callable[[str], str]:
-    """How targets of both sides are made comparable: normalised, redirects within the dump followed."""
+    """Return a function that normalises a link target and follows redirects within the dump."""
     redirects = {normalize_title(old, site): normalize_title(new, site) for old, new in database.redirects()}
 
     def resolve(title: str) -> str:
@@ -143,9 +143,9 @@ def _redirects(database: DumpDB, site: SiteInfo) -> Callable[[str], str]:
 def _links_of_tree(
     source: str, site: SiteInfo, resolve: Callable[[str], str]
 ) -> tuple[Counter[str], Counter[str]]:
-    """Targets of the links of mwparserfromhell's tree, and of those that leave both sides.
+    """Count the targets of mwparserfromhell's links: compared ones, and those excluded on both sides.
 
-    The tree is that of the text as DumpDB parses it: without marks of bold and italics.
+    As in DumpDB, bold and italic markup is removed before parsing.
     """
     names = {*MEDIA_ALIASES.get(site.language, ()), *CATEGORY_ALIASES.get(site.language, ())}
     names |= {name for name, number in site.namespaces.items() if number in (MEDIA, FILE, CATEGORY)}
@@ -157,20 +157,20 @@ def _links_of_tree(
     while pending:
         code, inside = pending.pop()
         for node in code.nodes:
-            leaves = inside
+            skipped = inside
             if isinstance(node, Template):
-                leaves = True
+                skipped = True
             elif isinstance(node, Tag):
-                leaves = leaves or str(node.tag).lower() in _EXCLUDED_TAGS
+                skipped = skipped or str(node.tag).lower() in _EXCLUDED_TAGS
             elif isinstance(node, Wikilink):
-                leaves = leaves or unseen.match(str(node.title).strip()) is not None
-                (excluded if leaves else kept)[resolve(node.title.strip_code().strip())] += 1
-            pending += [(child, leaves) for child in node.__children__() if child is not None]
+                skipped = skipped or unseen.match(str(node.title).strip()) is not None
+                (excluded if skipped else kept)[resolve(node.title.strip_code().strip())] += 1
+            pending += [(child, skipped) for child in node.__children__() if child is not None]
     return kept, excluded
 
 
-def _leave(links: Counter[str], kept: Counter[str], excluded: Counter[str]) -> Counter[str]:
-    """One side's links without what exceeds the kept ones, up to as many as are excluded."""
+def _without_excluded(links: Counter[str], kept: Counter[str], excluded: Counter[str]) -> Counter[str]:
+    """Remove surplus links, those beyond the `kept` count of a target, up to its `excluded` count."""
     return Counter(
         {
             target: count - min(max(count - kept[target], 0), excluded[target])
@@ -180,13 +180,12 @@ def _leave(links: Counter[str], kept: Counter[str], excluded: Counter[str]) -> C
 
 
 def compare_all(paths: list[Path]) -> list[Agreement]:
-    """Compare each dump in a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as executor:
-        return list(executor.map(compare, paths))
+    """Compare each dump in a new process."""
+    return [in_new_process(compare, path) for path in paths]
 
 
 def markdown_table(agreements: list[Agreement]) -> str:
-    """The agreements as a Markdown table."""
+    """Return the agreements as a Markdown table."""
     lines = [
         "| dump | articles | our links | DumpDB's links | excluded | in both | DumpDB's in ours | ours in DumpDB's |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
@@ -200,26 +199,19 @@ def markdown_table(agreements: list[Agreement]) -> str:
 
 
 def main() -> None:
-    """Compare the dumps named on the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    """Parse the arguments, compare the dumps and print the table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument(
+        "dumps", nargs="*", type=Path, help="dump files; default: $EASE_TEST_DATA/dumps/wikipedia"
     )
     parser.add_argument(
-        "dumps", nargs="*", type=Path, help="by default those in $EASE_TEST_DATA/dumps/wikipedia"
-    )
-    parser.add_argument(
-        "--show", type=int, default=0, metavar="N", help="also list N links of one side alone"
+        "--show", type=int, default=0, metavar="N", help="also list N links that only one reader finds"
     )
     arguments = parser.parse_args()
-    paths = arguments.dumps
-    if not paths:
-        if "EASE_TEST_DATA" not in os.environ:
-            parser.error("name dump files, or set EASE_TEST_DATA")
-        paths = sorted((Path(os.environ["EASE_TEST_DATA"]) / "dumps" / "wikipedia").glob("*-pages-articles*"))
-    agreements = compare_all(paths)
+    agreements = compare_all(arguments.dumps or real_wikipedia_dumps(parser))
     sys.stdout.write(markdown_table(agreements))
     for agreement in agreements if arguments.show else ():
-        for side, links in (("ours", agreement.only_ours), ("DumpDB's", agreement.only_theirs)):
+        for side, links in (("EASE", agreement.only_ours), ("DumpDB", agreement.only_theirs)):
             sys.stdout.write(f"\n{agreement.name}: only in {side}\n")
             for (title, target), count in links.most_common(arguments.show):
                 sys.stdout.write(f"  {count} x {target!r} on {title!r}\n")

@@ -1,6 +1,6 @@
-"""Synthetic Wikidata for benchmarks: JSON dump, truthy statements, and page_props of the wikis.
+"""Generate a Wikidata for benchmarks in all dump formats: JSON, truthy statements and page_props of the wikis.
 
-Sizes follow the real Wikidata: about 13 kB of JSON and 70 truthy statements per item, an article for each third item.
+Sizes follow the real Wikidata: about 13 kB of JSON and 70 truthy statements per item; every third item has articles.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ CREATE TABLE `page_props` (
 
 @dataclass(frozen=True)
 class MadeWikidata:
-    """Paths of the files."""
+    """Paths of the generated files."""
 
     folder: Path
 
     def json(self, packing: str) -> Path:
-        """Return the JSON dump in `bz2` or `gz`."""
+        """Return the path of the JSON dump, compressed as `bz2` or `gz`."""
         return self.folder / f"wikidata-20240101-all.json.{packing}"
 
     def truthy(self, packing: str) -> Path:
-        """Return the truthy statements in `bz2` or `gz`."""
+        """Return the path of the truthy statements, compressed as `bz2` or `gz`."""
         return self.folder / f"wikidata-20240103-truthy-BETA.nt.{packing}"
 
     @property
     def pages(self) -> Path:
-        """The table `pages` with the titles of all wikis' pages."""
+        """Path of the page titles of all wikis, with the schema of the table `pages`."""
         return self.folder / "pages.parquet"
 
 
 def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
-    """Write items in all forms."""
+    """Write `items` items in all formats."""
     made = MadeWikidata(folder)
     folder.mkdir(parents=True)
     rng = random.Random(seed)
@@ -98,7 +98,7 @@ def make_wikidata(folder: Path, items: int, seed: int = 0) -> MadeWikidata:
 
 
 def make_item(qid: int, rng: random.Random) -> dict[str, Any]:
-    """Return an item in the form of the JSON dump."""
+    """Return an item in the format of the JSON dump."""
     name = " ".join(rng.choices(WORDS, k=3))
     wikis = LANGUAGES[: rng.randrange(1, 5)] if qid % 3 == 0 else ()
     properties = ["P31", *(f"P{number}" for number in rng.sample(range(100, 9000), STATEMENTS - 1))]
@@ -153,7 +153,7 @@ def make_snak(property_id: str, rng: random.Random) -> dict[str, Any]:
 
 
 def truthy_lines(entity: dict[str, Any]) -> Iterator[str]:
-    """Yield the truthy statements of an item, without the final dots."""
+    """Yield the truthy triples of an item, without the final dots."""
     subject = f"<http://www.wikidata.org/entity/{entity['id']}>"
     for language, label in entity["labels"].items():
         yield f'{subject} <http://www.w3.org/2000/01/rdf-schema#label> "{label["value"]}"@{language}'

@@ -1,24 +1,36 @@
-"""Memory that a process has had at most."""
+"""Peak memory of a process, and functions run in new processes so that their peaks are separate."""
 
 from __future__ import annotations
 
 import re
 import resource
 import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 STATUS = Path("/proc/self/status")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def peak_megabytes() -> float:
-    """The most that this process has had resident, in MiB.
+    """Return the peak resident memory of this process in MiB.
 
-    Linux tells it of the program that runs; `getrusage` tells of the process, and so of the one that started it, if
-    that was larger.
+    Linux reports the peak of the running program. `getrusage` is the fallback; its value also includes the parent
+    process from before `exec`, if that was larger.
     """
     if STATUS.exists():
         found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text(encoding="utf-8"))
         if found:
             return int(found[1]) / 1024
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes, or KiB elsewhere
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS reports bytes, other systems KiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+def in_new_process(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call a function in a newly started process and return its result."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments, **named).result()

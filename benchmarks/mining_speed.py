@@ -1,46 +1,44 @@
-"""Links to pairs to hard negatives: seconds, memory and growth of the tables' way, beside a loop over dictionaries.
+"""Measure mining from links to pairs and hard negatives: time, memory and growth, compared with Python dictionaries.
 
     python -m benchmarks.mining_speed
     python -m benchmarks.mining_speed --links 1000000 10000000 100000000 --per-language 3000000 --memory-limit 6GB
 
-Made links with a Wikipedia's skew (`link_tables`) are counted, filtered, drawn and mined by `ease.entities` on DuckDB,
-each size in a process of its own, whose peak memory is told. The loop does the same on one size, for some of the pairs,
-and its negatives must have the same distribution: for each frequent entity a chi-square test over its candidates.
+`ease.entities` counts, filters, samples and mines generated links with Wikipedia's skew (`link_tables`) on DuckDB.
+Each size runs in a separate process, whose peak memory is reported. The baseline `dictionary_mining` does the same at
+one size, for some of the pairs. For each frequent entity, a chi-square test compares the hard negatives of both
+implementations over its candidates.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import ibis
 import pandas as pd
 from scipy.stats import chi2_contingency, kstest
 
+from benchmarks.command_line import command_line_parser
 from benchmarks.dictionary_mining import mine_with_dictionaries
 from benchmarks.link_tables import LANGUAGES, LinkTables, tables_in, write_link_tables
-from benchmarks.memory import peak_megabytes
+from benchmarks.memory import in_new_process, peak_megabytes
 from ease.entities.negatives import HardNegativeOptions, mine_hard_negatives
 from ease.entities.pairs import PairOptions, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 
 MIN_LINK_COUNT, SHORTEST, LONGEST = 10, 10, 1000
 FEWEST_NEGATIVES = 200
-"""Of an entity, for its candidates to be compared."""
+"""Minimum number of hard negatives that the baseline draws for an entity to be tested."""
 
 
 class Run(NamedTuple):
-    """What one way took."""
+    """Result of one measurement."""
 
     links: int
     pairs: int
@@ -52,7 +50,7 @@ class Run(NamedTuple):
 def mine_with_tables(
     tables: LinkTables, folder: Path, per_language: int, memory_limit: str, threads: int
 ) -> Run:
-    """Count, filter, draw and mine with the project's own expressions, each table written before the next."""
+    """Count, filter, sample and mine with `ease.entities`; each table is written before the next is computed."""
     settings = {"memory_limit": memory_limit, "threads": threads, "temp_directory": str(folder / "spill")}
     engine = ibis.duckdb.connect(**settings)
     engine.raw_sql("SET enable_progress_bar = false")
@@ -80,7 +78,7 @@ def mine_with_tables(
 
 
 def mine_with_a_loop(tables: LinkTables, folder: Path, per_language: int, pairs: int) -> Run:
-    """Do the same with dictionaries, but stop after so many pairs; `negatives` is the time of the loop alone."""
+    """Mine `pairs` pairs with dictionaries; the stage `negatives` excludes building the dictionaries."""
     started = time.perf_counter()
     mined = mine_with_dictionaries(tables, MIN_LINK_COUNT, SHORTEST, LONGEST, per_language, seed=0)
     first = next(mined)
@@ -98,7 +96,7 @@ def mine_with_a_loop(tables: LinkTables, folder: Path, per_language: int, pairs:
 
 
 def compare_negatives(ours: Path, theirs: Path) -> list[float]:
-    """p-values of chi-square tests, one an entity: do both ways draw its candidates equally often?"""
+    """Return the p-value of a chi-square test for each entity: do both draw its candidates equally often?"""
     counts = duckdb.sql(
         f"""
         SELECT entity, hard_negative, count(*) FILTER (way = 0) AS ours, count(*) FILTER (way = 1) AS theirs
@@ -115,7 +113,7 @@ def compare_negatives(ours: Path, theirs: Path) -> list[float]:
 
 
 def _pooled(counts: pd.DataFrame) -> list[list[int]]:
-    """Put rare candidates together until each cell expects five or more, as the test wants."""
+    """Merge rare candidates until each cell's expected count is at least five, as the test requires."""
     share = counts["theirs"].sum() / counts.to_numpy().sum()
     fewest = math.ceil(5 / min(share, 1 - share))
     cells, rest = [], [0, 0]
@@ -129,34 +127,34 @@ def _pooled(counts: pd.DataFrame) -> list[list[int]]:
     return cells if len(cells) > 1 else [[1, 1], [1, 1]]
 
 
-def alone(way: Callable[..., Run], *arguments: Any) -> Run:
-    """Run in a process of its own, so that its peak of memory is its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(way, *arguments).result()
-
-
 def main() -> None:
-    """Measure each size, then the loop on the first, and print Markdown tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Measure each size, then the baseline on one of them, and print the results."""
+    parser = command_line_parser(__doc__)
     parser.add_argument("--links", type=int, nargs="+", default=[1_000_000, 10_000_000])
-    parser.add_argument("--per-language", type=int, default=3_000_000, help="pairs at most")
-    parser.add_argument("--loop-links", type=int, default=10_000_000, help="the size on which the loop runs")
-    parser.add_argument("--loop-pairs", type=int, default=20_000, help="after which the loop stops")
-    parser.add_argument("--memory-limit", default="6GB", help="of DuckDB, which spills what exceeds it")
+    parser.add_argument(
+        "--per-language", type=int, default=3_000_000, help="maximum number of pairs per language"
+    )
+    parser.add_argument("--loop-links", type=int, default=10_000_000, help="size on which the baseline runs")
+    parser.add_argument(
+        "--loop-pairs", type=int, default=20_000, help="number of pairs after which the baseline stops"
+    )
+    parser.add_argument(
+        "--memory-limit", default="6GB", help="memory limit of DuckDB, which spills to disk beyond it"
+    )
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="for the tables; by default a temporary one")
+    parser.add_argument("--folder", type=Path, help="parent of the temporary folder for the tables")
     given = parser.parse_args()
     if given.loop_links not in given.links:
-        parser.error("--loop-links must be one of --links")
+        parser.error(f"--loop-links is {given.loop_links}: choose one of the values of --links")
     with tempfile.TemporaryDirectory(dir=given.folder) as work:
         runs, folders = [], [Path(work) / str(links) for links in given.links]
-        print("| links | pairs mined | vocabulary s | pairs s | negatives s | all s | of n log n | peak GB |")
+        print(
+            "| links | pairs mined | vocabulary s | pairs s | negatives s | all s | relative to n log n | peak GB |"
+        )
         print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
         for links, folder in zip(given.links, folders, strict=True):
             tables = write_link_tables(folder, links, memory_limit=given.memory_limit)
-            run = alone(
+            run = in_new_process(
                 mine_with_tables, tables, folder, given.per_language, given.memory_limit, given.threads
             )
             runs.append(run)
@@ -168,18 +166,19 @@ def main() -> None:
                 flush=True,
             )
         place = given.links.index(given.loop_links)
-        loop = alone(
+        loop = in_new_process(
             mine_with_a_loop, tables_in(folders[place]), folders[place], given.per_language, given.loop_pairs
         )
         ours, theirs = (run.pairs / run.stages["negatives"] for run in (runs[place], loop))
         values = compare_negatives(folders[place] / "negatives.parquet", folders[place] / "loop.parquet")
     print(
-        f"\nPairs mined a second on {given.loop_links:,} links: ours {ours:,.0f}, the loop {theirs:,.0f} (with "
-        f"{loop.peak_gigabytes:.1f} GB), {ours / theirs:.0f} times as many"
+        f"\nPairs mined per second on {given.loop_links:,} links: ease {ours:,.0f}, dictionaries {theirs:,.0f} "
+        f"({loop.peak_gigabytes:.1f} GB); ratio {ours / theirs:.0f}"
     )
+    uniformity = kstest(values, "uniform").pvalue
     print(
-        f"Negatives of {len(values)} entities compared: p-values from {min(values):.3f} to {max(values):.3f}, "
-        f"median {statistics.median(values):.2f}; uniform with p = {kstest(values, 'uniform').pvalue:.2f}"
+        f"Hard negatives of {len(values)} entities compared: p-values from {min(values):.3f} to {max(values):.3f}, "
+        f"median {statistics.median(values):.2f}; Kolmogorov-Smirnov test of uniformity: p = {uniformity:.2f}"
     )
 
 

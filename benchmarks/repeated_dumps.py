@@ -1,4 +1,4 @@
-"""Dumps of any size from a slice of a real one, its pages repeated under other titles and numbers."""
+"""Make dumps of any size by repeating the pages of a dump with new titles and page IDs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from ease.wikimedia.dumps.streams import DecompressedStream
 
 PAGES_PER_STREAM = 100
-"""As dumps in several streams have them."""
+"""As in real multistream dumps."""
 
 _PAGE = re.compile(rb"<page>.*?</page>\n?", re.DOTALL)
 _ID = re.compile(rb"<id>\d+</id>")
@@ -19,15 +19,16 @@ _TITLE = re.compile(rb"</title>")
 
 
 def repeat_dump(source: Path, target: Path, megabytes: float, streams: bool = True) -> int:
-    """Write the pages of a dump, again and again, until there are so many megabytes of XML.
+    """Repeat the pages of a dump until the XML has the given size.
 
     Args:
-        source: A dump, compressed or not, that fits into memory.
-        target: Named as dumps are, .bz2 or .gz.
-        streams: Whether a .bz2 has many streams, as multistream dumps have, or one.
+        source: Dump, compressed or not, that fits in memory.
+        target: Output file; its suffix, .bz2 or .gz, gives the compression.
+        megabytes: Minimum size of the uncompressed XML.
+        streams: Whether a .bz2 file has many streams, as multistream dumps have, or one.
 
     Returns:
-        The bytes of XML.
+        Size of the XML in bytes.
     """
     whole = b"".join(block for _, block in DecompressedStream(source))
     first = whole.index(b"<page>")

@@ -1,15 +1,14 @@
-"""Start-up of the command line beside an empty Kedro project with the same plugins.
+"""Compare the start-up time of the command line with that of an empty Kedro project with the same plugins.
 
     python -m benchmarks.start_up
     python -m benchmarks.start_up --rounds 9
 
-Both run `kedro registry list` in turn, in fresh processes; the table has medians. Processor time counts user and system
-time, and depends less than the clock on what else the machine does.
+`kedro registry list` runs in new processes, alternating between the projects; the table shows medians. CPU time is user
+plus system time; it depends less on the other load of the machine than wall-clock time.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
@@ -19,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.command_line import command_line_parser
 
 PROJECT = Path(__file__).parents[1]
 COMMAND = (sys.executable, "-m", "kedro", "registry", "list")
@@ -33,14 +34,14 @@ EMPTY_FILES = {
 
 
 class Times(NamedTuple):
-    """Seconds of one command."""
+    """CPU and wall-clock seconds of a command."""
 
     processor: float
     clock: float
 
 
 def make_empty_project(folder: Path) -> None:
-    """Write a Kedro project without nodes, with this project's configuration of logging and MLflow."""
+    """Write a Kedro project without nodes, with this project's logging and MLflow configuration."""
     for name, text in EMPTY_FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -50,7 +51,7 @@ def make_empty_project(folder: Path) -> None:
 
 
 def run_timed(folder: Path) -> Times:
-    """Run the command in a project."""
+    """Run the command in a project and return its times."""
     environment = {**os.environ, "DO_NOT_TRACK": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
     before, started = os.times(), time.perf_counter()
     subprocess.run(COMMAND, cwd=folder, env=environment, check=True, capture_output=True)
@@ -60,7 +61,7 @@ def run_timed(folder: Path) -> Times:
 
 
 def compare(rounds: int) -> dict[str, Times]:
-    """Median times of both projects."""
+    """Return the median times of both projects."""
     with tempfile.TemporaryDirectory() as folder:
         make_empty_project(Path(folder))
         projects = {"empty project": Path(folder), "this project": PROJECT}
@@ -72,13 +73,13 @@ def compare(rounds: int) -> dict[str, Times]:
 
 
 def main() -> None:
-    """Print both as a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each")
+    """Parse the arguments, measure and print a Markdown table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="runs per project")
     times = compare(parser.parse_args().rounds)
     empty, ours = times["empty project"], times["this project"]
     times["difference"] = Times(ours.processor - empty.processor, ours.clock - empty.clock)
-    print("| `kedro registry list` | processor, s | clock, s |\n| --- | ---: | ---: |")
+    print("| `kedro registry list` | CPU time, s | wall-clock time, s |\n| --- | ---: | ---: |")
     for name, (processor, clock) in times.items():
         print(f"| {name} | {processor:.2f} | {clock:.2f} |")
 

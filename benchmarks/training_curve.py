@@ -1,4 +1,4 @@
-"""How far a training's losses are from those of a plain loop in single precision, on the same batches."""
+"""Compare the losses of a training with those of a plain single-precision loop on the same batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Curve = NDArray[np.float64]
 
 
 def our_job(folder: Path, work: Path, method: str, encoder: str = "encoder", **training: Any) -> TrainingJob:
-    """A training of ours on what `prepare` wrote."""
+    """Return an EASE job on the files that `prepare` wrote."""
     return TrainingJob(
         folder=work,
         pairs=folder / "pairs.parquet",
@@ -41,16 +41,17 @@ def our_job(folder: Path, work: Path, method: str, encoder: str = "encoder", **t
 
 
 def our_curve(folder: Path, method: str, **training: Any) -> Curve:
-    """The losses of our training, without dropout."""
+    """Return the losses of the EASE trainer, without dropout."""
     with tempfile.TemporaryDirectory() as work:
         job = our_job(folder, Path(work), method, "still", learning_rate=RATE, report_every=1, **training)
         return np.array([line["loss"] for line in run_job(job).history])
 
 
 def plain_curve(folder: Path, method: str, batch_size: int, steps: int, device: str, half: bool) -> Curve:
-    """The losses of a loop that does one thing after the other: eager, padded, one view at a time.
+    """Return the losses of a plain loop: eager mode, padded batches, one view at a time.
 
-    The same optimisers, rates, clipping and batches as ours; with `half`, the encoder runs in bfloat16.
+    Optimisers, learning rates, gradient clipping and batches are those of the EASE trainer. With `half`, the encoder
+    runs in bfloat16.
     """
     pairs = pq.read_table(folder / "pairs.parquet")
     encoder = load_encoder(str(folder / "still")).to(device).train()
@@ -95,13 +96,13 @@ def plain_curve(folder: Path, method: str, batch_size: int, steps: int, device: 
 
 
 def _contrast(anchors: Tensor, candidates: Tensor) -> Tensor:
-    """Equations 2 and 3: anchor i finds candidate i."""
+    """Return the loss of equations 2 and 3: candidate i is the positive of anchor i."""
     cosines = functional.normalize(anchors, dim=1) @ functional.normalize(candidates, dim=1).T
     return functional.cross_entropy(cosines / TEMPERATURE, torch.arange(len(anchors), device=anchors.device))
 
 
 def _clip(dense: list[nn.Parameter], table: nn.Parameter | None) -> None:
-    """Scale all gradients down to the norm of 1."""
+    """Clip the gradients to a joint norm of 1."""
     gradients = [weights.grad for weights in dense if weights.grad is not None]
     if table is not None and table.grad is not None:
         table.grad = table.grad.coalesce()
@@ -112,7 +113,7 @@ def _clip(dense: list[nn.Parameter], table: nn.Parameter | None) -> None:
 
 
 def _projection(folder: Path, batch_size: int) -> Tensor:
-    """Where our projection starts, as a training at no rate leaves it."""
+    """Return the initial projection of the EASE trainer, from a training with a negligible learning rate."""
     with tempfile.TemporaryDirectory() as work:
         job = our_job(
             folder,
@@ -128,6 +129,6 @@ def _projection(folder: Path, batch_size: int) -> Tensor:
 
 
 def differences(found: Curve, expected: Curve) -> str:
-    """The greatest and the mean difference of two curves, as cells of a table."""
+    """Return the maximum and the mean difference of two curves as table cells."""
     gaps = np.abs(found - expected)
     return f"{gaps.max():.1e} | {gaps.mean():.1e}"

@@ -1,4 +1,4 @@
-"""What the trainings of `training_speed` read: sentences with the lengths of Wikipedia's, entities, an encoder."""
+"""Inputs of `training_speed`: sentences with realistic lengths, entities and an encoder."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
 
 MAX_TOKENS = 32
 CHARACTERS = (10, 1000)
-"""Of a sentence, as the project's pairs have them."""
+"""Minimum and maximum length of a sentence, as in the default configuration of pairs."""
 BASE = RandomBertOptions(layers=12, hidden_size=768, heads=12, intermediate_size=3072, vocabulary_size=30_522)
-"""The size of BERT-base; the tokenizer gets fewer entries where the sentences have fewer words."""
+"""The size of BERT-base; the vocabulary is smaller if the sentences have fewer distinct words."""
 
 
 class Work(NamedTuple):
-    """A folder of files, and what the arithmetic of a training needs to know of them."""
+    """Folder of the input files, and the sizes from which the operations of a training are computed."""
 
     folder: Path
     entities: int
     dimension: int
-    """Of sentences and entities"""
+    """Dimension of sentence and entity embeddings."""
     parameters: int
-    """Of the encoder's layers, without embeddings and pooler"""
+    """Parameters of the encoder's layers, without embeddings and pooler."""
     attention_width: int
-    """Layers times hidden size"""
+    """Number of layers times hidden size."""
     mean_tokens: float
-    """Of a sentence"""
+    """Mean number of tokens per sentence."""
     mean_square: float
-    """Of its tokens' square"""
+    """Mean of the squared number of tokens."""
 
     @property
     def flops_of_a_pair(self) -> float:
-        """Of training on two views of a sentence: 6 a parameter and token, 12 a pair of tokens in attention."""
+        """Operations per training pair (two views): 6 per parameter and token, 12 per token pair in attention."""
         return 2 * (6 * self.parameters * self.mean_tokens + 12 * self.attention_width * self.mean_square)
 
 
 def read_sentences(pairs: Path | None) -> tuple[list[str], str]:
-    """Sentences, and where they are from: a file of pairs, real dumps (`EASE_TEST_DATA`), or made up."""
+    """Return sentences and their source: a file of pairs, real dumps (`EASE_TEST_DATA`) or generated sentences."""
     dumps = os.environ.get("EASE_TEST_DATA")
     if pairs is not None:
         return pq.read_table(pairs, columns=["sentence"])["sentence"].to_pylist(), str(pairs)
     if dumps is None:
-        return made_sentences(50_000), "made up: 17 words in the middle"
+        return made_sentences(50_000), "generated: median of 17 words"
     return (
         linked_sentences(Path(dumps) / "dumps" / "wikipedia"),
-        "sentences with links of English and Italian Wikipedia",
+        "English and Italian Wikipedia: sentences with links",
     )
 
 
 def linked_sentences(dumps: Path) -> list[str]:
-    """The sentences of dumps that have a link and a usual length."""
+    """Return the sentences of dumps that have a link and a length within `CHARACTERS`."""
     with tempfile.TemporaryDirectory() as work:
         parts = ingest_wikipedia(
             find_dumps(dumps, ["en", "it"]), IngestOptions(splitter="icu", workers=1), Path(work)
@@ -75,22 +75,21 @@ def linked_sentences(dumps: Path) -> list[str]:
 
 
 def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int, seed: int = 0) -> Work:
-    """Write pairs, entity vocabulary and table, and the encoder.
+    """Write the pairs, the entity vocabulary, the entity embeddings and the encoder.
 
-    Every entity is used: sentences are repeated where there are fewer than half as many. Entities are as frequent as
-    one another, so that a batch has as many different rows as it can have.
+    Every entity occurs: sentences are repeated if there are fewer than half as many as entities. All entities are
+    equally frequent, which maximises the number of distinct entities in a batch.
 
     Args:
-        folder: To write into.
-        sentences: The sentences of the pairs.
-        encoder: small (the sample's), base, a folder or a hub name.
-        entities: Rows of the entity table.
-        seed: Of entities and embeddings.
+        folder: Output folder.
+        sentences: Sentences of the pairs.
+        encoder: small (that of the sample), base, a folder or a Hugging Face name.
+        entities: Number of entities.
+        seed: Seed of the entities of pairs and of the embeddings.
     """
-    options = {
-        "small": EncoderOptions(),
-        "base": EncoderOptions(random=BASE),
-    }.get(encoder, EncoderOptions(name=encoder, pooling="mean"))
+    options = {"small": EncoderOptions(), "base": EncoderOptions(random=BASE)}.get(
+        encoder, EncoderOptions(name=encoder, pooling="mean")
+    )
     loaded = build_encoder(options, sentences)
     save_encoder(loaded, folder / "encoder")
     save_encoder(without_dropout(loaded), folder / "still")
@@ -111,7 +110,7 @@ def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int,
 
 
 def without_dropout(encoder: SentenceTransformer) -> SentenceTransformer:
-    """Set every rate of dropout in an encoder's configuration to 0."""
+    """Set all dropout rates in an encoder's configuration to 0."""
     config = _config(encoder)
     for name in [
         name for name, value in vars(config).items() if "dropout" in name and isinstance(value, float)

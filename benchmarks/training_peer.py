@@ -1,4 +1,4 @@
-"""The peer of `training_speed`: sentence-transformers' trainer with the same losses."""
+"""Baseline of `training_speed`: the trainer of sentence-transformers with the same losses."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from benchmarks.training_data import MAX_TOKENS
 from ease.encoders.encoder import load_encoder
 
 SCALE = 20.0
-"""Their name for 1 over the temperature."""
+"""Inverse temperature, as sentence-transformers names it."""
 RATE = 3e-5
 
 
 class EntityLoss(nn.Module):
-    """EASE's equation 4 on the embeddings of two columns, whose labels are an entity and a hard negative."""
+    """Loss of EASE's equation 4 on two columns of sentences; a label is an entity and its hard negative."""
 
     def __init__(self, encoder: SentenceTransformer, table: Tensor) -> None:
-        """Start from entity embeddings: (entities, dimension)."""
+        """Initialise from entity embeddings of shape (entities, dimension)."""
         super().__init__()
         self.encoder = encoder
         self.views = MultipleNegativesRankingLoss(encoder, scale=SCALE)
@@ -42,7 +42,7 @@ class EntityLoss(nn.Module):
         self.projection = nn.Linear(table.shape[1], encoder.get_embedding_dimension() or 0, bias=False)
 
     def forward(self, columns: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
-        """Equations 2 and 3, with weight 1; labels: (n, 2)."""
+        """Return the sum of equations 2 and 3; labels have shape (n, 2)."""
         embeddings = [self.encoder(column)["sentence_embedding"] for column in columns]
         entities = functional.normalize(
             self.projection(self.table(labels.T.flatten())), dim=1
@@ -52,8 +52,8 @@ class EntityLoss(nn.Module):
         return entity_loss + self.views.compute_loss_from_embeddings(embeddings, labels)
 
 
-class _Marks(TrainerCallback):
-    """Calls a function after some steps."""
+class _StepCallback(TrainerCallback):
+    """Calls a function after each step."""
 
     def __init__(self, mark: Callable[[int], None]) -> None:
         self._mark = mark
@@ -71,7 +71,7 @@ def train_peer(
     half: bool,
     mark: Callable[[int], None],
 ) -> None:
-    """Train as sentence-transformers does, calling `mark` after each step."""
+    """Train with sentence-transformers and call `mark` with the number of each finished step."""
     encoder = load_encoder(str(folder / "encoder")).to(device)
     encoder.max_seq_length = MAX_TOKENS
     pairs = pq.read_table(folder / "pairs.parquet")
@@ -101,15 +101,15 @@ def train_peer(
             args=arguments,
             train_dataset=Dataset.from_dict(columns),
             loss=loss,
-            callbacks=[_Marks(mark)],
+            callbacks=[_StepCallback(mark)],
             **optimizers,
         )
-        trainer.remove_callback(PrinterCallback)  # it writes between the rows of the table
+        trainer.remove_callback(PrinterCallback)  # it prints between the rows of the table
         trainer.train()
 
 
 def sparse_and_dense(loss: EntityLoss) -> AdamW:
-    """AdamW for all but the table, which a `SparseAdam` steps right after it."""
+    """Return AdamW for all parameters but the entity table, which `SparseAdam` updates after each of its steps."""
     sparse = SparseAdam([loss.table.weight], lr=RATE)
     dense = AdamW(
         [weights for weights in loss.parameters() if weights is not loss.table.weight], lr=RATE, fused=True

@@ -1,14 +1,14 @@
-"""Training speed beside sentence-transformers' trainer: pairs per second, share of the machine's peak, exactness.
+"""Compare training with sentence-transformers: pairs per second, share of the machine's peak and numerical accuracy.
 
     python -m benchmarks.training_speed
     python -m benchmarks.training_speed PAIRS.parquet --encoder base --batch-sizes 32 --steps 3
     python -m benchmarks.training_speed --encoder base --entities 1000000 --batch-sizes 64 256 --steps 200   # a GPU
 
-Both sides train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) from the same encoder on the
-same sentences, cut at 32 tokens, in batches of the same size and in the same precision; the peer's entity table has a
-row-sparse optimiser too. Without a file of pairs, sentences are those with links in the dumps below `EASE_TEST_DATA`,
-or made up. Ways alternate; medians count, and the ratio is the median of those within a round. A second is one of
-processor time on a CPU, on which others work as well, and one of the clock on a GPU.
+Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
+sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
+row-sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are
+used, or generated sentences. Rounds alternate between the trainers. The tables show median speeds, and the median of
+the ratios within a round. Times are CPU time on a CPU, which other programs may use too, and wall-clock time on a GPU.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import torch
 import transformers
 from sentence_transformers import SentenceTransformer
 
+from benchmarks.command_line import command_line_parser
 from benchmarks.training_curve import differences, our_curve, our_job, plain_curve
 from benchmarks.training_data import Work, prepare, read_sentences
 from benchmarks.training_peer import train_peer
@@ -44,7 +45,7 @@ PEER = "sentence-transformers"
 
 
 class Setup(NamedTuple):
-    """What all trainings of a run have in common."""
+    """Settings shared by all trainings of a run."""
 
     work: Work
     device: str
@@ -55,7 +56,7 @@ class Setup(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Training parameters of ours."""
+        """Training parameters of the EASE trainer."""
         return {
             "device": "cpu" if self.device == "cpu" else "auto",
             "precision": "bf16" if self.half else "fp32",
@@ -63,14 +64,14 @@ class Setup(NamedTuple):
         }
 
     def now(self) -> float:
-        """Seconds: of this process's work on a CPU, of the clock once a GPU is done."""
+        """Return seconds: CPU time of this process on a CPU, wall-clock time after synchronisation on a GPU."""
         if self.device == "cpu":
             return time.process_time()
         torch.cuda.synchronize()
         return time.perf_counter()
 
     def rate(self, train: Callable[[Callable[[int], None]], None], batch_size: int) -> float:
-        """Pairs per second between the end of the warm-up and the last step of a training, which marks its steps."""
+        """Run `train` and return its pairs per second after the warm-up; `train` reports steps to its argument."""
         marks: dict[int, float] = {}
 
         def mark(step: int) -> None:
@@ -82,7 +83,7 @@ class Setup(NamedTuple):
 
 
 def train_ours(setup: Setup, method: str, batch_size: int, packed: bool, mark: Callable[[int], None]) -> None:
-    """Train as the project does, marking the steps that it reports."""
+    """Train with the EASE trainer and call `mark` with each step that it reports."""
     with tempfile.TemporaryDirectory() as folder:
         training = {
             **setup.options,
@@ -95,7 +96,7 @@ def train_ours(setup: Setup, method: str, batch_size: int, packed: bool, mark: C
 
 
 def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str, list[float]]:
-    """Pairs per second of each way to train, one a round."""
+    """Return the pairs per second of each trainer, one value per round."""
     steps = setup.warmup + setup.steps
     ways = {
         PEER: partial(train_peer, setup.work.folder, method, batch_size, steps, setup.device, setup.half),
@@ -110,7 +111,7 @@ def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str
 
 
 def matrix_peak(setup: Setup, attempts: int = 5) -> float:
-    """Operations per second of a large matrix product in the training's precision."""
+    """Return the operations per second of a large matrix product in the precision of the training."""
     size = 2048 if setup.device == "cpu" else 8192
     values = torch.randn(
         size, size, device=setup.device, dtype=torch.bfloat16 if setup.half else torch.float32
@@ -124,16 +125,16 @@ def matrix_peak(setup: Setup, attempts: int = 5) -> float:
 
 
 def entity_seconds(setup: Setup, batch_size: int, attempts: int = 20) -> float:
-    """Seconds of a step's entity side: looking up, projecting, its loss and gradient, the table's optimiser."""
+    """Return the seconds per step of the entity side: lookup, projection, loss, gradient and optimiser of the table."""
     entities, dimension = setup.work.entities, setup.work.dimension
     generator = torch.Generator().manual_seed(0)
     options = EaseOptions(self_supervised=False)
     with accelerated(TrainingOptions(batch_size=batch_size, **setup.options)) as accelerator:
         device = accelerator.device
         method = Ease(options, dimension, torch.randn(entities, dimension, generator=generator))
-        nothing = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
+        empty = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
         optimizers = Optimizers(
-            TrainingModel(nothing, torch.nn.Identity(), method).to(device), TrainingOptions()
+            TrainingModel(empty, torch.nn.Identity(), method).to(device), TrainingOptions()
         )
         seconds = []
         for _ in range(attempts + 3):
@@ -148,10 +149,10 @@ def entity_seconds(setup: Setup, batch_size: int, attempts: int = 20) -> float:
 
 
 def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int], rounds: int) -> None:
-    """Print a row for each method, batch and way, and what the entity side takes of ours."""
+    """Print a row for each method, batch size and trainer, with the share of the entity side in EASE's steps."""
     peak = matrix_peak(setup)
     print(f"Matrix peak: {peak / 1e9:,.0f} GFLOP/s\n")
-    heads = ["method", "batch", "way", "pairs/s", "ratio", "of the peak", "entity side"]
+    heads = ["method", "batch", "trainer", "pairs/s", "ratio", "of the peak", "entity side"]
     print(f"| {' | '.join(heads)} |\n| --- | ---: | --- |{' ---: |' * 4}")
     for method in methods:
         for batch_size in batch_sizes:
@@ -169,9 +170,9 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
 
 
 def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: int) -> None:
-    """Print how far losses are from those of a plain loop in single precision, dropout being off."""
-    print(f"\nLosses of {steps} steps of {batch_size} pairs, beside a plain loop in single precision\n")
-    print("| method | way | greatest difference | mean difference |\n| --- | --- | ---: | ---: |")
+    """Print the differences from the losses of a plain single-precision loop, without dropout."""
+    print(f"\nLosses compared with a plain single-precision loop: {steps} steps of {batch_size} pairs\n")
+    print("| method | trainer | maximum difference | mean difference |\n| --- | --- | ---: | ---: |")
     folder = setup.work.folder
     for method in methods:
         plain = partial(plain_curve, folder, method, batch_size, steps, setup.device)
@@ -181,35 +182,35 @@ def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: in
         curves = {
             f"ours, {precision}": partial(our_curve, folder, method, **ours),
             f"ours, packed, {precision}": partial(our_curve, folder, method, **{**ours, "packed": True}),
-            "the plain loop, bf16": partial(plain, half=True),
+            "plain loop, bf16": partial(plain, half=True),
         }
         for name, curve in curves.items():
             print(f"| {method} | {name} | {differences(curve(), expected)} |", flush=True)
 
 
 def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
-    """What the command line says."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Parse the command line."""
+    parser = command_line_parser(__doc__)
     parser.add_argument("pairs", type=Path, nargs="?", help="Parquet with a column `sentence`")
-    parser.add_argument("--encoder", default="small", help="small, base, a folder or a hub name")
+    parser.add_argument("--encoder", default="small", help="small, base, a folder or a Hugging Face name")
     parser.add_argument("--methods", nargs="+", default=["simcse", "ease"], choices=["simcse", "ease"])
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128])
-    parser.add_argument("--entities", type=int, default=20_000, help="rows of the entity table")
-    parser.add_argument("--warmup", type=int, default=5, help="steps that do not count")
-    parser.add_argument("--steps", type=int, default=20, help="steps that count")
+    parser.add_argument("--entities", type=int, default=20_000, help="number of entities")
+    parser.add_argument("--warmup", type=int, default=5, help="unmeasured steps before the measured ones")
+    parser.add_argument("--steps", type=int, default=20, help="measured steps")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--curve-steps", type=int, default=100, help="0: no comparison of losses")
+    parser.add_argument(
+        "--curve-steps", type=int, default=100, help="steps of the compared loss curves; 0: no comparison"
+    )
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
     parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto")
-    parser.add_argument("--threads", type=int, default=1, help="of a CPU")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
     return parser.parse_args(given)
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Measure and print Markdown tables."""
+    """Parse the arguments, measure and print Markdown tables."""
     arguments = arguments_of(given)
     logging.disable(logging.WARNING)
     torch.set_num_threads(arguments.threads)
@@ -227,7 +228,7 @@ def main(given: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = prepare(Path(folder), sentences, arguments.encoder, arguments.entities)
         print(
-            f"Sentences: {len(sentences):,}, {source}, of {work.mean_tokens:.1f} tokens in the mean. "
+            f"Sentences: {len(sentences):,} ({source}), {work.mean_tokens:.1f} tokens on average. "
             f"Encoder: {arguments.encoder}, {work.parameters:,} parameters without embeddings. "
             f"Entities: {work.entities:,} of {work.dimension} dimensions."
         )

@@ -1,19 +1,19 @@
-"""Time reading Wikidata into sitelinks and types: our readers and a plain loop over the JSON dump.
+"""Compare the extraction of sitelinks and types from each Wikidata dump format with a plain loop over the JSON dump.
 
     python -m benchmarks.wikidata_ingestion --items 1500 6000
 
-All readers read the same synthetic items on one core and must give the same rows. Each measurement has its own process,
-which reads a few items first. Prints a Markdown table: items per second of CPU time for the last number of items (as
-median of several rounds), the ratio to the plain loop with the same compression and with bz2, and the peak memory
-for each number of items.
+All readers process the same generated items on one core and must return the same rows. Each measurement runs in a new
+process, after a warm-up on a few items. Prints a Markdown table:
+
+- items per second of CPU time for the largest number of items, the median of several rounds;
+- the ratio to the plain loop's rate, with the same compression and with bz2;
+- peak memory for each number of items.
 """
 
 from __future__ import annotations
 
-import argparse
 import bz2
 import gzip
-import multiprocessing
 import statistics
 import sys
 import tempfile
@@ -27,8 +27,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.command_line import command_line_parser
 from benchmarks.made_wikidata import LANGUAGES, MadeWikidata, make_wikidata
-from benchmarks.memory import peak_megabytes
+from benchmarks.memory import in_new_process, peak_megabytes
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
 from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata
@@ -40,11 +41,11 @@ FEW = 50
 ONE_CORE = IngestOptions(workers=1)
 Tables = tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]
 Reader = Callable[[MadeWikidata, str, Path], list[list[Path]]]
-"""Reads a compression into files of both tables in a folder."""
+"""Reads the files of a compression format and returns the Parquet files of both tables."""
 
 
 def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
-    """Parse every line, and collect the wanted rows in lists."""
+    """Parse every line of the JSON dump and collect the rows in lists."""
     sitelinks: list[tuple[int, str, str]] = []
     types: list[tuple[int, int]] = []
     path = made.json(packing)
@@ -71,13 +72,13 @@ def plain_loop(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path
 
 
 def from_json(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
-    """Our reader of the JSON dump."""
+    """Read the JSON dump with EASE."""
     parts = ingest_wikidata(made.json(packing), LANGUAGES, ONE_CORE, folder)
     return [parts.sitelinks, parts.entity_types]
 
 
 def from_page_props(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
-    """Our readers of page_props and truthy statements, joined with the titles of pages."""
+    """Read page_props, page titles and truthy statements with EASE."""
     items = ingest_page_props(find_page_props([made.folder], LANGUAGES), ONE_CORE, folder)
     types = ingest_truthy(made.truthy(packing), ONE_CORE, folder)
     engine = ibis.duckdb.connect(threads=1)
@@ -101,7 +102,7 @@ READERS: dict[str, Reader] = {
 
 
 class Measured(NamedTuple):
-    """CPU seconds, peak memory in MB, and the rows."""
+    """CPU seconds, peak memory in MB and the rows."""
 
     seconds: float
     megabytes: float
@@ -109,12 +110,7 @@ class Measured(NamedTuple):
 
 
 def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata) -> Measured:
-    """Run a reader in a new process, first on a few items, which excludes imports from the time."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_measure, (reader, made, packing, few))
-
-
-def _measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata) -> Measured:
+    """Measure a reader in the current process, after reading a few items so that imports do not count."""
     with tempfile.TemporaryDirectory() as folder:
         reader(few, packing, Path(folder))
     with tempfile.TemporaryDirectory() as folder:
@@ -132,18 +128,20 @@ def _measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata
 def lines_of_table(
     made: Sequence[MadeWikidata], items: Sequence[int], repeats: int, few: MadeWikidata
 ) -> list[str]:
-    """Return a table row for each reader and compression."""
+    """Return a table row for each reader and compression format."""
     lines: list[str] = []
     on_bz2: float | None = None
     for packing in ("bz2", "gz"):
         rates: list[float] = []
         expected: Tables | None = None
         for name, reader in READERS.items():
-            peaks = [measure(reader, one, packing, few).megabytes for one in made[:-1]]
-            rounds = [measure(reader, made[-1], packing, few) for _ in range(repeats)]
+            peaks = [in_new_process(measure, reader, one, packing, few).megabytes for one in made[:-1]]
+            rounds = [in_new_process(measure, reader, made[-1], packing, few) for _ in range(repeats)]
             expected = expected or rounds[0].rows
             if any(one.rows != expected for one in rounds):
-                raise SystemExit(f"{name} (.{packing}) gives other rows than the plain loop")
+                raise SystemExit(
+                    f"{name} (.{packing}) returns other rows than the plain loop: compare the readers"
+                )
             rates.append(items[-1] / statistics.median(one.seconds for one in rounds))
             on_bz2 = on_bz2 or rates[0]
             ratios = f"{rates[-1] / rates[0]:.1f} | {rates[-1] / on_bz2:.1f}"
@@ -154,10 +152,8 @@ def lines_of_table(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the items, time all readers and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Parse the arguments, generate the items, measure all readers and print the table."""
+    parser = command_line_parser(__doc__)
     parser.add_argument("--items", type=int, nargs="+", default=[1500, 6000], help="numbers of items")
     parser.add_argument("--repeats", type=int, default=3, help="rounds for the last number of items")
     options = parser.parse_args(arguments)

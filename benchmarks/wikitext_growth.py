@@ -1,66 +1,42 @@
-"""Time how our reading of hostile wikitext grows with its length, on one core.
+"""Measure how the parsing time of hostile wikitext grows with its length, on one core.
 
     python -m benchmarks.wikitext_growth --times 25000 100000
 
-Writes a Markdown table: a row for each source, with the seconds of processor time at each length and how the
-last compares with the first. Four times the length takes four times as long in linear time, sixteen in quadratic.
+Prints a Markdown table with one row per source: the CPU seconds for each length, and the ratio of the last to the
+first. For four times the length, the ratio is 4 in linear time and 16 in quadratic time.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
 
+from benchmarks.command_line import command_line_parser
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 UNITS = (
     *("{{", "{{a|", "{{a}} ,", "({{a}}", ", {{a}})", "{{{a}}", "{{{{{", "{{|}"),
-    *(
-        "[[",
-        "[[a|",
-        "[[a]",
-        "[[a|[b]]]",
-        "[[a|[b",
-        "[[File:a|",
-        "[[File:a|[[b]]",
-        "]]",
-        "[http://a ",
-        "[http://a[",
-    ),
+    *("[[", "[[a|", "[[a]", "[[a|[b]]]", "[[a|[b", "[[File:a|", "[[File:a|[[b]]", "]]"),
+    *("[http://a ", "[http://a["),
     *("\n{|\n", "\n{|\n|-\n", "\n{|\n|}", "<table>", "<table></table>", "\n|}"),
-    *(
-        "<ref>",
-        "<ref name=",
-        "<ref",
-        "<!--",
-        "<nowiki>",
-        "<nowiki>x</nowiki>",
-        "<b ",
-        "<b>",
-        "[[a]]<i>",
-        "  <!-- -->  ",
-    ),
+    *("<ref>", "<ref name=", "<ref", "<!--", "<nowiki>", "<nowiki>x</nowiki>", "<b ", "<b>", "[[a]]<i>"),
+    "  <!-- -->  ",
     *("'''a''", "'''a ", "=", "\n=", "\n==a", "= ", "-{", "__a", "&amp", "&#91;", "%41", " ", "\n*", "\n "),
 )
-"""What a source repeats."""
+"""Strings that a source repeats."""
 
 NESTED = (
     *(("{{a|", "x", "}}"), ("{{{{{", "", "}}"), ("{{", "", "}}}")),
     *(("[[a|", "x", "]]"), ("[[a|", "[[File:x.jpg]]", "]]"), ("[[a| ", "[[File:x.jpg]]", " ]]")),
-    *(
-        ("[[File:a|", "x", "]]"),
-        ("[[Category:a|", "", "]]"),
-        ("[[de:a|", "x", "]]"),
-        ("[[wikt:a|", "x", "]]"),
-    ),
+    *(("[[File:a|", "x", "]]"), ("[[Category:a|", "", "]]")),
+    *(("[[de:a|", "x", "]]"), ("[[wikt:a|", "x", "]]")),
     *(("[[#a|", "x", "]]"), ("[[a|[b", "", "]]]"), ("\n{|\n|", "", "\n|}"), ("({{a}}", "", ")")),
     *(("[//a ", "x", "]"), ("<table>", "x", "</table>"), ("\n== [[a|", "x", "]] ==")),
 )
-"""What a source opens as often as it closes it, and what stands in the middle."""
+"""Nested sources: the repeated opening string, the middle and the repeated closing string."""
 
 LONG: dict[str, Callable[[int], str]] = {
     "spaces and the pipe trick": lambda times: f"[[a{' ' * (4 * times)}b|]]",
@@ -68,8 +44,8 @@ LONG: dict[str, Callable[[int], str]] = {
     "pairs of brackets and the pipe trick": lambda times: f"[[a{'()' * times}b|]]",
     "links in a heading": lambda times: f"\n== {'[[a|' * times}{'x' * times}{']]' * times} ==",
     "a long label in links": lambda times: f"{'[[wikt:a|' * times}{'x' * times}{']]' * times}",
-    "links without end in an external link": lambda times: "[//a " + "[//a]" * times,
-    "references that one bracket ends": lambda times: "<ref a" * times + ">",
+    "unclosed links in an external link": lambda times: "[//a " + "[//a]" * times,
+    "references closed by one bracket": lambda times: "<ref a" * times + ">",
     "a redirect": lambda times: f"#R{' ' * times}[[{'a' * times}",
     "letters around a link": lambda times: f"{'b' * times}[[a]]{'b' * times}[[a]]",
     "dashes before a link": lambda times: f"{'-' * (4 * times)}[[a]]",
@@ -77,16 +53,16 @@ LONG: dict[str, Callable[[int], str]] = {
     "a heading without words": lambda times: "=" * (4 * times) + "\n" + "'" * times,
     "the wiki's own prefix": lambda times: f"[[{'en:' * (10 * times)}a]]",
 }
-"""Long stretches of one thing."""
+"""Sources with long runs of one construct, by name."""
 
 
 def hostile_sources() -> dict[str, Callable[[int], str]]:
-    """Wikitext of every length by its name: units repeated, units nested, and long stretches of one thing."""
+    """Return all sources by name, as functions of a length: repeated, nested and long ones."""
     return {**{repr(unit): unit.__mul__ for unit in UNITS}, **deep_sources()}
 
 
 def deep_sources() -> dict[str, Callable[[int], str]]:
-    """Units nested, and long stretches."""
+    """Return the nested and the long sources."""
     nested = {" … ".join(repr(part) for part in parts if part): _nest(*parts) for parts in NESTED}
     return {**nested, **LONG}
 
@@ -96,7 +72,7 @@ def _nest(opening: str, middle: str, closing: str) -> Callable[[int], str]:
 
 
 def seconds(source: str, site: SiteInfo) -> float:
-    """Processor time to read a page."""
+    """Return the CPU time to parse a page."""
     start = time.process_time()
     parse_wikitext(source, site)
     redirect_target(source, site)
@@ -104,7 +80,7 @@ def seconds(source: str, site: SiteInfo) -> float:
 
 
 def row(name: str, make: Callable[[int], str], lengths: Sequence[int], repeats: int) -> str:
-    """A row of the table: the best time of several for each length, and the growth."""
+    """Return the table row of a source: the minimum time for each length, and their growth."""
     site = SiteInfo("en")
     times = [min(seconds(make(length), site) for _ in range(repeats)) for length in lengths]
     cells = [
@@ -116,12 +92,16 @@ def row(name: str, make: Callable[[int], str], lengths: Sequence[int], repeats: 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Time all sources and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    """Parse the arguments, measure all sources and print the table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument(
+        "--times",
+        type=int,
+        nargs="+",
+        default=[25_000, 100_000],
+        help="lengths, in repetitions of the source's unit",
     )
-    parser.add_argument("--times", type=int, nargs="+", default=[25_000, 100_000], help="lengths, in units")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds, of which the fastest counts")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds; the fastest counts")
     options = parser.parse_args(arguments)
     heads = ["source", *(f"{length:,} times" for length in options.times), "growth"]
     sys.stdout.write(f"| {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) - 1)}\n")

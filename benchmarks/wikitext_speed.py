@@ -1,12 +1,10 @@
-"""Time our reading of wikitext and mwparserfromhell's on the same articles in one run, on one core.
+"""Compare the speed of the wikitext parser with mwparserfromhell on the same articles, on one core.
 
-Writes a Markdown table: a row a dump file, with megabytes (UTF-8) of wikitext per second of processor time.
+Prints a Markdown table with one row per dump file: megabytes (UTF-8) of wikitext per second of CPU time.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,13 +12,14 @@ from pathlib import Path
 
 import mwparserfromhell
 
+from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
 from benchmarks.links_against_wikipedia2vec import articles_of, dump_of
 from ease.wikimedia.dumps.files import read_siteinfo
 from ease.wikimedia.wikitext.parser import parse_wikitext
 
 
 def megabytes_per_second(read: Callable[[str], object], sources: Sequence[str], repeats: int) -> float:
-    """Speed of a reader over some pages, the best of several rounds."""
+    """Return the highest speed of a parser on some pages over several rounds."""
     size = sum(len(source.encode()) for source in sources) / 1e6
     seconds = []
     for _ in range(repeats):
@@ -32,7 +31,7 @@ def megabytes_per_second(read: Callable[[str], object], sources: Sequence[str], 
 
 
 def time_dump(path: Path, repeats: int) -> str:
-    """A row of the table for one dump file."""
+    """Return the table row of a dump file."""
     dump = dump_of(path)
     site = read_siteinfo(dump)
     sources = [page.text for page in articles_of(dump)]
@@ -46,21 +45,16 @@ def time_dump(path: Path, repeats: int) -> str:
 
 
 def main() -> None:
-    """Time the dumps named on the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    """Parse the arguments, measure each dump and print the table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument(
+        "dumps", nargs="*", type=Path, help="dump files; default: $EASE_TEST_DATA/dumps/wikipedia"
     )
-    parser.add_argument("dumps", nargs="*", type=Path, help="by default $EASE_TEST_DATA/dumps/wikipedia")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds, of which the fastest counts")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds; the fastest counts")
     arguments = parser.parse_args()
-    paths = arguments.dumps
-    if not paths:
-        if "EASE_TEST_DATA" not in os.environ:
-            parser.error("name dump files, or set EASE_TEST_DATA")
-        paths = sorted((Path(os.environ["EASE_TEST_DATA"]) / "dumps" / "wikipedia").glob("*-pages-articles*"))
-    sys.stdout.write("| dump | articles | MB | ours, MB/s | mwparserfromhell, MB/s | ratio |\n")
+    sys.stdout.write("| dump | articles | MB | ease, MB/s | mwparserfromhell, MB/s | ratio |\n")
     sys.stdout.write("|---|---:|---:|---:|---:|---:|\n")
-    for path in paths:
+    for path in arguments.dumps or real_wikipedia_dumps(parser):
         sys.stdout.write(time_dump(path, arguments.repeats) + "\n")
         sys.stdout.flush()
 

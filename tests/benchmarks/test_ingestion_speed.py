@@ -1,4 +1,4 @@
-"""The benchmark of reading dumps."""
+"""The ingestion benchmark."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.wikimedia.made_dumps import article, as_dump, make_export
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Write a slice of 40 articles; wikipedia2vec reads the language from the first line."""
+    """A slice of 40 articles with its language on the first line, where wikipedia2vec looks for it."""
     export = make_export([article(number) for number in range(1, 41)]).replace("\n    version", " version")
     return as_dump(tmp_path / "slice/enwiki-slice-pages-articles.xml", export.encode()).path
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_pages_are_repeated_under_other_titles(source: Path, tmp_path: Path, packing: str) -> None:
+def test_repeated_pages_have_distinct_titles(source: Path, tmp_path: Path, packing: str) -> None:
     ending, streams = PACKINGS[packing]
     target = tmp_path / f"enwiki-pages-articles.xml{ending}"
     size = repeat_dump(source, target, 0.2, streams)
@@ -34,13 +34,13 @@ def test_pages_are_repeated_under_other_titles(source: Path, tmp_path: Path, pac
     assert packed.count(b"BZh91AY&SY") == (ending == ".bz2" and (len(titles) // 100 + 1 if streams else 1))
 
 
-def test_the_rate_of_each_reader_is_reported(source: Path, tmp_path: Path) -> None:
+def test_comparison_reports_the_rate_of_every_reader(source: Path, tmp_path: Path) -> None:
     cells = compare_readers(source, 0.2, 1, tmp_path).strip("| ").split(" | ")
     assert cells[0] == "enwiki-slice"
     ours, beside_wikipedia2vec = float(cells[2]), re.fullmatch(r"(\S+) \((\S+)\)", cells[3])
     assert beside_wikipedia2vec
     theirs, ratio = map(float, beside_wikipedia2vec.groups())
-    # Rates are printed with one decimal and are small here.
+    # Rates are small here and rounded to one decimal.
     assert (ours - 0.05) / (theirs + 0.05) - 0.01 <= ratio <= (ours + 0.05) / max(theirs - 0.05, 1e-9) + 0.01
     assert all(float(cell.split()[0]) > 0 for cell in cells[4:])
 

@@ -1,4 +1,4 @@
-"""The benchmark of large batches, on a few pairs."""
+"""The benchmark of large batches on a few pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks import large_batches
 
 
 @pytest.mark.slow
-def test_blocks_take_less_memory(capfd: pytest.CaptureFixture[str]) -> None:
+def test_gradient_caching_uses_less_memory(capfd: pytest.CaptureFixture[str]) -> None:
     large_batches.main(["--batch-sizes", "384", "--mini-batch-size", "16", "--steps", "1"])
     head, _, row = capfd.readouterr().out.splitlines()
     cells = [cell.strip() for cell in re.findall(r"[^|]+", row)]
@@ -23,7 +23,7 @@ def test_blocks_take_less_memory(capfd: pytest.CaptureFixture[str]) -> None:
     assert rates[2] == pytest.approx(rates[1] / rates[0], abs=0.02)
 
 
-def test_sentences_are_of_differing_lengths_and_the_same_each_time() -> None:
+def test_generated_sentences_are_reproducible_and_vary_in_length() -> None:
     sentences = large_batches.made_sentences(2000)
     assert sentences == large_batches.made_sentences(2000)
     lengths = [len(sentence.split()) for sentence in sentences]

@@ -1,4 +1,4 @@
-"""The benchmark of the search."""
+"""The benchmark of nearest-neighbour search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from benchmarks.search_memory import main
 
 
-def test_both_ways_find_the_same_and_their_cost_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_both_searches_agree_and_their_cost_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     main(["--sizes", "300x500", "--dimension", "16"])
     ours, peer = (line.strip("| ").split(" | ") for line in capfd.readouterr().out.splitlines()[2:])
     assert ours[:3] == ["300", "500", "ease"]

@@ -1,4 +1,4 @@
-"""The benchmark of training speed: the same losses on both sides, and its tables."""
+"""The benchmark of training speed: equal losses of both libraries, and the printed tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def work(tmp_path: Path) -> Work:
 
 
 def peer_loss(work: Work, method: str, projection: Tensor | None) -> float:
-    """The peer's loss of one batch of all sentences, whose order does not matter."""
+    """Return the baseline's loss of one batch with all sentences; their order does not matter."""
     encoder = SentenceTransformer(str(work.folder / "still"), device="cpu")
     encoder.max_seq_length = MAX_TOKENS
     pairs = pq.read_table(work.folder / "pairs.parquet")
@@ -54,7 +54,7 @@ def peer_loss(work: Work, method: str, projection: Tensor | None) -> float:
 
 
 @pytest.mark.parametrize("method", ["simcse", "ease"])
-def test_both_sides_train_the_same_loss(work: Work, tmp_path: Path, method: str) -> None:
+def test_both_libraries_train_the_same_loss(work: Work, tmp_path: Path, method: str) -> None:
     training = {"batch_size": len(SENTENCES), "max_steps": 1, "device": "cpu", "learning_rate": 1e-30}
     result = run_job(our_job(work.folder, tmp_path / "job", method, "still", **training))
     parts = result.model / "training" / "parts.safetensors"
@@ -62,7 +62,7 @@ def test_both_sides_train_the_same_loss(work: Work, tmp_path: Path, method: str)
     assert result.history[0]["loss"] == pytest.approx(peer_loss(work, method, projection), rel=1e-5)
 
 
-def test_the_peer_steps_the_rows_of_its_batch_and_no_others(work: Work) -> None:
+def test_sparse_optimiser_updates_only_entities_of_the_batch(work: Work) -> None:
     loss = EntityLoss(
         load_encoder(str(work.folder / "encoder")), load_file(work.folder / "table.safetensors")["embeddings"]
     )
@@ -76,32 +76,27 @@ def test_the_peer_steps_the_rows_of_its_batch_and_no_others(work: Work) -> None:
     assert loss.table.weight.grad is None
 
 
-def test_the_operations_of_a_pair_are_those_of_its_matrices(work: Work) -> None:
-    """Six a weight and token: a BERT's layers have 12 h² weights at their usual width, and 4 L² h for attention."""
+def test_operations_of_a_pair_match_its_matrix_products(work: Work) -> None:
+    """Forward: 2 operations per weight and token, and 4 L² h per layer in attention; backward: twice as many."""
     hidden, inner, layers = 16, 32, 2
     weights = layers * (4 * hidden**2 + 2 * hidden * inner)
-    biases = layers * (
-        9 * hidden + inner
-    )  # four of attention, two norms with two each, two of the inner layer
+    # Attention has 4 biases, each of the 2 norms has 2 vectors, the feed-forward network has 2 biases.
+    biases = layers * (9 * hidden + inner)
     assert work.parameters == weights + biases
-    lengths = np.array(
-        [
-            len(tokens)
-            for tokens in load_encoder(str(work.folder / "encoder")).tokenizer(SENTENCES)["input_ids"]
-        ]
-    )
+    tokenizer = load_encoder(str(work.folder / "encoder")).tokenizer
+    lengths = np.array([len(tokens) for tokens in tokenizer(SENTENCES)["input_ids"]])
     forward = 2 * (weights + biases) * lengths.sum() + layers * 4 * hidden * (lengths**2).sum()
     assert work.flops_of_a_pair == pytest.approx(2 * 3 * forward / len(SENTENCES))
 
 
-def test_every_entity_is_used(work: Work) -> None:
+def test_pairs_contain_every_entity(work: Work) -> None:
     pairs = pq.read_table(work.folder / "pairs.parquet")
     used = {*pairs["entity"].to_pylist(), *pairs["hard_negative"].to_pylist()}
     assert used == set(range(work.entities))
 
 
 @pytest.mark.parametrize("method", ["simcse", "ease"])
-def test_the_plain_loop_trains_what_ours_trains(work: Work, method: str) -> None:
+def test_trainer_losses_equal_those_of_the_plain_loop(work: Work, method: str) -> None:
     expected = plain_curve(work.folder, method, 8, 12, "cpu", half=False)
     found = our_curve(
         work.folder, method, batch_size=8, max_steps=12, device="cpu", precision="fp32", packed=True
@@ -110,17 +105,19 @@ def test_the_plain_loop_trains_what_ours_trains(work: Work, method: str) -> None
     assert np.allclose(found, expected, rtol=1e-5)
 
 
-def test_sentences_are_those_of_the_file_or_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_come_from_the_file_or_are_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pq.write_table(pa.table({"sentence": SENTENCES}), tmp_path / "pairs.parquet")
     assert read_sentences(tmp_path / "pairs.parquet")[0] == SENTENCES
     monkeypatch.delenv("EASE_TEST_DATA", raising=False)
     sentences, source = read_sentences(None)
-    assert "made up" in source
+    assert "generated" in source
     assert len(set(sentences)) > 40_000
 
 
 @pytest.mark.slow
-def test_the_tables_tell_of_real_trainings(
+def test_tables_report_real_trainings(
     work: Work, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("logging.disable", lambda level: None)
@@ -142,12 +139,12 @@ def test_the_tables_tell_of_real_trainings(
         assert ratios == pytest.approx([rate / rates[0] for rate in rates], rel=0.01)
     assert all(0 < float(row[6].rstrip("%")) < 100 for row in speeds[4:])
     curves = [row for row in rows if len(row) == 4][2:]
-    assert [row[1] for row in curves[:3]] == ["ours, fp32", "ours, packed, fp32", "the plain loop, bf16"]
+    assert [row[1] for row in curves[:3]] == ["ours, fp32", "ours, packed, fp32", "plain loop, bf16"]
     ours, _, half = (float(row[2]) for row in curves[:3])
     assert ours < half / 5
 
 
-def test_threads_and_precision_are_those_asked_for() -> None:
+def test_threads_and_precision_follow_the_arguments() -> None:
     arguments = training_speed.arguments_of(["--precision", "bf16", "--threads", "2"])
     setup = training_speed.Setup(
         Work(Path(), 1, 1, 1, 1, 1.0, 1.0), "cpu", arguments.precision == "bf16", arguments.threads, 1, 1

@@ -1,4 +1,4 @@
-"""The benchmark of reading Wikidata, on a few items."""
+"""The Wikidata benchmark on a few items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks import wikidata_ingestion
 from benchmarks.made_wikidata import LANGUAGES, make_wikidata
 
 
-def test_each_reader_is_timed_and_gives_the_rows_of_the_plain_loop(
+def test_each_reader_is_measured_and_returns_the_rows_of_the_plain_loop(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     wikidata_ingestion.main(["--items", "30", "60", "--repeats", "1"])
@@ -29,14 +29,12 @@ def test_each_reader_is_timed_and_gives_the_rows_of_the_plain_loop(
     assert all(float(cell) > 50 for line in lines for cell in line[5:])
 
 
-def test_rows_that_differ_from_the_plain_loop_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_differing_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_wikidata(tmp_path / "made", 12)
     other = make_wikidata(tmp_path / "other", 12, seed=1)
     for language in LANGUAGES:
         (path,) = other.folder.glob(f"{language}wiki-*-page_props.sql.gz")
         path.replace(made.folder / path.name)
     other.pages.replace(made.pages)
-    with pytest.raises(SystemExit, match=r"page_props and truthy statements \(.bz2\) gives other rows"):
+    with pytest.raises(SystemExit, match=r"page_props and truthy statements \(\.bz2\) returns other rows"):
         wikidata_ingestion.lines_of_table([made], [12], 1, made)

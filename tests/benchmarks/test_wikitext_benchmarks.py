@@ -1,4 +1,4 @@
-"""The benchmarks of reading wikitext, on a few pages."""
+"""The wikitext benchmarks on a few pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
-def test_speed_is_told_of_the_articles_of_a_dump(
+def test_speed_of_a_dump_covers_its_articles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pages = [article(1), make_page(2, "Long", "[[a]] é. " * 50_000), make_page(3, "Talk:A", "x", namespace=1)]
@@ -30,7 +30,7 @@ def test_speed_is_told_of_the_articles_of_a_dump(
     assert float(ours) / float(theirs) == pytest.approx(float(ratio), abs=0.1, rel=0.1)
 
 
-def test_growth_is_the_last_time_over_the_first(
+def test_growth_is_the_ratio_of_the_last_to_the_first_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(wikitext_growth, "seconds", lambda source, site: len(source) / 8)
