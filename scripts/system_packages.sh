@@ -1,12 +1,12 @@
 #!/bin/sh
-# Checks for what pip cannot install; installs it on apt systems where it may, or says the one command to type.
+# Check for system packages that pip cannot install. Install them with apt if permitted, else print the command to run.
 #
-#   system_packages.sh build [PYTHON]   ICU's headers, pkg-config, a C++ compiler, PYTHON's headers and venv:
-#                                       without them polyglot's PyICU cannot be compiled
-#   system_packages.sh java             a Java runtime, 17 or later, for PySpark
-#   system_packages.sh browser          Chromium, for the tests that look at pages
+#   system_packages.sh build [PYTHON]   ICU headers, pkg-config, a C++ compiler, PYTHON's headers and venv;
+#                                       needed to compile PyICU, which polyglot requires
+#   system_packages.sh java             Java runtime 17 or later, for PySpark
+#   system_packages.sh browser          Chromium, for the browser tests
 #
-# Exits 0 when nothing is missing any more, else 1.
+# Exit status: 0 if nothing is missing (any more), else 1.
 set -eu
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -25,9 +25,9 @@ java_is_recent() {
     [ "${major:-0}" -ge 17 ]
 }
 
-# Names what is missing and, for each package manager, what holds it.
+# What is missing, and the packages that provide it for each package manager.
 missing='' apt='' dnf='' brew='' conda=''
-add() { # add WHAT APT DNF BREW CONDA; "-" where that manager's Python or compiler brings it
+add() { # add WHAT APT DNF BREW CONDA; "-" if no extra package is needed
     missing="${missing:+$missing, }$1"
     [ "$2" = - ] || apt="$apt $2"
     [ "$3" = - ] || dnf="$dnf $3"
@@ -35,9 +35,9 @@ add() { # add WHAT APT DNF BREW CONDA; "-" where that manager's Python or compil
     [ "$5" = - ] || conda="$conda $5"
 }
 
-look_for_build_tools() {
+check_build_tools() {
     if ! has pkg-config; then
-        # Without pkg-config nothing can be said of ICU: its headers are asked for too.
+        # ICU cannot be detected without pkg-config, so request its headers too.
         add pkg-config pkg-config pkgconf-pkg-config pkgconf pkg-config
         add "ICU's headers" libicu-dev libicu-devel icu4c icu
     elif ! pkg-config --exists icu-i18n; then
@@ -51,8 +51,8 @@ look_for_build_tools() {
     python_has ensurepip || add "Python's venv" "python$version-venv" "python$version" "python@$version" -
 }
 
-look_for_java() {
-    # Debian 12 and Ubuntu 22.04 need 17 by name (their default is 17 and 11); later ones have dropped it.
+check_java() {
+    # Ubuntu 22.04 needs the package named 17, because its default is 11; releases after Debian 12 have no such package.
     runtime=default-jre-headless
     if has apt-cache && apt-cache show openjdk-17-jre-headless >/dev/null 2>&1; then
         runtime=openjdk-17-jre-headless
@@ -60,7 +60,7 @@ look_for_java() {
     java_is_recent || add 'a Java runtime, 17 or later' "$runtime" java-17-openjdk-headless openjdk@17 'openjdk=17'
 }
 
-look_for_browser() {
+check_browser() {
     has chromium || has chromium-browser || has google-chrome ||
         add 'Chromium' chromium chromium '--cask chromium' -
 }
@@ -72,13 +72,13 @@ install_with_apt() {
         sudo='sudo -n'
     fi
     echo "Missing: $missing. Installing:$apt"
-    # Word splitting is meant: a list of packages, and sudo or nothing.
+    # Word splitting is intended: $sudo may be empty, and $apt is a list of packages.
     # shellcheck disable=SC2086
     $sudo apt-get update -qq &&
         $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $apt >/dev/null
 }
 
-say_the_command() {
+print_command() {
     {
         echo "Missing: $missing. Install with:"
         if [ -n "${CONDA_PREFIX:-}" ] && has conda && [ -n "$conda" ]; then
@@ -97,27 +97,27 @@ say_the_command() {
             echo "  brew install$brew   (macOS)"
             echo "  conda install -c conda-forge$conda   (conda)"
         fi
-        echo "and repeat the command."
+        echo "Then run the command again."
     } >&2
 }
 
 what=${1:?build, java or browser}
 python=${2:-python3}
-look() {
+check() {
     missing='' apt='' dnf='' brew='' conda=''
     case $what in
-        build) look_for_build_tools ;;
-        java) look_for_java ;;
-        browser) look_for_browser ;;
-        *) echo "$0: cannot check for '$what': say build, java or browser" >&2; exit 2 ;;
+        build) check_build_tools ;;
+        java) check_java ;;
+        browser) check_browser ;;
+        *) echo "$0: unknown argument '$what': use build, java or browser" >&2; exit 2 ;;
     esac
 }
 
-look
+check
 [ -n "$missing" ] || exit 0
 if has apt-get && install_with_apt; then
-    look
+    check
     [ -n "$missing" ] || exit 0
 fi
-say_the_command
+print_command
 exit 1

@@ -1,4 +1,4 @@
-"""A headless Chromium, told by its debugging protocol what to open and asked what it shows."""
+"""Headless Chromium, controlled through the DevTools protocol."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--window-size=1600,1200"),
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # no page may need the network
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # blocks the network
 )
 PATIENCE = 120
-"""Seconds that a page may take to show something on a busy machine."""
+"""Timeout in seconds for the content of a page on a busy machine."""
 
 
 class Browser:
-    """One page of a browser; commands and answers are JSON, each ended by a zero byte."""
+    """One browser page; commands and answers are JSON messages, each terminated by a zero byte."""
 
     def __init__(self, commands: int, answers: int) -> None:
         self._commands = os.fdopen(commands, "wb", buffering=0)
@@ -33,7 +33,7 @@ class Browser:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
 
     def call(self, method: str, **given: Any) -> dict[str, Any]:
-        """Send one command and return its result; what the browser tells unasked is passed over."""
+        """Send a command and return its result; ignore events."""
         self._count += 1
         about = {"sessionId": self._session} if self._session else {}
         request = {"id": self._count, "method": method, "params": given, **about}
@@ -47,13 +47,13 @@ class Browser:
     def _read(self) -> dict[str, Any]:
         text = bytearray()
         while (byte := self._answers.read(1)) != b"\0":
-            assert byte, "the browser has ended"
+            assert byte, "the browser closed the connection"
             text += byte
         message: dict[str, Any] = json.loads(text)
         return message
 
     def open(self, address: str) -> None:
-        """Go to an address."""
+        """Navigate to an address."""
         self.call("Page.navigate", url=address)
 
     def evaluate(self, expression: str) -> Any:
@@ -68,16 +68,16 @@ class Browser:
         return shown
 
     def texts(self, selector: str) -> list[str]:
-        """Return the text of each element that a CSS selector finds."""
+        """Return the text of each element that matches a CSS selector."""
         found = f"[...document.querySelectorAll({json.dumps(selector)})].map(element => element.textContent)"
         texts: list[str] = self.evaluate(found)
         return texts
 
     def wait_for(self, *expected: str) -> str:
-        """Wait until the page shows all of some texts, and return what it shows."""
+        """Wait until the page shows all expected texts and return its text."""
         deadline = time.monotonic() + PATIENCE
         while missing := [words for words in expected if words not in (shown := self.text())]:
-            assert time.monotonic() < deadline, f"{missing} not in what the page shows:\n{shown}"
+            assert time.monotonic() < deadline, f"the page does not show {missing}:\n{shown}"
             time.sleep(0.5)
         return shown
 
@@ -91,10 +91,10 @@ class Browser:
 
 @contextmanager
 def browser(chromium: str, profile: Path) -> Iterator[Browser]:
-    """Start a browser, and end it with all its processes."""
+    """Yield a running browser and kill all its processes at the end."""
     command_out, command_in = os.pipe()
     answer_out, answer_in = os.pipe()
-    # Chromium reads commands from its file number 3 and answers on 4; not every sh knows numbers above 9.
+    # Chromium reads commands from descriptor 3 and answers on 4. bash, because some shells only support single digits.
     redirected = f'exec "$0" "$@" 3<&{command_out} 4>&{answer_in}'
     options = [*FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe", "about:blank"]
     started = subprocess.Popen(

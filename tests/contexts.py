@@ -1,4 +1,4 @@
-"""What Kedro makes of a project's configuration, found out in this process and without a trace in it."""
+"""Load a project's Kedro configuration in this process without changing the state of the process."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.project import Project
 
 
 def load_catalog(project: Project, env: str | None = None, **parameters: Any) -> CatalogProtocol[Any, Any]:
-    """Return an environment's datasets and parameters, `__` in the name of one given standing for a dot.
+    """Return the catalog of an environment; `__` in the name of a parameter is replaced by a dot.
 
-    MLflow keeps the store that it has opened at a relative address: take one project for all contexts of a process.
+    Use one project for all contexts of a process, because MLflow caches the store of a relative tracking URI.
     """
     with _context(project, env, parameters) as context:
         return context.catalog
 
 
 def load_parameters(project: Project, env: str) -> dict[str, Any]:
-    """Return an environment's parameters as its files say them, before Kedro makes models of them."""
+    """Return an environment's parameters as configured, before validation by Pydantic models."""
     with _context(project, env, {}) as context:
         return dict(context.config_loader["parameters"])
 
@@ -45,7 +45,7 @@ def _context(project: Project, env: str | None, parameters: dict[str, Any]) -> I
 
 @contextmanager
 def open_context(project: Project, env: str | None, nested: dict[str, Any]) -> Iterator[KedroContext]:
-    """Open a Kedro context with parameters that are given as `--params` gives them, nested."""
+    """Open a Kedro context with nested runtime parameters, as `--params` passes them."""
     with undisturbed():
         os.chdir(project.folder)
         bootstrap_project(project.folder)
@@ -55,14 +55,14 @@ def open_context(project: Project, env: str | None, nested: dict[str, Any]) -> I
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put back what a Kedro session changes of this process."""
+    """Restore the process state that a Kedro session changes."""
     environment, search, folder, hook = dict(os.environ), sys.path[:], Path.cwd(), sys.excepthook
     store = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
     experiment = fluent._active_experiment_id
     try:
         yield
     finally:
-        # MLflow has no other way to forget an experiment, whose number means another one in another store.
+        # MLflow has no public way to reset the experiment, whose ID is only valid in one store.
         fluent._active_experiment_id = experiment
         mlflow.set_tracking_uri(store)  # type: ignore[arg-type]
         os.chdir(folder)

@@ -1,4 +1,4 @@
-"""The commands that the documents give: lines of code blocks and inline code."""
+"""Commands in the documents: lines of code blocks and inline code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMAND = re.compile(
 
 
 class Documented(NamedTuple):
-    """A command of a document."""
+    """A command and the document that contains it."""
 
     document: str
     words: tuple[str, ...]
@@ -29,7 +29,7 @@ class Documented(NamedTuple):
 
 
 def documented_commands() -> list[Documented]:
-    """Return every command of the documents, with the first document that gives it."""
+    """Return every command of the documents, with the first document that contains it."""
     paths = sorted(path for pattern in DOCUMENTS for path in ROOT.glob(pattern))
     found = ((path.relative_to(ROOT).as_posix(), code) for path in paths for code in _code(_text(path)))
     commands: dict[tuple[str, ...], str] = {}
@@ -40,7 +40,7 @@ def documented_commands() -> list[Documented]:
 
 
 def _text(path: Path) -> str:
-    """Return a document's Markdown; that of a notebook's cells."""
+    """Return a document's Markdown; for a notebook, that of its Markdown cells."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text
@@ -58,5 +58,5 @@ def _code(text: str) -> Iterator[str]:
 
 
 def _words(code: str) -> tuple[str, ...]:
-    """Split a command as a shell does, without its comment."""
+    """Split a command like a shell, without comments."""
     return tuple(shlex.split(code, comments=True))

@@ -1,4 +1,4 @@
-"""A true HTTP server on 127.0.0.1 that serves files, and misbehaves as told."""
+"""HTTP server on 127.0.0.1 that serves files and simulates faults."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True)
 class Answer:
-    """How one request is answered, instead of as it should be."""
+    """Faults in the response to one request; the default has none."""
 
     status: int | None = None
-    """An error instead of the file"""
+    """HTTP status of an error response"""
     headers: Mapping[str, str] = field(default_factory=dict)
     break_after: int | None = None
-    """Bytes of the body, after which the connection is closed"""
+    """Number of body bytes after which the connection is closed"""
     ignore_range: bool = False
     promised: int | None = None
-    """A false Content-Length"""
+    """Wrong Content-Length"""
     body: bytes | None = None
-    """Another content"""
+    """Content sent instead of the file"""
     pause: float = 0
-    """Seconds before each 64 KB"""
+    """Delay in seconds before each 64 KB"""
 
 
 PROPER = Answer()
@@ -37,15 +37,15 @@ PROPER = Answer()
 
 @dataclass
 class FileServer:
-    """What the server has, how it answers next, and what it was asked."""
+    """The server's files, planned responses and received requests."""
 
     files: dict[str, bytes] = field(default_factory=dict)
-    """By path, which begins with a slash"""
+    """Content by path; a path starts with a slash"""
     answers: dict[str, list[Answer]] = field(default_factory=lambda: defaultdict(list))
-    """By path: the answers to the next requests; proper ones follow"""
+    """Responses to the next requests by path; later requests get `always`"""
     always: Answer = PROPER
     tags: bool = True
-    """Whether an ETag tells the edition"""
+    """Whether responses have an ETag"""
     asked: list[tuple[str, Message]] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
@@ -57,15 +57,15 @@ class FileServer:
         return f"http://127.0.0.1:{self.port}"
 
     def requests(self, path: str) -> list[Message]:
-        """The headers of the requests for a path."""
+        """Return the headers of the requests for a path."""
         return [headers for asked, headers in self.asked if asked == path]
 
     def ranges(self, path: str) -> list[str | None]:
-        """What parts of a file were asked for."""
+        """Return the Range headers of the requests for a path."""
         return [headers["Range"] for headers in self.requests(path)]
 
     def listing(self, path: str) -> bytes | None:
-        """The index page of a folder."""
+        """Return the index page of a folder, or None if it has no files."""
         below = {name.removeprefix(path) for name in self.files if name.startswith(path)}
         names = sorted({re.sub(r"/.*", "/", name) for name in below})
         rows = "\n".join(f'<a href="{name}">{name}</a> 01-Jan-2024 00:00 -' for name in ["../", *names])
@@ -74,7 +74,7 @@ class FileServer:
 
 @contextmanager
 def running_server() -> Iterator[FileServer]:
-    """Run a server as long as the context lasts."""
+    """Yield a running server and stop it at the end."""
     shared = FileServer()
 
     class Handler(_Handler):
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Discard log messages."""
 
     def do_HEAD(self) -> None:
         self.do_GET()
@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = length != len(content) - start or answer.break_after is not None
 
     def start(self, tag: str | None) -> int:
-        """The first byte that was asked for; 0 for the whole, as of another edition."""
+        """Return the requested offset; 0 without a range or if If-Range names another ETag."""
         found = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
         condition = self.headers.get("If-Range")
         return int(found[1]) if found and condition in (None, tag) else 0

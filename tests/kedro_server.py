@@ -1,7 +1,7 @@
-"""Runs `kedro` commands one after the other, each in a fork of this process, which has imported everything.
+"""Run `kedro` commands one after the other, each in a fork of this process, which has imported all libraries.
 
-A command so forked is spared the seconds of a start, and what it leaves in its process (environment, search path,
-hooks, MLflow's store) ends with it. Requests come as JSON lines, exit statuses go back.
+Forking saves the start-up time of a command. Changes to the process state (environment, search path, hooks, MLflow's
+store) end with the fork. Requests are JSON lines on standard input; exit statuses are lines on standard output.
 """
 
 from __future__ import annotations
@@ -19,33 +19,28 @@ from kedro.framework.cli.cli import main as kedro_command
 LIBRARIES = (
     *("alembic.command", "ibis.backends.sql.compilers", "kedro.framework.cli.project", "kedro.runner"),
     *("kedro_datasets.ibis", "mlflow.store.tracking.sqlalchemy_store", "plotly.express", "plotly.offline"),
-    *(
-        "ease.training.job",
-        "ease.encoders.whitening",
-        "ease.evaluation.logistic_regression",
-        "scipy.stats",
-        "sklearn.manifold",
-    ),
+    *("ease.training.job", "ease.encoders.whitening", "ease.evaluation.logistic_regression"),
+    *("scipy.stats", "sklearn.manifold"),
 )
-"""What commands import late. Not DuckDB: it starts threads when imported, and waits in vain for them in a fork."""
+"""Modules that commands import late. DuckDB is excluded: it starts threads at import, and a fork would deadlock."""
 
 PLUGINS = ("kedro.hooks", "kedro.cli_hooks", "kedro.project_commands", "kedro.global_commands")
 
 
 def import_all() -> None:
-    """Import what commands import."""
+    """Import the modules that commands need."""
     for name in ("ease.settings", "ease.datasets.tables", *LIBRARIES):
         import_module(name)
     for group in PLUGINS:
         for plugin in entry_points(group=group):
             plugin.load()
     assert "duckdb" not in sys.modules
-    # Left to the collector, all these objects would be visited, and with that copied, in every fork.
+    # Exclude these objects from garbage collection, which would copy their memory pages in every fork.
     gc.freeze()
 
 
 def serve() -> None:
-    """Answer requests; returns in each fork, which is then to run the command."""
+    """Serve requests; return only in the fork that must run a command."""
     for line in sys.stdin:
         child = os.fork()
         if not child:
@@ -57,7 +52,7 @@ def serve() -> None:
 
 
 def become(request: dict[str, Any]) -> None:
-    """Take on the folder, the environment, the streams and the arguments of a command."""
+    """Set the working directory, environment, standard streams and arguments of a command."""
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])

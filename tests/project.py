@@ -1,4 +1,4 @@
-"""A copy of the project in a temporary folder, driven by the real command line."""
+"""A copy of the project in a temporary folder, controlled through the command line."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ SMALL = {
         for name, value in {"max_steps": 6, "batch_size": 16, "evaluate_every": 3, "report_every": 2}.items()
     },
 }
-"""Parameters that make a run of the real pipelines small."""
+"""Parameters that make runs of the real pipelines fast."""
 
 LIMIT = 600
-"""Seconds that a command may take before it is taken for hanging."""
+"""Timeout of a command in seconds."""
 
 Done = subprocess.CompletedProcess[str]
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project folder with data of its own."""
+    """A project folder with its own data."""
 
     folder: Path
 
     def kedro(self, *arguments: str, check: bool = True, start: bool = True) -> Done:
-        """Run `kedro` as a user would, in a Python of its own or, sparing its start, in a fork of one."""
+        """Run `kedro` in a new interpreter (`start`), or faster in a fork of a prepared one."""
         environment = {**os.environ, "DO_NOT_TRACK": "true", "COLUMNS": "200"}
-        if start or sys.platform == "darwin":  # macOS forbids a fork after such imports
+        if start or sys.platform == "darwin":  # macOS does not support a fork after these imports
             command = [sys.executable, "-m", "kedro", *arguments]
             done = subprocess.run(
                 command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
@@ -74,46 +74,46 @@ class Project:
     def run(
         self, pipeline: str, *arguments: str, check: bool = True, start: bool = False, **parameters: Any
     ) -> Done:
-        """`kedro run` of a pipeline, or several, with the small parameters and others, as `params` takes them."""
+        """Run pipelines, separated by commas, with the parameters `SMALL` and others, as in `params`."""
         given = ("run", f"--pipelines={pipeline}", "--params", params(**parameters), *arguments)
         return self.kedro(*given, check=check, start=start)
 
     def versions(self, path: str) -> list[Path]:
-        """The versions of a dataset below `data`, oldest first."""
+        """Return the versions of a dataset below `data`, oldest first."""
         return sorted((self.folder / "data" / path).glob(f"*/{Path(path).name}"))
 
     def latest(self, path: str) -> Path:
-        """The newest version of a dataset below `data`."""
+        """Return the newest version of a dataset below `data`."""
         return self.versions(path)[-1]
 
     def json(self, path: str) -> Any:
-        """The newest version of a JSON dataset."""
+        """Return the content of the newest version of a JSON dataset."""
         return json.loads(self.latest(path).read_text(encoding="utf-8"))
 
     @property
     def store(self) -> str:
-        """The address of its MLflow runs."""
+        """The tracking URI of its MLflow runs."""
         return f"sqlite:///{self.folder}/data/08_reporting/mlflow.db"
 
     @property
     def log(self) -> Path:
-        """What the command that made it has written to the screen."""
+        """Output of the command that created the project's data."""
         return self.folder / "run.log"
 
     def copy(self, folder: Path) -> Project:
-        """Copy it whole, so that a test may change it."""
+        """Return a copy of the project with its data, which a test may change."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return Project(folder)
 
 
 def params(**parameters: Any) -> str:
-    """Write the small parameters and others as `--params` takes them, `__` in a name standing for a dot."""
+    """Return `SMALL` and other parameters in the format of `--params`; `__` in a name is replaced by a dot."""
     given = {**SMALL, **{name.replace("__", "."): value for name, value in parameters.items()}}
     return ",".join(f"{name}={value}" for name, value in given.items())
 
 
 def make_project(folder: Path) -> Project:
-    """Copy configuration and project file; the code is the installed one."""
+    """Return a new project with this project's configuration; it uses the installed code."""
     shutil.copytree(ROOT / "conf", folder / "conf", ignore=shutil.ignore_patterns("local"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "src").mkdir()
@@ -124,21 +124,21 @@ def make_project(folder: Path) -> Project:
 
 @cache
 def kedro_server() -> subprocess.Popen[str]:
-    """Start the process that commands are forked from; it ends with this one, which holds its input open."""
+    """Start the process from which commands are forked; it ends when this process closes its input."""
     command = [sys.executable, "-m", "tests.kedro_server"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
 
 
 def end_server() -> None:
-    """End that process, if it was started."""
+    """End the process of `kedro_server` if it is running."""
     if kedro_server.cache_info().currsize:
         kedro_server().communicate()
         kedro_server.cache_clear()
 
 
 def run_forked(arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> Done:
-    """Run a `kedro` command in a fork."""
+    """Run a `kedro` command in a fork of `kedro_server`."""
     server = kedro_server()
     assert server.stdin is not None
     assert server.stdout is not None
@@ -149,6 +149,8 @@ def run_forked(arguments: tuple[str, ...], folder: Path, environment: dict[str, 
         server.stdin.flush()
         if not select.select([server.stdout], [], [], LIMIT)[0]:
             os.killpg(server.pid, signal.SIGKILL)
-            pytest.fail(f"kedro {' '.join(arguments)} did not end in {LIMIT} s:\n{stderr.read_text('utf-8')}")
+            pytest.fail(
+                f"kedro {' '.join(arguments)} timed out after {LIMIT} s:\n{stderr.read_text('utf-8')}"
+            )
         status = int(server.stdout.readline())
         return Done(arguments, status, stdout.read_text("utf-8"), stderr.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Record the meaning of the code behind each kept result: `python -m tests.result_versions`."""
+"""Record a digest of the code behind each kept result: `python -m tests.result_versions`."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ CODE: dict[str, tuple[Callable[..., Any], ...]] = {
     "TRAINING": (run_job,),
     "EMBEDDINGS": (encode_with,),
 }
-"""What makes each kept result."""
+"""The functions that produce each kept result."""
 
 Record = dict[str, dict[str, Any]]
 
 
 def found() -> Record:
-    """The versions and digests of the code as it is."""
+    """Return the versions and digests of the current code."""
     return {
         name: {"version": getattr(result_versions, name), "digest": code_digest(*functions)}
         for name, functions in CODE.items()
@@ -44,7 +44,7 @@ def found() -> Record:
 
 
 def recorded() -> Record:
-    """The versions and digests as they were recorded last."""
+    """Return the recorded versions and digests."""
     record: Record = json.loads(RECORD.read_text(encoding="utf-8"))
     return record
 

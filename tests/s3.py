@@ -1,4 +1,4 @@
-"""A server of S3's protocol on this machine."""
+"""A local S3 server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moto.server import ThreadedMotoServer
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket, its server's address, and the file system by which it is reached."""
+    """A bucket, its server's address and the file system that accesses it."""
 
     name: str
     server: str
@@ -24,11 +24,11 @@ class Bucket:
 
     @property
     def address(self) -> str:
-        """Its address as one writes it."""
+        """The bucket's URL."""
         return f"s3://{self.name}"
 
     def put(self, source: Path, key: str) -> str:
-        """Put a file, or a folder with all that it holds, and return its address."""
+        """Upload a file, or a folder recursively, and return its URL."""
         files = [source] if source.is_file() else [path for path in source.rglob("*") if path.is_file()]
         for file in files:
             below = key if file == source else f"{key}/{file.relative_to(source).as_posix()}"
@@ -36,7 +36,7 @@ class Bucket:
         return f"{self.address}/{key}"
 
     def keys(self, below: str = "") -> list[str]:
-        """The keys of its objects that begin so, sorted."""
+        """Return the sorted keys of the objects below a prefix."""
         self.files.invalidate_cache()
         found = self.files.find(f"{self.name}/{below}")
         return sorted(path.removeprefix(f"{self.name}/") for path in found)
@@ -44,7 +44,7 @@ class Bucket:
 
 @pytest.fixture(scope="session", name="s3_server")
 def start_s3_server() -> Iterator[str]:
-    """A server that keeps objects in memory; this process and those it starts find it by fsspec's settings."""
+    """Address of an in-memory server; fsspec's settings direct this process and its subprocesses to it."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
@@ -55,7 +55,7 @@ def start_s3_server() -> Iterator[str]:
             patch.setenv(f"AWS_{name}", value)
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         patch.setenv("FSSPEC_S3_ENDPOINT_URL", address)
-        # Read by fsspec when it is imported: here it is already.
+        # fsspec reads the variable at import, which has already happened in this process.
         patch.setitem(fsspec.config.conf, "s3", {"endpoint_url": address})
         yield address
     server.stop()
@@ -73,7 +73,7 @@ def make_bucket(s3_server: str, request: pytest.FixtureRequest) -> Iterator[Buck
 
 @pytest.fixture
 def refusing(bucket: Bucket) -> Iterator[Bucket]:
-    """The bucket, on a server that knows no user's key from now on."""
+    """A bucket on a server that rejects all credentials."""
     requests.post(f"{bucket.server}/moto-api/reset-auth", data=b"0", timeout=10)
     yield bucket
     requests.post(f"{bucket.server}/moto-api/reset-auth", data=b"inf", timeout=10)

@@ -1,4 +1,4 @@
-"""Spark for the tests: one local session in this process, or a standing cluster for commands."""
+"""Spark for the tests: a local session in this process, or a standalone cluster for commands."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of Java for processes that live for less than a minute."""
+"""JVM options that reduce the start-up time of short-lived processes."""
 
 OPTIONS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
-    # Tables of a few rows: compiling a query costs more than running it.
+    # For tables of a few rows, compiling a query takes longer than running it.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.extraJavaOptions": JAVA,
@@ -35,9 +35,9 @@ OPTIONS = {
 
 @pytest.fixture(scope="session", name="spark")
 def spark_session() -> Iterator[SparkSession]:
-    """A session of one thread that runs a lost task again, as a cluster does.
+    """A single-threaded session that retries failed tasks, as a cluster does.
 
-    A process has one session, and who stops it stops everybody's: it is stopped after the last test.
+    A process has only one session, which all tests share, so it is stopped after the last test.
     """
     sql = pytest.importorskip("pyspark.sql", reason="the extra `spark` is not installed")
     if not (shutil.which("java") or "JAVA_HOME" in os.environ):
@@ -49,14 +49,14 @@ def spark_session() -> Iterator[SparkSession]:
 
 
 def submit_arguments(master: str) -> str:
-    """What `PYSPARK_SUBMIT_ARGS` says of where a command's Spark is."""
+    """Return the value of `PYSPARK_SUBMIT_ARGS` that makes a command use a cluster."""
     options = (part for name, value in OPTIONS.items() for part in ("--conf", f"{name}={value}"))
     return shlex.join(["--master", master, *options, "pyspark-shell"])
 
 
 @contextmanager
 def standing_cluster(folder: Path) -> Iterator[str]:
-    """A Spark cluster of its own processes, a master and two workers of one core: its address.
+    """Yield the address of a standalone Spark cluster: a master and two workers with one core each.
 
     Each executor has a folder `app-*/<number>` below `folder`.
     """
@@ -73,18 +73,11 @@ def standing_cluster(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _daemon(folder: Path, name: str, *arguments: str) -> Iterator[None]:
-    """One process of a cluster, ended with the block."""
+    """Run one process of a cluster until the block ends."""
     pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
     program = Path(pyspark.__file__).with_name("bin") / "spark-class"
-    command = [
-        program,
-        f"org.apache.spark.deploy.{name}",
-        "--host",
-        "127.0.0.1",
-        "--webui-port",
-        "0",
-        *arguments,
-    ]
+    options = ("--host", "127.0.0.1", "--webui-port", "0", *arguments)
+    command = [program, f"org.apache.spark.deploy.{name}", *options]
     environment = {**os.environ, "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": JAVA}
     with (folder / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)

@@ -1,4 +1,4 @@
-"""Kedro-Viz and MLflow open in a real browser and show what a user comes for."""
+"""Kedro-Viz and MLflow show pipelines, runs and plots in a real browser."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ATTEMPTS = 3
 PATIENCE = 180
-"""Seconds that a server may take to start on a busy machine."""
+"""Timeout in seconds for the start of a server on a busy machine."""
 
 LAYERS = ["raw", "intermediate", "primary", "model_input", "models", "model_output", "reporting"]
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A page of a browser."""
+    """A browser page."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             with browser(path, tmp_path_factory.mktemp("profile")) as opened:
@@ -50,7 +50,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def free_port() -> int:
-    """A port below those that the system hands out by itself: Kedro-Viz takes some of these for used."""
+    """Return a free port below the ephemeral range: Kedro-Viz considers some ephemeral ports used."""
     for port in random.sample(range(20_000, 32_000), 100):
         with socket.socket() as opened, contextlib.suppress(OSError):
             opened.bind(("127.0.0.1", port))
@@ -60,7 +60,7 @@ def free_port() -> int:
 
 @contextmanager
 def served(folder: Path, log: Path, *command: str) -> Iterator[str]:
-    """A server of a page, until the block ends; Kedro-Viz gives up on a busy machine and is started again."""
+    """Yield the address of a running server; restart it if it ends early, as Kedro-Viz does on a busy machine."""
     for _ in range(ATTEMPTS):
         port = free_port()
         with log.open("a") as output:
@@ -76,7 +76,7 @@ def served(folder: Path, log: Path, *command: str) -> Iterator[str]:
                 yield f"http://127.0.0.1:{port}"
                 return
         finally:
-            # With the processes that it has started: Kedro-Viz's outlives it otherwise.
+            # Kill the process group: a child process of Kedro-Viz would survive it.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
             server.wait()
@@ -84,7 +84,7 @@ def served(folder: Path, log: Path, *command: str) -> Iterator[str]:
 
 
 def answers(address: str, server: subprocess.Popen[bytes]) -> bool:
-    """Wait until a server answers, or has ended."""
+    """Wait for a server; return whether it answers."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and server.poll() is None:
         with contextlib.suppress(urllib.error.URLError, TimeoutError, ConnectionError):
@@ -94,7 +94,7 @@ def answers(address: str, server: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def test_a_server_that_ends_is_started_again_and_its_log_shown(tmp_path: Path) -> None:
+def test_server_that_exits_is_restarted_and_its_log_is_shown(tmp_path: Path) -> None:
     with (
         pytest.raises(pytest.fail.Exception, match="did not answer in 3 attempts") as failure,
         served(tmp_path, tmp_path / "log", "http.server", "--no-such-option"),
@@ -105,20 +105,20 @@ def test_a_server_that_ends_is_started_again_and_its_log_shown(tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def viz(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of Kedro-Viz on the small project."""
+    """Address of Kedro-Viz running on the small project."""
     log = tmp_path_factory.mktemp("viz") / "log"
     with served(project.folder, log, "kedro", "viz", "run", "--no-browser") as address:
         yield address
 
 
 def answer_of(address: str) -> Any:
-    """The JSON that a server answers."""
+    """Return the JSON at an address."""
     with urllib.request.urlopen(address, timeout=60) as answer:
         return json.load(answer)
 
 
 def identifiers(viz: str) -> dict[str, str]:
-    """The identifiers of the default pipeline's nodes and datasets by their names."""
+    """Return the IDs of the default pipeline's nodes and datasets by name."""
     return {node["name"]: node["id"] for node in answer_of(f"{viz}/api/main")["nodes"]}
 
 
@@ -128,7 +128,7 @@ STAGES = {
 }
 
 
-def test_kedro_viz_opens_with_stages_and_every_dataset_comes_from_one(viz: str) -> None:
+def test_kedro_viz_opens_with_stages_that_produce_every_dataset(viz: str) -> None:
     main = answer_of(f"{viz}/api/main")
     shown = main["modular_pipelines"]["__root__"]["children"]
     of_type = {kind: {one["id"] for one in shown if one["type"] == kind} for kind in ("data", "task")}
@@ -138,7 +138,7 @@ def test_kedro_viz_opens_with_stages_and_every_dataset_comes_from_one(viz: str) 
     assert of_type["data"] <= made
 
 
-def test_a_stage_opens_at_a_click(viz: str, page: Browser) -> None:
+def test_click_expands_a_stage(viz: str, page: Browser) -> None:
     page.open(viz)
     page.wait_for("Datasets", *LAYERS)
     assert set(page.texts(".pipeline-node--modularPipeline")) == STAGES
@@ -212,13 +212,11 @@ OVERLAPS = """
         .filter(([name, other]) => name != text && overlap(box, other)).map(([other]) => `${text} / ${other}`));
 })()
 """
-"""Pairs of different texts in the side panel's plot that cover each other."""
+"""JavaScript that returns the pairs of overlapping texts in the side panel's plot."""
 
 
 @pytest.mark.parametrize("name", ["comparison_plot", "curves_plot", "pair_funnel_plot", "ingest_plot"])
-def test_texts_of_a_plot_do_not_cover_each_other_in_the_side_panel(
-    viz: str, page: Browser, name: str
-) -> None:
+def test_texts_of_a_plot_do_not_overlap_in_the_side_panel(viz: str, page: Browser, name: str) -> None:
     number = identifiers(viz)[f"multilingual.{name}"]
     page.open("about:blank")
     page.open(f"{viz}/?pid=train_multilingual&expandAllPipelines=true&sid={number}")
@@ -256,7 +254,7 @@ def test_mlflow_compares_ease_with_simcse_side_by_side(
 
 
 @pytest.mark.parametrize("plot", ["comparison", "curves"])
-def test_plots_in_mlflow_are_drawn_without_a_network(project: Project, page: Browser, plot: str) -> None:
+def test_mlflow_plots_render_without_network(project: Project, page: Browser, plot: str) -> None:
     client = MlflowClient(project.store)
     experiment = client.get_experiment_by_name("ease")
     assert experiment is not None
@@ -268,7 +266,7 @@ def test_plots_in_mlflow_are_drawn_without_a_network(project: Project, page: Bro
     assert "SimCSE" in page.text()
 
 
-def test_the_comparison_opens_by_its_link_without_a_network(project: Project, page: Browser) -> None:
+def test_comparison_page_renders_without_network(project: Project, page: Browser) -> None:
     page.open((project.folder / "data/08_reporting/multilingual/latest_comparison.html").as_uri())
     wait_for_plot(page)
     page.wait_for("Methods compared", "sample_parallel", "SimCSE")
@@ -276,7 +274,7 @@ def test_the_comparison_opens_by_its_link_without_a_network(project: Project, pa
 
 
 def wait_for_plot(page: Browser) -> None:
-    """Wait until Plotly has drawn lines or bars."""
+    """Wait until Plotly has rendered a trace."""
     deadline = time.monotonic() + PATIENCE
     while not page.evaluate("document.querySelectorAll('svg.main-svg .trace').length"):
         assert time.monotonic() < deadline, f"no plot in the page: {page.text()[:500]}"
@@ -284,6 +282,6 @@ def wait_for_plot(page: Browser) -> None:
 
 
 def rows_of(text: str) -> dict[str, list[str]]:
-    """The rows of tables with a name and two values, by their names."""
+    """Return the two values of each three-column row by the row's name."""
     rows = [row.split("\t") for row in text.splitlines()]
     return {row[0]: row[1:] for row in rows if len(row) == 3}

@@ -1,4 +1,4 @@
-"""The notebook compares runs that real trainings left, and is kept without outputs."""
+"""The notebook compares runs of real trainings and is stored without outputs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Execute = Callable[..., nbformat.NotebookNode]
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "compare_runs.ipynb"
 LATER = {"multilingual__simcse__training__learning_rate": 3e-4, "multilingual__simcse__training__seed": 7}
-"""The parameters of a second training of SimCSE, made after that of EASE."""
+"""Parameters of a second training of SimCSE, which runs after that of EASE."""
 
 
 @pytest.fixture(scope="module")
 def tracked(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose MLflow holds a training of EASE and two of SimCSE, scored."""
+    """A project whose MLflow store has one scored training of EASE and two of SimCSE."""
     copy = project.copy(tmp_path_factory.mktemp("tracked") / "copy")
     copy.run("train,evaluate", "--namespaces=multilingual.simcse", **LATER)
     return copy
@@ -35,7 +35,7 @@ def tracked(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Proje
 
 @pytest.fixture(scope="module")
 def runs(tracked: Project) -> dict[str, list[Run]]:
-    """The trainings of each method, the latest first."""
+    """The trainings of each method, latest first."""
     client = MlflowClient(tracked.store)
     return {
         method: client.search_runs(["1"], f"run_name = 'multilingual.{method}'", order_by=["start_time DESC"])
@@ -45,7 +45,7 @@ def runs(tracked: Project) -> dict[str, list[Run]]:
 
 @pytest.fixture(scope="module")
 def execute(tracked: Project) -> Iterator[Execute]:
-    """Run all cells as a reader would, from the notebook's own folder, in one kernel."""
+    """Return a function that runs all cells in one kernel, from the notebook's folder."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
     client = NotebookClient(notebook, timeout=120, resources=resources)
@@ -62,13 +62,13 @@ def execute(tracked: Project) -> Iterator[Execute]:
 
 
 def shown(notebook: nbformat.NotebookNode, kind: str) -> list[Any]:
-    """All outputs of a kind."""
+    """Return all outputs of a MIME type."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     return [output.data[kind] for output in outputs if kind in output.get("data", {})]
 
 
 def average(run: Run) -> float:
-    """The main score of a training."""
+    """Return the main score of a training."""
     score: float = run.data.metrics["sample_parallel/average"]
     return score
 
@@ -78,8 +78,8 @@ def test_the_latest_runs_of_two_methods_are_compared(execute: Execute, runs: dic
     notebook = execute()
     text = "\n".join(shown(notebook, "text/plain"))
     assert "options.entity_weight" in text
-    assert "training.batch_size" not in text, "equal parameters are left out"
-    # A wide table is written in parts.
+    assert "training.batch_size" not in text, "equal parameters are shown"
+    # pandas prints a wide table in parts.
     parts = [line.split()[1:] for line in text.splitlines() if "training.learning_rate" in line]
     assert [rate for part in parts for rate in part] == ["0.0003", ease.data.params["training.learning_rate"]]
     row = next(line for line in text.splitlines() if "average" in line)
@@ -92,7 +92,7 @@ def test_the_latest_runs_of_two_methods_are_compared(execute: Execute, runs: dic
     assert {"de", "ja"} < set(languages[0])
 
 
-def test_two_runs_of_one_method_are_told_apart(execute: Execute, runs: dict[str, list[Run]]) -> None:
+def test_two_runs_of_one_method_have_distinct_labels(execute: Execute, runs: dict[str, list[Run]]) -> None:
     identifiers = [run.info.run_id for run in runs["simcse"]]
     assert len(identifiers) == 2
     text = "\n".join(shown(execute(identifiers), "text/plain"))
@@ -100,14 +100,14 @@ def test_two_runs_of_one_method_are_told_apart(execute: Execute, runs: dict[str,
     assert all(f"multilingual.simcse {identifier[:6]}" in text for identifier in identifiers)
 
 
-def test_a_run_that_is_not_there_is_named(execute: Execute) -> None:
+def test_missing_run_is_an_error_that_names_it(execute: Execute) -> None:
     with pytest.raises(
-        CellExecutionError, match=r"No run with scores is called 'multilingual.none'.*kedro run"
+        CellExecutionError, match=r"has no run with scores named 'multilingual.none'.*kedro run"
     ):
         execute(["multilingual.none", "multilingual.ease"])
 
 
-def test_notebooks_are_kept_without_outputs() -> None:
+def test_notebooks_have_no_outputs() -> None:
     for path in NOTEBOOK.parent.glob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
         assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in cells), path.name

@@ -1,4 +1,4 @@
-"""The documented run on real slices of dumps: Berlin in six languages with 49 items of Wikidata."""
+"""The documented run on slices of real dumps: the article Berlin in six languages, with 49 Wikidata items."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.project import ROOT, SMALL, Project, make_project
 pytestmark = pytest.mark.slow
 
 SECTION = (ROOT / "docs" / "real_input.md").read_text(encoding="utf-8").split("\n## (")[2]
-"""What the docs say of this run: the command and what it printed."""
+"""The documented command of this run and its output."""
 
 
 @pytest.fixture(scope="module")
 def done(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which the command of the docs has run, on a smaller encoder."""
+    """A project in which the documented command has run with a smaller encoder."""
     made = make_project(tmp_path_factory.mktemp("real"))
     command = re.search(r"```sh\nkedro (run .*)\n```", SECTION)
     assert command
@@ -35,20 +35,20 @@ def done(test_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def table(project: Project, path: str) -> pd.DataFrame:
-    """The newest version of a table."""
+    """Return the newest version of a table."""
     found = project.latest(path)
     files = [str(found)] if found.is_file() else sorted(map(str, found.glob("*.parquet")))
     return pads.dataset(files).to_table().to_pandas()
 
 
-def test_the_resolved_links_are_those_found_by_hand(done: Project) -> None:
+def test_resolved_links_equal_the_manual_list(done: Project) -> None:
     with (ROOT / "tests" / "entities" / "data" / "mini_links.tsv").open(encoding="utf-8", newline="") as file:
         expected = [tuple(row) for row in list(csv.reader(file, delimiter="\t"))[1:]]
     links = table(done, "02_intermediate/multilingual/links.parquet")
     sentences = table(done, "02_intermediate/multilingual/sentences")
     found = []
     for row in links.merge(sentences, on=["language", "page_id", "sentence_index"]).itertuples():
-        # No link to the 49 items goes by a redirect here, so the resolved title is the target.
+        # No link to the 49 items uses a redirect here, so the resolved title is the target.
         surfaces = {
             row.text[link["start"] : link["end"]] for link in row.links if link["target"] == row.title
         }
@@ -57,14 +57,14 @@ def test_the_resolved_links_are_those_found_by_hand(done: Project) -> None:
     assert sorted(found) == sorted(expected)
 
 
-def test_the_pairs_are_those_links(done: Project) -> None:
+def test_pairs_equal_those_links(done: Project) -> None:
     pairs = table(done, "03_primary/multilingual/pairs.parquet")
     links = table(done, "02_intermediate/multilingual/links.parquet")
     columns = ["language", "page_id", "entity"]
     assert sorted(pairs[columns].itertuples(index=False)) == sorted(links[columns].itertuples(index=False))
 
 
-def test_the_docs_show_what_the_run_prints(done: Project) -> None:
+def test_document_shows_the_output_of_the_run(done: Project) -> None:
     said = done.log.read_text(encoding="utf-8")
     shown = [line for line in SECTION.splitlines() if line.startswith("|")]
     assert len(shown) == 2 + 6
@@ -78,12 +78,12 @@ def test_the_docs_show_what_the_run_prints(done: Project) -> None:
     assert format_losses(summary, "pairs", "with_negative") in said
 
 
-def test_the_cut_file_is_named(done: Project) -> None:
+def test_warning_names_the_truncated_file(done: Project) -> None:
     warnings = [line for line in done.log.read_text(encoding="utf-8").splitlines() if "WARNING" in line]
     assert any("wikidata-49-items.json" in line and "truncated" in line for line in warnings), warnings
 
 
-def test_the_model_card_names_the_real_dumps_and_their_licences(done: Project) -> None:
+def test_model_card_lists_the_dumps_and_their_licences(done: Project) -> None:
     for method in ("ease", "simcse"):
         folder = done.latest(f"06_models/multilingual/{method}/encoder")
         card = ModelCard.load(folder / "README.md")

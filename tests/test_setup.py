@@ -1,4 +1,4 @@
-"""The set-up: what it checks for, what it installs and when, and that declared and used libraries agree."""
+"""The set-up checks for and installs system packages and libraries; declared, pinned and imported libraries agree."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ COMMANDS = {
 
 
 class Machine:
-    """A machine whose PATH holds a few basic commands and what a test puts there."""
+    """A simulated machine: its PATH has a few basic commands and those that a test adds."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for name in ("sh", "sed", "head", "env", "cat", "chmod"):
             (folder / name).symlink_to(shutil.which(name) or name)
-        # The python that a machine without any of PyICU's needs may still have: with headers and venv.
+        # Python has its headers and venv; the other build requirements of PyICU are missing.
         self.put("python3", f'echo "$@" | grep -q sys.version_info && echo {VERSION}; exit 0')
         (folder / "grep").symlink_to(shutil.which("grep") or "grep")
         self.put("id", "echo 1000")
 
     def put(self, name: str, body: str) -> None:
-        """Add a command."""
+        """Add a command with a shell script as its body."""
         path = self.folder / name
         path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
         path.chmod(0o755)
 
     def check(self, what: str = "build", **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the check with this machine's PATH and nothing else of the environment."""
+        """Run the script with this machine's PATH and no other environment variables but `variables`."""
         return subprocess.run(
             [self.folder / "sh", SCRIPT, what, "python3"],
             env={"PATH": str(self.folder), **variables},
@@ -60,12 +60,12 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """A machine without ICU, pkg-config and compiler."""
+    """A machine without ICU, pkg-config and a compiler."""
     return Machine(tmp_path)
 
 
 @pytest.mark.parametrize("manager", COMMANDS)
-def test_says_the_one_command_of_the_package_manager(machine: Machine, manager: str) -> None:
+def test_prints_the_command_of_the_package_manager(machine: Machine, manager: str) -> None:
     machine.put(manager, "exit 1")
     result = machine.check()
     assert result.returncode == 1
@@ -74,19 +74,19 @@ def test_says_the_one_command_of_the_package_manager(machine: Machine, manager: 
     assert "Missing: pkg-config, ICU's headers, a C++ compiler." in result.stderr
 
 
-def test_says_all_commands_where_no_package_manager_is_known(machine: Machine) -> None:
+def test_prints_all_commands_if_no_package_manager_is_found(machine: Machine) -> None:
     result = machine.check()
     assert result.returncode == 1
     assert all(command in result.stderr for command in COMMANDS.values())
 
 
-def test_an_active_conda_environment_comes_before_the_system(machine: Machine) -> None:
+def test_active_conda_environment_takes_precedence_over_apt(machine: Machine) -> None:
     machine.put("conda", "exit 1")
     machine.put("apt-get", "exit 1")
     assert COMMANDS["conda"] in machine.check(CONDA_PREFIX="/opt/conda").stderr
 
 
-def test_asks_only_for_what_is_missing(machine: Machine) -> None:
+def test_requests_only_missing_packages(machine: Machine) -> None:
     machine.put("pkg-config", '[ "$2" = icu-i18n ]')
     machine.put("c++", "exit 0")
     assert machine.check().returncode == 0
@@ -95,7 +95,7 @@ def test_asks_only_for_what_is_missing(machine: Machine) -> None:
     assert "  sudo dnf install -y libicu-devel\n" in machine.check().stderr
 
 
-def test_asks_for_the_headers_and_the_venv_of_python(machine: Machine) -> None:
+def test_requests_python_headers_and_venv(machine: Machine) -> None:
     machine.put("python3", f'case "$2" in *version_info*) echo {VERSION} ;; *) exit 1 ;; esac')
     machine.put("pkg-config", "exit 0")
     machine.put("c++", "exit 0")
@@ -104,7 +104,7 @@ def test_asks_for_the_headers_and_the_venv_of_python(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("privilege", ["root", "sudo"])
-def test_installs_where_it_may(machine: Machine, privilege: str) -> None:
+def test_installs_with_sufficient_privileges(machine: Machine, privilege: str) -> None:
     log = machine.folder / "log"
     installs = f"""echo "$@" >> {log}
 case "$1" in install)
@@ -124,7 +124,7 @@ esac"""
     assert install.endswith("pkg-config libicu-dev g++")
 
 
-def test_says_the_command_where_the_installation_fails(machine: Machine) -> None:
+def test_prints_the_command_if_the_installation_fails(machine: Machine) -> None:
     machine.put("id", "echo 0")
     machine.put("apt-get", "exit 100")
     result = machine.check()
@@ -147,7 +147,7 @@ def test_java_must_be_recent(machine: Machine, version: str, enough: bool) -> No
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with an environment that was installed from its files."""
+    """A checkout whose virtual environment is up to date."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
         os.utime(tmp_path / name, (1_000_000_000, 1_000_000_000))
@@ -158,8 +158,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def planned(checkout: Path, goal: str) -> str:
-    """What make would run."""
-    # Make hands its own state to what it starts, and these tests may have been started by it.
+    """Return the commands that make would run for a goal."""
+    # Make passes its state to subprocesses in variables, and these tests may run under make.
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
     }
@@ -170,7 +170,7 @@ def planned(checkout: Path, goal: str) -> str:
 
 
 @pytest.mark.parametrize("goal", ["train", "test"])
-def test_a_second_time_installs_nothing(checkout: Path, goal: str) -> None:
+def test_installs_nothing_if_up_to_date(checkout: Path, goal: str) -> None:
     plan = planned(checkout, goal)
     assert "pip install" not in plan
     assert ("kedro run --pipelines=train_multilingual" in plan) is (goal == "train")
@@ -185,20 +185,20 @@ def test_installs_again_when_the_dependencies_change(checkout: Path, changed: st
 
 
 def pins() -> dict[str, Requirement]:
-    """The pinned versions by library."""
+    """Return the pinned requirements by library."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     found = [Requirement(line) for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(requirement.name): requirement for requirement in found}
 
 
 def declared(*extras: str) -> list[Requirement]:
-    """What pyproject.toml asks for."""
+    """Return the requirements declared in pyproject.toml, with those of some extras."""
     optional = PROJECT["optional-dependencies"]
     lines = [*PROJECT["dependencies"], *(line for extra in extras for line in optional[extra])]
     return [Requirement(line) for line in lines]
 
 
-def test_all_that_is_declared_is_pinned_within_its_bounds() -> None:
+def test_declared_libraries_are_pinned_within_their_bounds() -> None:
     pinned = pins()
     for requirement in declared("dev", "spark", "gpu"):
         (specifier,) = pinned[canonicalize_name(requirement.name)].specifier
@@ -210,7 +210,7 @@ def test_all_that_is_declared_is_pinned_within_its_bounds() -> None:
 
 
 def imported(folder: str) -> set[str]:
-    """The top-level modules of libraries that a folder's Python files import."""
+    """Return the top-level library modules that a folder's Python files import."""
     names: set[str] = set()
     for path in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -224,7 +224,7 @@ def imported(folder: str) -> set[str]:
 @pytest.mark.parametrize(
     ("folder", "extras"), [("src", ["spark"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])]
 )
-def test_all_that_is_imported_is_declared(folder: str, extras: list[str]) -> None:
+def test_imported_libraries_are_declared(folder: str, extras: list[str]) -> None:
     libraries = {canonicalize_name(requirement.name) for requirement in declared(*extras)}
     owners = packages_distributions()
     for module in sorted(imported(folder)):
@@ -250,7 +250,9 @@ def test_gpu(): pytest.skip("no GPU")
         ({"CI": "true", "EASE_TEST_DATA": "."}, "1 passed, 1 skipped"),
     ],
 )
-def test_data_decides_what_may_be_skipped(tmp_path: Path, variables: dict[str, str], counts: str) -> None:
+def test_permitted_skips_depend_on_the_test_data(
+    tmp_path: Path, variables: dict[str, str], counts: str
+) -> None:
     assert counts in run_pytest(tmp_path, SKIPPING, variables)
 
 
@@ -261,16 +263,14 @@ def test_data_decides_what_may_be_skipped(tmp_path: Path, variables: dict[str, s
         ("pytest.importorskip('absent_library')\n\ndef test_it(): pass", "1 error", "absent_library"),
     ],
 )
-def test_a_skip_is_a_failure_where_the_data_is_there(
-    tmp_path: Path, test: str, counts: str, reason: str
-) -> None:
+def test_skip_fails_if_the_test_data_is_present(tmp_path: Path, test: str, counts: str, reason: str) -> None:
     output = run_pytest(tmp_path, f"import pytest\n\n{test}\n", {"EASE_TEST_DATA": "."})
     assert counts in output
     assert reason in output
 
 
 def run_pytest(folder: Path, test: str, variables: dict[str, str]) -> str:
-    """Run one test file under the project's rules on skipping; returns what pytest prints."""
+    """Run one test file with the project's skip rules and return pytest's output."""
     (folder / "test_it.py").write_text(test, encoding="utf-8")
     unset = {"CI", "EASE_TEST_DATA", "PYTEST_ADDOPTS"}
     environment = {name: value for name, value in os.environ.items() if name not in unset}
@@ -285,7 +285,7 @@ def run_pytest(folder: Path, test: str, variables: dict[str, str]) -> str:
     ).stdout
 
 
-def test_nothing_is_reported_to_anybody() -> None:
+def test_telemetry_is_disabled() -> None:
     assert yaml.safe_load((ROOT / ".telemetry").read_text(encoding="utf-8")) == {"consent": False}
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "export DO_NOT_TRACK := true" in makefile

@@ -1,4 +1,4 @@
-"""The pipelines of tables give the same rows on a Spark cluster as on DuckDB."""
+"""Table pipelines return the same rows on a Spark cluster as on DuckDB."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of two workers of a standing cluster, which commands use that have `engine=spark`."""
+    """Working folder of a cluster with two workers, used by commands with `engine=spark`."""
     folder = tmp_path_factory.mktemp("workers")
     with pytest.MonkeyPatch.context() as patch, standing_cluster(folder) as address:
         patch.setenv("PYSPARK_SUBMIT_ARGS", submit_arguments(address))
@@ -34,7 +34,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def on_spark(project: Project, workers: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of the project in which the pipelines of tables have run again, on Spark."""
+    """A copy of the project in which the table pipelines have run again, on Spark."""
     copy = project.copy(tmp_path_factory.mktemp("spark") / "copy")
     shutil.rmtree(copy.folder / "data" / "02_intermediate" / "parts")
     copy.run("ingest,entity_pairs,hard_negatives", start=True, engine="spark")
@@ -42,7 +42,7 @@ def on_spark(project: Project, workers: Path, tmp_path_factory: pytest.TempPathF
 
 
 def rows(table: Path) -> list[dict[str, Any]]:
-    """The rows of a Parquet file or folder, in an order that does not depend on the engine."""
+    """Return the rows of a Parquet file or folder in an order independent of the engine."""
     files = [str(table)] if table.is_file() else sorted(map(str, table.glob("*.parquet")))
     return sorted(pads.dataset(files).to_table().to_pylist(), key=repr)
 
@@ -50,22 +50,22 @@ def rows(table: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "path", [f"{layer}/multilingual/{name}" for layer in TABLES for name in TABLES[layer]]
 )
-def test_spark_gives_duckdbs_rows(on_spark: Project, path: str) -> None:
+def test_spark_rows_equal_duckdb_rows(on_spark: Project, path: str) -> None:
     duckdb, spark = on_spark.versions(path)[:2]
     found = rows(spark)
     assert found
     assert found == rows(duckdb)
     if path.endswith(".parquet"):
-        assert spark.is_dir(), "Spark wrote it"
+        assert spark.is_dir(), "not written by Spark"
         assert duckdb.is_file()
 
 
-def test_each_worker_had_an_executor(on_spark: Project, workers: Path) -> None:
+def test_each_worker_ran_an_executor(on_spark: Project, workers: Path) -> None:
     assert {len(list(run.glob("*/stderr"))) for run in workers.glob("app-*")} == {2}
 
 
-def test_the_short_way_round_wikidatas_dump_gives_duckdbs_rows(on_spark: Project) -> None:
-    """Sitelinks by page_props, joined by Spark, and types by truthy statements: `project` read the JSON dump."""
+def test_page_props_on_spark_give_the_rows_of_the_json_dump(on_spark: Project) -> None:
+    """Sitelinks come from page_props joined by Spark, types from truthy statements; `project` read the JSON dump."""
     short = {"acquire__wikidata_titles": "page_props", "acquire__wikidata_types": "truthy"}
     given = ("acquire,ingest", "--to-nodes=multilingual.ingest.read_wikidata")
     on_spark.run(*given, start=True, engine="spark", **short)
