@@ -97,7 +97,7 @@ def test_words_with_spaces_and_repeated_words_are_left_out_and_counted(
     words, vectors = read_word_vectors(write(tmp_path / "a.txt", text))
     assert words[1:] == ["a", "b"]
     assert vectors[1:].tolist() == [[1, 2], [0, 1]]
-    assert "a.txt: 2 words of 2 dimensions (5 repeated or with spaces left out)" in caplog.text
+    assert "a.txt: 2 words of 2 dimensions (5 skipped: repeated or with spaces)" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_words_with_spaces_and_repeated_words_are_left_out_and_counted(
         ("a.txt", "a 1 2\nb 1 x2\n", "line 2: 'x2' is not a number; 2 of them follow the word"),
         ("a.txt", "a 1 2\nb 1 nan\n", "line 2: the vector is not finite"),
         ("a.txt", "a 1 2\nb 1 1e60\n", "line 2: the vector is not finite"),
-        ("a.vec", "3 2\na 1 2\nb 1 2\n", "holds 2 words where its first line says 3; fetch it again"),
+        ("a.vec", "3 2\na 1 2\nb 1 2\n", "has 2 words, but its first line says 3; fetch the file again"),
         ("a.vec", "2 3\na 1 2\nb 1 2\n", "line 2: 3 columns instead of a word and 3 numbers"),
-        ("a.txt", "", "holds no word vector"),
+        ("a.txt", "", "has no word vector"),
         ("a.txt", "Title\n", "line 1: not a word and its numbers"),
         ("a.txt", "A text without numbers\n", "line 1: 'text' is not a number"),
         ("a.txt", b"a 1 2\ncaf\xe9 1 2\n", "line 2: not UTF-8"),

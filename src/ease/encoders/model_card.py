@@ -13,8 +13,6 @@ from ease.io.nested import dotted
 WIKIPEDIA_LICENCE = "CC BY-SA 4.0 (until June 2023: 3.0) and GFDL"
 WIKIDATA_LICENCE = "CC0 1.0"
 SAMPLE_LICENCE = "Apache-2.0; names and facts of CLDR: Unicode License v3"
-
-
 TEST_SCORES = "Test scores"
 """Title of the section that evaluation adds."""
 
@@ -56,11 +54,11 @@ def model_card(
 
     Args:
         data: Name, languages, sources, licence.
-        method: The training method's name.
-        summary: What the method does, in a sentence.
-        parameters: Of method and training; nested ones are shown as dotted names.
-        scores: Values by name, in points.
-        start_scores: Those of the encoder that the training started from.
+        method: Name of the training method.
+        summary: One sentence on the method.
+        parameters: Parameters of method and training; nested ones get dotted names.
+        scores: Development scores by name, in points.
+        start_scores: Development scores of the encoder that training started from.
         embedding: One line on dimension and pooling.
     """
     sections = [
@@ -86,11 +84,11 @@ def model_card(
 
 
 def with_test_scores(card: str, scores: Mapping[str, float]) -> str:
-    """Return a card with scores of tests in a section of their own; those of the section that are not given stay.
+    """Return a card with test scores added to its section of test scores.
 
     Args:
-        card: As `model_card` wrote it.
-        scores: Values by `task/subset`, in points.
+        card: Text of a model card.
+        scores: Test scores by `task/subset`, in points.
     """
     before, heading, rest = card.partition(f"## {TEST_SCORES}\n\n")
     older, _, after = rest.partition("\n\n") if heading else ("", "", "")
@@ -110,7 +108,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _front_matter(data: ModelCardData, method: str) -> str:
-    """YAML metadata in the hub's terms."""
+    """Return the YAML metadata of the hub."""
     fields: dict[str, Any] = {
         "language": list(data.languages),
         "license": data.licence,
@@ -133,7 +131,7 @@ def _usage() -> str:
         "similarities = model.similarity(embeddings, embeddings)\n"
         "```\n\n"
         "The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, "
-        "where present, holds what was trained beside the encoder and is not needed for use."
+        "where present, holds training-only parts, which are not needed for use."
     )
 
 
@@ -143,19 +141,16 @@ def _sources(data: ModelCardData) -> str:
 
 
 def _scores(scores: Mapping[str, float], start: Mapping[str, float]) -> str:
-    """Scores of the model beside those of its start, and a warning where it is worse."""
-    rows = [(name, f"{value:.2f}", *_points(start, name)) for name, value in scores.items()]
-    table = _table(("score", "points", *(["before training"] if start else [])), rows)
+    """Return a table of scores after and before training, with a warning if training lowered any."""
+    rows = [
+        (name, f"{value:.2f}", f"{start[name]:.2f}" if name in start else "")[: 3 if start else 2]
+        for name, value in scores.items()
+    ]
+    table = _table(("score", "points", "before training")[: 3 if start else 2], rows)
     worse = [name for name, value in scores.items() if value < start.get(name, value)]
     if not worse:
         return table
     return f"{table}\n\n**Training lowered the model's score on {', '.join(f'`{name}`' for name in worse)}.**"
-
-
-def _points(start: Mapping[str, float], name: str) -> list[str]:
-    if not start:
-        return []
-    return [f"{start[name]:.2f}" if name in start else ""]
 
 
 def _section(title: str, body: str) -> str:
@@ -163,7 +158,7 @@ def _section(title: str, body: str) -> str:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, or nothing without rows."""
+    """Return a Markdown table, or an empty string without rows."""
     if not rows:
         return ""
     lines = [header, ["---"] * len(header), *rows]

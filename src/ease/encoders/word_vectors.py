@@ -1,4 +1,4 @@
-"""Encoders that average word vectors, read from text files such as GloVe's, word2vec's and fastText's."""
+"""Encoders that average word vectors from text files such as those of GloVe, word2vec and fastText."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 VECTOR_SUFFIXES = (".txt", ".vec", ".gz")
 MEAN_ROW = 0
 MEAN_WORD = "(mean of all words)"
-"""Holds spaces, so that no word of a sentence can be it."""
+"""Contains spaces, so no token of a sentence equals it."""
 
 
 class WordTokenizer(WhitespaceTokenizer):
-    """Words of a sentence to their rows: as they stand, else without punctuation around them, else lower-cased.
+    """Looks up words as written, else without surrounding punctuation, else lower-cased.
 
-    The library's English stop words count only in a sentence that has nothing else: the averages of GloVe that
-    the paper cites (tables 1 and 14) must have left them out, for over all words STS-B is 41 points (Cer et al., 2017)
-    and not 58. A sentence without any known word gets the mean vector of all words, as a zero vector has no cosine.
+    The library's English stop words are skipped unless a sentence has no other words. The GloVe averages that the paper
+    cites (tables 1 and 14) must exclude them: with all words, STS-B is 41 points (Cer et al., 2017) instead of 58. A
+    sentence without known words gets the mean vector of all words, because a zero vector has no cosine.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -45,52 +45,51 @@ class WordTokenizer(WhitespaceTokenizer):
         return f"WordTokenizer({len(self.word2idx)} words)"
 
     def tokenize(self, text: str, **kwargs: object) -> list[int]:
-        """Return the rows of the sentence's words, at least one."""
+        """Return the rows of a sentence's words, at least one."""
         return super().tokenize(text) or self._with_stop_words.tokenize(text) or [MEAN_ROW]
 
     @staticmethod
     def load(input_path: str) -> WordTokenizer:
-        """Load what `save` wrote."""
+        """Load a saved tokenizer."""
         return WordTokenizer(WhitespaceTokenizer.load(input_path).get_vocab())
 
 
 def is_vector_file(name: str) -> bool:
-    """Whether an encoder's name means a file of word vectors, present or not."""
+    """Whether the name of an encoder denotes a file of word vectors, which may be missing."""
     return name.endswith(VECTOR_SUFFIXES) or Path(name).is_file()
 
 
 def load_word_vectors(path: Path) -> SentenceTransformer:
-    """Make the encoder that averages the vectors of a sentence's words (appendix F: average GloVe embeddings).
+    """Return an encoder that averages the vectors of a sentence's words (appendix F: average GloVe embeddings).
 
-    It scores as any other encoder; one that was saved loads again only with `trust_remote_code`, for its tokenizer.
+    A saved one loads only with `trust_remote_code`, because of its tokenizer.
 
     Raises:
         EaseError: As `read_word_vectors`.
     """
     words, vectors = read_word_vectors(path)
-    # Made around one row: the constructor would fill a table with random numbers first and copy ours over it.
+    # Built with one row, because the constructor would initialise a complete random table first.
     embeddings = WordEmbeddings(WordTokenizer(words), vectors[:1])
     embeddings.emb_layer = nn.Embedding.from_pretrained(torch.from_numpy(vectors))
     return SentenceTransformer(modules=[embeddings, Pooling(vectors.shape[1], "mean")], device="cpu")
 
 
 def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
-    """Read a line a word: the word and its numbers, separated by spaces, after word2vec's first line or none.
+    """Read lines of a word and its numbers, separated by spaces, with or without word2vec's header.
 
-    Of a word that comes twice the first vector counts. Words with spaces in them, such as some of GloVe's from
-    Common Crawl, are left out, for no sentence is cut so that it holds one. Both are counted in the log.
+    Repeated words, and words that contain spaces (as in GloVe's vectors of Common Crawl), are skipped and logged.
 
     Args:
-        path: Text in UTF-8, plain or compressed by gzip or bzip2.
+        path: UTF-8 text, plain or compressed by gzip or bzip2.
 
     Returns:
-        The words, and their vectors, (words, dimension); row 0, of `MEAN_WORD`, is the mean of the others.
+        The words and their vectors, (words, dimension); row 0 (`MEAN_WORD`) is the mean of the others.
 
     Raises:
-        EaseError: Naming the file and line, if it cannot be read or the line is not a word with its numbers.
+        EaseError: With the file and line, if the file cannot be read or the line is not a word with its numbers.
     """
     rows = {MEAN_WORD: MEAN_ROW}
-    values, left_out, count, dimension = array("f"), 0, None, 0
+    values, skipped, count, dimension = array("f"), 0, None, 0
     for number, text in tqdm(read_lines(path), desc=f"Read {path.name}", unit=" words", mininterval=1.0):
         fields = text.rstrip(" ").split(" ")  # some tools end lines with a space
         if number == 1:
@@ -100,22 +99,22 @@ def read_word_vectors(path: Path) -> tuple[list[str], NDArray[np.float32]]:
                 continue
         word, vector = _parse(fields, dimension, f"{path}, line {number}")
         if word in rows or word.split() != [word]:
-            left_out += 1
+            skipped += 1
         else:
             rows[word] = len(rows)
             values.extend(vector)
-    _check_count(path, len(rows) - 1 + left_out, count)
+    _check_count(path, len(rows) - 1 + skipped, count)
     vectors = np.frombuffer(values, dtype=np.float32).reshape(len(rows), dimension)
     vectors[MEAN_ROW] = vectors[1:].mean(axis=0, dtype=np.float64)
     logger.info(
-        "%s: %d words of %d dimensions (%d repeated or with spaces left out)",
-        *(path, len(rows) - 1, dimension, left_out),
+        "%s: %d words of %d dimensions (%d skipped: repeated or with spaces)",
+        *(path, len(rows) - 1, dimension, skipped),
     )
     return list(rows), vectors
 
 
 def _shape(first: list[str], path: Path) -> tuple[int | None, int]:
-    """Tell how many words the first line announces, if it does, and their dimension."""
+    """Return the number of words in the header, if there is one, and the dimension."""
     if len(first) == 2 and all(field.isdecimal() for field in first):
         count, dimension = map(int, first)
     else:
@@ -134,7 +133,7 @@ def _is_number(text: str) -> bool:
 
 
 def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[float]]:
-    """Split a line into its word, which may hold spaces, and its last `dimension` numbers."""
+    """Split a line into its word, which may contain spaces, and its last `dimension` numbers."""
     head, tail = fields[:-dimension], fields[-dimension:]
     if not head or (len(head) > 1 and _is_number(head[-1])):
         raise EaseError(f"{place}: {len(fields)} columns instead of a word and {dimension} numbers.")
@@ -149,8 +148,10 @@ def _parse(fields: list[str], dimension: int, place: str) -> tuple[str, array[fl
 
 
 def _check_count(path: Path, found: int, announced: int | None) -> None:
-    """Refuse a file without vectors, or with another number than its first line says."""
+    """Check that there are vectors, as many as the header says."""
     if not found:
-        raise EaseError(f"{path}: holds no word vector.")
+        raise EaseError(f"{path}: has no word vector.")
     if announced is not None and found != announced:
-        raise EaseError(f"{path}: holds {found} words where its first line says {announced}; fetch it again.")
+        raise EaseError(
+            f"{path}: has {found} words, but its first line says {announced}; fetch the file again."
+        )

@@ -53,7 +53,7 @@ def files(options: Options) -> Files:
     cometa = options.path / "cometa"
     for name, split in COMETA.items():
         known[name] = (cometa / "COMETA_id_sf_dictionary.txt", cometa / "splits" / split / "test.csv")
-    return {subset: known[subset] for subset in options.chosen(known)}
+    return options.select(known)
 
 
 def reader(subset: str) -> Callable[[Path], list[Query]]:

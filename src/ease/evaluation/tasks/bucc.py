@@ -52,7 +52,7 @@ def files(options: Options) -> Files:
             f"{pair}.{split}.{part}" for split in (SAMPLE, TRAINING) for part in (language, "en", "gold")
         ]
         known[pair] = tuple(options.path / pair / name for name in names)
-    return {subset: known[subset] for subset in options.chosen(known)}
+    return options.select(known)
 
 
 def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:

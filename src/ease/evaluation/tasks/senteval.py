@@ -57,7 +57,9 @@ class Options(SubsetOptions):
 
 def files(options: Options) -> Files:
     """The files of each set's two classes or splits."""
-    return {subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)}
+    return options.select(
+        {subset: tuple(options.path / file for file in names) for subset, names in FILES.items()}
+    )
 
 
 def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:

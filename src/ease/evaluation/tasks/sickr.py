@@ -25,7 +25,7 @@ def files(options: Options) -> Files:
     """One file a split; `all` joins the three, as MTEB does, while the papers use `test`."""
     splits = {split: (options.path / file,) for split, file in FILES.items()}
     known = {**splits, "all": tuple(options.path / file for file in FILES.values())}
-    return {subset: known[subset] for subset in options.chosen(known)}
+    return options.select(known)
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:

@@ -38,7 +38,9 @@ class Options(ClusteringOptions):
 
 def files(options: Options) -> Files:
     """One file a set, or two if the labels are in a separate file."""
-    return {subset: tuple(options.path / file for file in FILES[subset]) for subset in options.chosen(FILES)}
+    return options.select(
+        {subset: tuple(options.path / file for file in names) for subset, names in FILES.items()}
+    )
 
 
 def read_set(subset: str, paths: tuple[Path, ...]) -> LabelledTexts:

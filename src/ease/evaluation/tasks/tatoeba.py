@@ -71,7 +71,7 @@ def files(options: Options) -> Files:
         f"{code}-eng": tuple(options.path / f"tatoeba.{code}-eng.{side}" for side in (code, "eng"))
         for code in LANGUAGES
     }
-    return {subset: known[subset] for subset in options.chosen(known)}
+    return options.select(known)
 
 
 def read_sentences(path: Path) -> list[str]:

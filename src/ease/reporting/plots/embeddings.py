@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -65,18 +67,10 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     if table.empty:
         return nothing(title)
     first, second = table["language"].unique()
-    panels = list(table.groupby("model", sort=False))
-    columns = min(PANELS_A_ROW, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = make_subplots(
-        rows=rows,
-        cols=columns,
-        subplot_titles=[_panel_title(model, own["variance"].iloc[0]) for model, own in panels],
-        horizontal_spacing=0.04,
-        vertical_spacing=0.16 / rows,
-    )
-    for index, (_, own) in enumerate(panels):
-        place = {"row": index // columns + 1, "col": index % columns + 1}
+    panels = dict(list(table.groupby("model", sort=False)))
+    titles = [_panel_title(model, own["variance"].iloc[0]) for model, own in panels.items()]
+    figure, places = _grid(titles, gap=0.16)
+    for index, (own, place) in enumerate(zip(panels.values(), places, strict=True)):
         figure.add_trace(_translations(own, first, second, labelled=index == 0), **place)
         for language, style in zip((first, second), OTHER_STYLES, strict=False):
             rows_of = own[own["language"] == language]
@@ -85,11 +79,9 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
     bare = {"showticklabels": False, "showgrid": False, "zeroline": False}
     figure.update_xaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
     figure.update_yaxes(**bare, showline=True, mirror=True, linecolor=LINE_COLOUR)
-    for index in range(len(panels)):
-        figure.update_yaxes(
-            scaleanchor=f"x{index + 1 if index else ''}", row=index // columns + 1, col=index % columns + 1
-        )
-    return finish(figure, f"{title}: {first} and {second}", 130 + 400 * rows)
+    for index, place in enumerate(places):
+        figure.update_yaxes(scaleanchor=f"x{index + 1 if index else ''}", **place)
+    return finish(figure, f"{title}: {first} and {second}", 130 + 400 * places[-1]["row"])
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
@@ -103,27 +95,32 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
     if table.empty:
         return nothing(title)
     areas = summary.set_index("model")["auc"]
-    panels = list(table.groupby("model", sort=False))
-    columns = min(PANELS_A_ROW, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = make_subplots(
-        rows=rows,
-        cols=columns,
-        shared_xaxes="all",
-        shared_yaxes="all",
-        subplot_titles=[f"{method_label(model)}: AUC {areas[model]:.2f}" for model, _ in panels],
-        horizontal_spacing=0.04,
-        vertical_spacing=0.25 / rows,
-    )
-    for index, (_, own) in enumerate(panels):
-        place = {"row": index // columns + 1, "col": index % columns + 1}
+    panels = dict(list(table.groupby("model", sort=False)))
+    titles = [f"{method_label(model)}: AUC {areas[model]:.2f}" for model in panels]
+    figure, places = _grid(titles, gap=0.25, shared_xaxes="all", shared_yaxes="all")
+    for index, (own, place) in enumerate(zip(panels.values(), places, strict=True)):
         for kind, style in KIND_STYLES.items():
             cosines = own.loc[own["kind"] == kind, "cosine"]
             figure.add_trace(_histogram(cosines, kind, style, labelled=index == 0), **place)
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title_text="cosine", showticklabels=True)
     figure.update_yaxes(title_text="share of pairs", tickformat=".0%", col=1)
-    return finish(figure, title, 130 + 320 * rows)
+    return finish(figure, title, 130 + 320 * places[-1]["row"])
+
+
+def _grid(titles: Sequence[str], gap: float, **shared: str) -> tuple[go.Figure, list[dict[str, int]]]:
+    """Return a figure with a panel for each title, and the panels' rows and columns."""
+    columns = min(PANELS_A_ROW, len(titles))
+    rows = -(-len(titles) // columns)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        subplot_titles=titles,
+        horizontal_spacing=0.04,
+        vertical_spacing=gap / rows,
+        **shared,
+    )
+    return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
 
 
 def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> go.Bar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -34,3 +34,11 @@ class SubsetOptions(TaskOptions):
         if unknown:
             raise EaseError(f"Unknown subset {', '.join(unknown)}: choose from {', '.join(names)}.")
         return self.subsets or names
+
+    def select(self, files: Mapping[str, tuple[Path, ...]]) -> dict[str, tuple[Path, ...]]:
+        """Return the files of the chosen subsets.
+
+        Raises:
+            EaseError: If a subset is unknown.
+        """
+        return {subset: files[subset] for subset in self.chosen(files)}
