@@ -60,7 +60,9 @@ def test_namespaces_of_the_dump_are_read(tmp_path: Path) -> None:
     (dump,) = find_dumps(tmp_path, ["simple"])
     namespaces = read_siteinfo(dump).namespaces
     assert {name: namespaces.get(name) for name in ("istimewa", "berkas", "p a")} == {
-        **{"istimewa": -1, "berkas": 6, "p a": 102}
+        "istimewa": -1,
+        "berkas": 6,
+        "p a": 102,
     }
 
 

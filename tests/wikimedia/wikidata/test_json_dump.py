@@ -80,7 +80,9 @@ def test_reads_the_49_real_items(test_data: Path, tmp_path: Path) -> None:
     assert len({qid for qid, _ in rows(parts.entity_types)}) == 40
     schema = pq.read_schema(parts.sitelinks[0])
     assert [(field.name, str(field.type)) for field in schema] == [
-        *(("qid", "int64"), ("language", "string"), ("title", "string"))
+        ("qid", "int64"),
+        ("language", "string"),
+        ("title", "string"),
     ]
 
 

@@ -46,16 +46,12 @@ def test_values_that_are_not_items_are_counted_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = [
-        *(
-            b"(1,'wikibase_item','',NULL)",
-            b"(2,'wikibase_item','P31',NULL)",
-            b"(3,'wikibase_item','Q0',NULL)",
-        ),
-        *(
-            b"(4,'wikibase_item',NULL,NULL)",
-            b"(-5,'wikibase_item','Q5',NULL)",
-            b"(6,'wikibase_item','Q6\\'',NULL)",
-        ),
+        b"(1,'wikibase_item','',NULL)",
+        b"(2,'wikibase_item','P31',NULL)",
+        b"(3,'wikibase_item','Q0',NULL)",
+        b"(4,'wikibase_item',NULL,NULL)",
+        b"(-5,'wikibase_item','Q5',NULL)",
+        b"(6,'wikibase_item','Q6\\'',NULL)",
         b"(7,'wikibase_item','\xff',NULL)",
     ]
     small = b"(8,'wikibase_item','q8',NULL)"  # as the first wikis had them in 2013
@@ -123,19 +119,13 @@ def found(folder: Path, *languages: str) -> list[tuple[str, str, str | None]]:
 
 def test_finds_the_newest_and_fastest_file_of_each_language(tmp_path: Path) -> None:
     for name in (
-        *(
-            "enwiki/20240101/enwiki-20240101-page_props.sql.gz",
-            "enwiki/20240201/enwiki-20240201-page_props.sql.gz",
-        ),
-        *(
-            "enwiki/20240201/enwiki-20240201-page_props.sql",
-            "20231201/be_x_oldwiki-latest-page_props.sql.bz2",
-        ),
-        *(
-            "enwikinews-20240301-page_props.sql.gz",
-            "enwiki-20240301-page.sql.gz",
-            "simplewiki-20240301-page_props.sql",
-        ),
+        "enwiki/20240101/enwiki-20240101-page_props.sql.gz",
+        "enwiki/20240201/enwiki-20240201-page_props.sql.gz",
+        "enwiki/20240201/enwiki-20240201-page_props.sql",
+        "20231201/be_x_oldwiki-latest-page_props.sql.bz2",
+        "enwikinews-20240301-page_props.sql.gz",
+        "enwiki-20240301-page.sql.gz",
+        "simplewiki-20240301-page_props.sql",
     ):
         write(tmp_path, b"", name)
     assert found(tmp_path, "be-tarask", "en") == [

@@ -182,12 +182,11 @@ def test_an_unchanged_dump_is_read_once(tmp_path: Path) -> None:
 
 def test_finds_the_newest_and_fastest_truthy_dump(tmp_path: Path) -> None:
     for name in (
-        *("wikidata-20240105-truthy-BETA.nt.gz", "wikidata-20240105-truthy-BETA.nt.bz2"),
-        *(
-            "wikidata-20231201-truthy-BETA.nt",
-            "wikidata-20240201-all.json.bz2",
-            "wikidata-20240201-all-BETA.nt.bz2",
-        ),
+        "wikidata-20240105-truthy-BETA.nt.gz",
+        "wikidata-20240105-truthy-BETA.nt.bz2",
+        "wikidata-20231201-truthy-BETA.nt",
+        "wikidata-20240201-all.json.bz2",
+        "wikidata-20240201-all-BETA.nt.bz2",
     ):
         (tmp_path / name).write_bytes(b"")
     assert find_wikidata(tmp_path, "truthy").name == "wikidata-20240105-truthy-BETA.nt.gz"

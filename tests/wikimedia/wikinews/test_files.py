@@ -67,7 +67,10 @@ def test_a_truncated_dump_is_logged_and_kept_or_dropped(
     topics = {"Weather": {"en": "Weather", "de": "Weather"}}
     made_set = build_mewsc16([*whole, german], news_options(topics=topics), tmp_path / "kept", WIKINEWS)
     assert made_set["de"]["dumps"][0] == {
-        **{"file": german.path.name, "date": "20240501", "truncated": True, "used": True}
+        "file": german.path.name,
+        "date": "20240501",
+        "truncated": True,
+        "used": True,
     }
     assert "is truncated: the rows before the cut are kept" in caplog.text
     options = news_options(topics=topics, truncated="drop")
@@ -98,7 +101,9 @@ def test_a_page_of_two_files_is_used_once(tmp_path: Path) -> None:
     target = tmp_path / "made"
     counts = build_mewsc16(dumps_in(tmp_path, "en"), news_options(), target, WIKINEWS)
     assert [(row["page_id"], row["sentence"]) for row in rows_of(target)] == [
-        *((1, "It rained."), (2, "It rained."), (5, "It rained first."))
+        (1, "It rained."),
+        (2, "It rained."),
+        (5, "It rained first."),
     ]
     assert skipped(counts["en"]) == {"repeated": 1}
 

@@ -65,8 +65,19 @@ CASES = {
     "category of a loop": article(30, categories="[[Category:Loop]]"),
 }
 KEPT = {
-    **{1: "Weather", 6: "Sports", 7: "Sports", 8: "Sports", 9: "Sports", 10: "Sports", 11: "Sports"},
-    **{12: "Sports", 13: "Sports", 14: "Weather", 16: "Weather", 18: "Weather", 20: "Sports"},
+    1: "Weather",
+    6: "Sports",
+    7: "Sports",
+    8: "Sports",
+    9: "Sports",
+    10: "Sports",
+    11: "Sports",
+    12: "Sports",
+    13: "Sports",
+    14: "Weather",
+    16: "Weather",
+    18: "Weather",
+    20: "Sports",
 }
 SKIPPED = {
     "several_topics": 1,
@@ -195,7 +206,10 @@ def test_a_language_without_sentences_has_no_files(tmp_path: Path, caplog: pytes
     assert counts["de"]["sentences"] == 0
     assert "Nothing is left of de: {'no_topic': 1" in caplog.text
     assert {path.name for path in target.iterdir()} == {
-        *("README.md", "en.parquet", "en_sentences.txt", "en_categories.txt")
+        "README.md",
+        "en.parquet",
+        "en_sentences.txt",
+        "en_categories.txt",
     }
 
 

@@ -58,14 +58,21 @@ def test_skipped_pages_are_counted_by_reason(tmp_path: Path, caplog: pytest.LogC
     parts = ingest_wikipedia([made(tmp_path, *pages)], options, tmp_path / "parts")
     counts = parts.counts["en"]
     assert counts["skipped"] == {
-        **{"bad_title": 1, "empty": 1, "malformed": 1, "no_sentences": 1, "not_wikitext": 1},
-        **{"other_namespace": 1, "redirect": 3, "too_large": 1},
+        "bad_title": 1,
+        "empty": 1,
+        "malformed": 1,
+        "no_sentences": 1,
+        "not_wikitext": 1,
+        "other_namespace": 1,
+        "redirect": 3,
+        "too_large": 1,
     }
     assert (counts["pages"], counts["articles"], counts["redirects"]) == (11, 1, 2)
     assert counts["pages"] == counts["articles"] + sum(counts["skipped"].values())
     assert (counts["sentences"], counts["links"]) == (len(rows(parts.sentences)), 2)
     assert [(row["source_title"], row["target_title"]) for row in rows(parts.redirects)] == [
-        *(("Old", "New one"), ("Older", "Old"))
+        ("Old", "New one"),
+        ("Older", "Old"),
     ]
     large = "'Large' is skipped: it has more than 4,000 bytes"
     assert any(large in fault for fault in counts["faults"])
@@ -145,7 +152,8 @@ def test_the_white_space_around_a_surface_is_cut() -> None:
         Article(text, [Link(4, 11, "Two"), Link(0, 6, "One")]), SentenceSplitter("en")
     )
     assert [(one.start, one.end, one.links) for one in sentences] == [
-        *((0, 4, [Link(0, 4, "One")]), (6, 10, [Link(0, 4, "Two")]))
+        (0, 4, [Link(0, 4, "One")]),
+        (6, 10, [Link(0, 4, "Two")]),
     ]
 
 

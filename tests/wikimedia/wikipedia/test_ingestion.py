@@ -48,7 +48,10 @@ def test_the_real_slices(test_data: Path, tmp_path: Path) -> None:
     dumps = find_dumps(test_data / "dumps", ["it", "pt", "ko", "tr"])
     parts = ingest_wikipedia(dumps, ONE, tmp_path)
     assert {language: counts["articles"] for language, counts in parts.counts.items()} == {
-        **{"it": 607, "pt": 1, "ko": 1, "tr": 1}
+        "it": 607,
+        "pt": 1,
+        "ko": 1,
+        "tr": 1,
     }
     # One Italian article is a template alone.
     assert parts.counts["it"]["skipped"] == {"no_sentences": 1, "other_namespace": 75, "redirect": 64}

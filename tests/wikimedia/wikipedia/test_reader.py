@@ -33,7 +33,9 @@ def test_articles_have_titles_prose_and_links(tmp_path: Path) -> None:
     assert first.text == "It is in the country. See berlins.\nNo link."
     assert [link.target for link in first.links] == ["Germany", "Berlin"]
     assert [sentence.text for sentence in first.sentences()] == [
-        *("It is in the country.", "See berlins.", "No link.")
+        "It is in the country.",
+        "See berlins.",
+        "No link.",
     ]
     assert second.title == "Article 9"
 
@@ -60,7 +62,11 @@ def test_the_stream_agrees_with_the_ingested_table(tmp_path: Path, ending: str) 
     ]
     expected = [
         (
-            *(row["language"], row["page_id"], row["page_title"], row["sentence_index"], row["text"]),
+            row["language"],
+            row["page_id"],
+            row["page_title"],
+            row["sentence_index"],
+            row["text"],
             [tuple(link.values()) for link in row["links"]],
         )
         for row in rows(parts.sentences)

@@ -112,7 +112,11 @@ def fetch_dumps(
     outcome.require_all()
     logger.info(
         "Dumps of %s, %s: %d files downloaded from %s, %d existed",
-        *(", ".join(wikis), date, len(outcome.fetched), mirror, len(outcome.present)),
+        ", ".join(wikis),
+        date,
+        len(outcome.fetched),
+        mirror,
+        len(outcome.present),
     )
     paths = {language: tuple(file.path for file in some) for language, some in files.items()}
     # The kind is followed by the number of a part or by a dot.

@@ -110,7 +110,8 @@ def _log_other_versions(missing: Path) -> None:
     if other := [path for path in found if not path.name.startswith((".", f"{version}-"))]:
         logger.info(
             "%d parts in %s were made by another version of the code and are not used: `make prune` lists them",
-            *(len(other), folder),
+            len(other),
+            folder,
         )
 
 

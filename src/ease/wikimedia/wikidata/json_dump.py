@@ -69,8 +69,11 @@ def ingest_wikidata(
     require_used(path, counts["truncated"], options.truncated)
     logger.info(
         "%s: %d items, %d of them with an article in %d languages, %d broken lines",
-        *(path, counts["items"], counts["items_with_sitelinks"]),
-        *(len(languages or ()), counts["broken_lines"]),
+        path,
+        counts["items"],
+        counts["items_with_sitelinks"],
+        len(languages or ()),
+        counts["broken_lines"],
     )
     source = {"file": path.name, "date": dump_date(path)}
     return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], {**counts, **source})

@@ -64,7 +64,10 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
     require_used(path, counts["truncated"], options.truncated)
     logger.info(
         "%s: %d lines, %d types of items, %d broken lines",
-        *(path, counts["lines"], counts["statements"], counts["broken_lines"]),
+        path,
+        counts["lines"],
+        counts["statements"],
+        counts["broken_lines"],
     )
     return TruthyParts([part / STATEMENTS_FILE], {**counts, "file": path.name, "date": dump_date(path)})
 

@@ -35,8 +35,13 @@ from ease.wikimedia.wikitext.sentences import SplitterEngine, splitter_version
 logger = logging.getLogger(__name__)
 
 _TOTALS = (
-    *("pages", "articles", "redirects", "sentences", "links"),
-    *("boundaries_in_links", "links_across_lines"),
+    "pages",
+    "articles",
+    "redirects",
+    "sentences",
+    "links",
+    "boundaries_in_links",
+    "links_across_lines",
 )
 _LOGGED_FAULTS = 20
 
