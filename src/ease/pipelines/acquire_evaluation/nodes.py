@@ -64,7 +64,7 @@ def locate_baseline_sets(
     evaluate: EvaluateOptions,
     **settings: Setting,
 ) -> dict[str, Any]:
-    """Find the files of each task that baselines are scored on; see `locate_evaluation_sets`."""
+    """Locate the evaluation sets of the baselines; see `locate_evaluation_sets`."""
     references = evaluate.references(all_test_tasks(*settings.values())) if evaluate.baselines else ()
     return locate(references, acquire, sets, tasks)
 
@@ -75,13 +75,13 @@ def locate(
     sets: EvaluationSetOptions,
     tasks: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    """Find and read the files of the tasks named, fetched first where that is asked for, as JSON keeps them.
+    """Locate and read the files of tasks, after downloading missing ones if `fetch` is set; return them as JSON.
 
     Args:
         references: Tasks, or single subsets of them.
         acquire: Locates the sample wiki.
         sets: Locates the other sets.
-        tasks: Each task's options.
+        tasks: The options of each task.
     """
     if sets.fetch:
         names = list(dict.fromkeys(map(task_name, references)))
