@@ -12,7 +12,7 @@ import pytest
 from ease.sample.facts import Entity, Fact
 from ease.sample.markup import RIGHT_TO_LEFT_MARK
 from ease.sample.pages import WikiPage
-from ease.sample.phrases import tell
+from ease.sample.phrases import statement_of
 from ease.sample.site import read_site
 from ease.sample.special_pages import EMPTY, LOOP
 from ease.sample.wiki import Sample
@@ -168,9 +168,9 @@ def test_no_page_states_a_held_out_fact(dumped_pages: Dumps, sample: Sample, lan
     """Both entities of a held-out fact occur in no sentence, infobox or table row together."""
     wiki, pages = sample.books[language].wiki, dumped_pages[language]
     partners = partners_by_title(sample.held_out.facts, wiki.titles)
-    told_partners = partners_by_title(set(sample.world.facts) - sample.held_out.facts, wiki.titles)
+    stated_partners = partners_by_title(set(sample.world.facts) - sample.held_out.facts, wiki.titles)
     assert len(partners) > 100
-    told = 0
+    stated = 0
     subjects = {title: wiki.names[entity] for entity, title in wiki.titles.items()}
     redirects = {page.title: page.redirect for page in pages if page.redirect is not None}
     stop = "。" if language == "ja" else "."
@@ -191,8 +191,8 @@ def test_no_page_states_a_held_out_fact(dumped_pages: Dumps, sample: Sample, lan
                 if subjects.get(page.title, page.title) in re.sub(r"\[\[[^\[\]]+\]\]", "", unit):
                     titles.add(page.title)
                 assert not any(partners.get(title, set()) & titles for title in titles), unit
-                told += any(told_partners.get(title, set()) & titles for title in titles)
-    assert told > 1000, "what is told is found in this way"
+                stated += any(stated_partners.get(title, set()) & titles for title in titles)
+    assert stated > 1000, "stated facts are found in this way"
 
 
 def partners_by_title(facts: Collection[Fact], titles: Mapping[Entity, str]) -> dict[str, set[str]]:
@@ -211,10 +211,10 @@ def test_held_out_sentences_are_in_no_dump(
     for language, pages in written_pages.items():
         book = sample.books[language]
         written = {sentence.text for page in pages for sentence in page.sentences}
-        told = 0
+        stated = 0
         for fact in sample.world.facts:
             if fact.subject in book.wiki.names and fact.object in book.wiki.names:
-                ways = {book.say(tell(fact), number).text for number in range(6)}
+                ways = {book.say(statement_of(fact), number).text for number in range(6)}
                 assert fact not in sample.held_out.facts or not ways & written
-                told += bool(ways & written)
-        assert told > 500, "what is told is found in this way"
+                stated += bool(ways & written)
+        assert stated > 500, "stated facts are found in this way"

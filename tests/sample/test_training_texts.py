@@ -94,22 +94,22 @@ def test_every_language_states_the_same_inferences(inferences: list[Inference]) 
 def test_labels_follow_from_the_facts(
     inferences: list[Inference], meanings: dict[str, frozenset[Fact]], sample: Sample
 ) -> None:
-    facts, kept_out = set(sample.world.facts), sample.held_out.facts
+    facts, held_out = set(sample.world.facts), sample.held_out.facts
     english = [row for row in inferences if row.language == "en"]
     seen: Counter[str] = Counter()
     for entailed, neutral, wrong in zip(*[iter(english)] * 3, strict=True):
-        (told,), (other,), (untrue,) = (meanings[row.hypothesis] for row in (entailed, neutral, wrong))
-        assert told in facts - kept_out
-        assert other in facts - kept_out
-        assert other != told
+        (stated,), (other,), (untrue,) = (meanings[row.hypothesis] for row in (entailed, neutral, wrong))
+        assert stated in facts - held_out
+        assert other in facts - held_out
+        assert other != stated
         assert untrue not in facts
-        assert (untrue.relation, untrue.subject) == (told.relation, told.subject)
+        assert (untrue.relation, untrue.subject) == (stated.relation, stated.subject)
         premise = meanings.get(entailed.premise)
         if premise is None:  # a sentence with two facts
             names = sample.books["en"].wiki.names
-            assert all(names[entity] in entailed.premise for entity in (told.subject, told.object))
+            assert all(names[entity] in entailed.premise for entity in (stated.subject, stated.object))
         else:
-            assert premise == {told}
+            assert premise == {stated}
         seen["one fact" if premise else "two facts"] += 1
     assert min(seen.values()) > 300
 
@@ -121,8 +121,8 @@ def test_held_out_facts_are_not_in_training_texts(
     trained = {row["text"] for row in rows} | {text for row in inferences for text in row[2:4]}
     for language, book in sample.books.items():
         for fact in sample.held_out.facts:
-            told = Statement(fact.relation, (fact.subject, fact.object))
-            assert not trained & set(wordings(book, told)), (language, fact)
+            stated = Statement(fact.relation, (fact.subject, fact.object))
+            assert not trained & set(wordings(book, stated)), (language, fact)
     tested = set(pq.read_table(sample_files.parallel)["text"].to_pylist())
     for graded in map(pq.read_table, (sample_files.graded, sample_files.graded_dev)):
         tested |= {*graded["sentence1"].to_pylist(), *graded["sentence2"].to_pylist()}
@@ -134,10 +134,10 @@ def test_development_and_test_pairs_share_no_facts(sample_files: SampleFiles, sa
     rows = pq.read_table(sample_files.graded_dev).to_pylist()
     assert Counter(row["score"] for row in rows) == {float(score): 50 for score in range(6)}
     tested = pq.read_table(sample_files.graded).to_pylist()
-    told = {fact for pair in sample.held_out.graded for fact in pair}
+    stated = {fact for pair in sample.held_out.graded for fact in pair}
     worded = {
         text
-        for fact in told
+        for fact in stated
         for text in wordings(sample.books["en"], Statement(fact.relation, (fact.subject, fact.object)))
     }
     assert worded & {text for row in tested for text in (row["sentence1"], row["sentence2"])}

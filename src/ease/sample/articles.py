@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ease.sample.facts import Entity, Fact, World
-from ease.sample.phrases import Phrasebook, Sentence, Statement, tell
+from ease.sample.phrases import Phrasebook, Sentence, Statement, statement_of
 
 OWN_PAGE_SHARE = 0.4
 """Share of the sentences on the page of an entity that they mention."""
@@ -59,7 +59,7 @@ class StatementDeck:
         facts = [fact for fact in self._facts[entity].get(relation or "", ()) if fact.subject == entity]
         if relation is None or not facts:
             return Statement("define", (entity,))
-        return tell(random.choice(facts))
+        return statement_of(random.choice(facts))
 
     def draw(self, entity: Entity, random: Random) -> Statement:
         """Draw a statement that mentions the entity: first its frame, then the other entities."""
@@ -72,7 +72,7 @@ class StatementDeck:
         if way == "several":
             return self._several(entity, random)
         if way in by_relation:
-            return tell(random.choice(by_relation[way]))
+            return statement_of(random.choice(by_relation[way]))
         if way == "pays_speaks":
             return self._pays_and_speaks(entity, random)
         relations = [relation for relation, shared in SHARED_FRAMES.items() if shared == way]
@@ -90,7 +90,7 @@ class StatementDeck:
         other = "speaks" if fact.relation == "pays" else "pays"
         partners = self._facts[fact.subject].get(other)
         if not partners:
-            return tell(fact)
+            return statement_of(fact)
         partner = random.choice(partners)
         pays, speaks = (fact, partner) if fact.relation == "pays" else (partner, fact)
         return Statement("pays_speaks", (fact.subject, pays.object, speaks.object))
@@ -103,7 +103,7 @@ class StatementDeck:
             if other.object == fact.object and other.subject != fact.subject
         ]
         if not partners:
-            return tell(fact)
+            return statement_of(fact)
         return Statement(
             SHARED_FRAMES[relation], (fact.subject, random.choice(partners).subject, fact.object)
         )

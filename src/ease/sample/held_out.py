@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ease.errors import EaseError
 from ease.sample.facts import Entity, Fact, World
 from ease.sample.options import SampleOptions
-from ease.sample.phrases import Phrasebook, Statement, tell
+from ease.sample.phrases import Phrasebook, Statement, statement_of
 
 MOST_SHARED: dict[str, int] = {"pays": 3, "speaks": 6}
 """Maximum held-out facts with the same currency or language, so that widespread ones do not dominate the test."""
@@ -128,7 +128,7 @@ def word_facts(
     for language in languages:
         random = Random(f"{seed} {language}")
         for fact in facts:
-            sentence = books[language].say(tell(fact), random.randrange(1_000_000))
+            sentence = books[language].say(statement_of(fact), random.randrange(1_000_000))
             yield ParallelSentence(fact.key, language, sentence.text)
 
 
@@ -190,15 +190,15 @@ def _draw_pair(
     fact = random.choice((pays, speaks))
     match score:
         case 5:
-            return tell(fact), tell(fact)
+            return statement_of(fact), statement_of(fact)
         case 4:
-            return Statement("pays_speaks", (pays.subject, pays.object, speaks.object)), tell(fact)
+            return Statement("pays_speaks", (pays.subject, pays.object, speaks.object)), statement_of(fact)
         case 3:
-            return tell(pays), tell(speaks)
+            return statement_of(pays), statement_of(speaks)
         case 2 | 1:
             return _draw_two_facts(graded, score == 2, random)
         case _:
-            return tell(pays), tell(other_speaks)
+            return statement_of(pays), statement_of(other_speaks)
 
 
 def _draw_two_facts(
@@ -212,7 +212,7 @@ def _draw_two_facts(
             "another: raise `graded_territories`."
         )
     fact, other = random.choice(couples)
-    return tell(fact), tell(other)
+    return statement_of(fact), statement_of(other)
 
 
 def _couples(graded: Sequence[tuple[Fact, Fact]], same_object: bool) -> list[tuple[Fact, Fact]]:

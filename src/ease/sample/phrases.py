@@ -43,7 +43,7 @@ class Statement(NamedTuple):
     entities: tuple[Entity, ...]
 
 
-def tell(fact: Fact) -> Statement:
+def statement_of(fact: Fact) -> Statement:
     """Return the statement of a single fact."""
     return Statement(fact.relation, (fact.subject, fact.object))
 

@@ -11,7 +11,7 @@ from ease.sample.articles import SHARED_FRAMES
 from ease.sample.facts import Entity, Fact, World
 from ease.sample.held_out import HeldOut, unmistakable
 from ease.sample.options import SampleOptions
-from ease.sample.phrases import Phrasebook, Statement, tell
+from ease.sample.phrases import Phrasebook, Statement, statement_of
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,18 @@ class _Deck:
     def premises(self, fact: Fact) -> Iterator[Premise]:
         """Yield a premise with the fact alone, and one with a second fact if there is one."""
         partners = self._partners(fact)
-        for statement, said in [(tell(fact), {fact}), *([self._random.choice(partners)] if partners else [])]:
+        for statement, said in [
+            (statement_of(fact), {fact}),
+            *([self._random.choice(partners)] if partners else []),
+        ]:
             wrong = self._wrong(fact)
             if wrong is not None:
-                yield Premise(statement, tell(fact), tell(self._another(fact, said)), tell(wrong))
+                yield Premise(
+                    statement,
+                    statement_of(fact),
+                    statement_of(self._another(fact, said)),
+                    statement_of(wrong),
+                )
 
     def _partners(self, fact: Fact) -> list[tuple[Statement, set[Fact]]]:
         """Return the statements that combine the fact with another one, each with both facts."""

@@ -52,15 +52,15 @@ class Reporter:
             slot = {"pays": "C", "speaks": "L"}.get(fact.relation)
             if slot and fact.object in names:
                 self._others[slot, fact.subject].append(fact.object)
-        self._told: set[str] = set()
+        self._used: set[str] = set()
 
     def report(self, topic: Topic) -> Story:
         """Draw a story about a topic."""
         while True:
             story = self._draw(topic)
-            told = {story.title, story.sentences[0].text}
-            if not told & self._told:
-                self._told |= told
+            keys = {story.title, story.sentences[0].text}
+            if not keys & self._used:
+                self._used |= keys
                 return story
 
     def _draw(self, topic: Topic) -> Story:
