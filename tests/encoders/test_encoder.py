@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from sentence_transformers import SentenceTransformer
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
+from ease.encoders import poolings
 from ease.encoders.encoder import (
     build_encoder,
     embedding_dimension,
@@ -168,3 +169,15 @@ def test_an_encoder_without_a_transformer_keeps_its_pooling() -> None:
     bag = SentenceTransformer(modules=[BoW(vocab=["a", "b"])], device="cpu")
     with pytest.raises(EaseError, match="begins with BoW, not a transformer"):
         set_pooling(bag, "mean")
+
+
+def test_the_documented_pooling_is_found_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "own_encoder.md").read_text(encoding="utf-8")
+    code = next(part for part in document.split("```python\n")[1:] if "def modules" in part).split("```")[0]
+    (tmp_path / "max.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(poolings, "__path__", [*poolings.__path__, str(tmp_path)])
+    assert "max" in pooling_names()
+    encoder = build("max")
+    tokens = encoder.encode(SENTENCES, output_value="token_embeddings")
+    expected = [token.cpu().numpy().max(axis=0) for token in tokens]
+    assert np.allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
