@@ -31,13 +31,13 @@ def encode_with(
     name: str = "encoding",
     source: str | Path | None = None,
 ) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return the encoder as a function from n sentences to their embeddings, (n, dimension) float32.
+    """Return a function from n sentences to their embeddings, (n, dimension) float32.
 
     Args:
-        encoder: In memory, or a folder, which is then loaded onto the GPU where there is one.
-        options: Batch size and cache; by default nothing is kept.
-        name: Of the encoder, shown on the progress bar.
-        source: Where an encoder in memory was loaded from, a folder or a hub name; noted beside the cache.
+        encoder: An encoder, or its folder, which is loaded onto the GPU if there is one.
+        options: Batch size and cache; no cache by default.
+        name: Title of the progress bar.
+        source: Folder or hub name of an encoder in memory; recorded beside the cache.
     """
     options = options or EncodingOptions()
     if isinstance(encoder, SentenceTransformer):
