@@ -115,7 +115,7 @@ def test_wrong_choices_are_told() -> None:
     assert words.groups == (("eng", "deu"), ("deu", "fra"))
     assert words.pairs == ["deu-eng", "fra-eng"]
     for wrong in ((), ("en",), ("en", "en")):
-        with pytest.raises(ValidationError, match="name two languages at least, each once"):
+        with pytest.raises(ValidationError, match="name at least two languages, each once"):
             LanguageIdentityOptions(parallel="x", groups=(wrong,))
     lonely = [ParallelSentences(("de", "en"), ["de 1"], ["en 1"]), *PARALLEL[1:]]
     with pytest.raises(EaseError, match="sample_parallel: 1 sentences in de are too few"):

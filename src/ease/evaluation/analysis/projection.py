@@ -95,7 +95,8 @@ def draw_parallel(sentences: ParallelSentences, options: ProjectionOptions) -> P
             f"{options.parallel} has {count} parallel sentences, fewer than `sentences` {options.sentences}: lower it."
         )
     pairs = list(zip(sentences.left, sentences.right, strict=True))
-    left, right = zip(*sample(pairs, options.sentences, np.random.default_rng(options.seed)), strict=True)
+    drawn = sample(pairs, options.sentences, np.random.default_rng(options.seed))
+    left, right = (list(side) for side in zip(*drawn, strict=True))
     return ParallelSentences(sentences.languages, left, right)
 
 
