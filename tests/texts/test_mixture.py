@@ -143,7 +143,7 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
         ({"kind": "line", "path": "a.txt"}, "Unknown kind of texts in `data` 'line': did you mean lines"),
         (
             {"kind": "lines"},
-            "`data` of kind 'lines': path: Field required. It takes kind, rows, weight, path",
+            "`data` of kind 'lines': path: Field required. Its parameters are kind, rows, weight, path",
         ),
         ({"kind": "lines", "path": "a", "rows": 0}, "rows: Input should be greater than or equal to 1"),
         ({"kind": "lines", "path": "a", "weight": 0}, "weight: Input should be greater than 0"),

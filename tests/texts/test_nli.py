@@ -254,7 +254,7 @@ def test_faulty_files_are_named_with_the_line(gather_rows: GatherRows, write_fil
     with pytest.raises(EaseError, match="columns sent0, sent1 and hard_neg; it has x, y"):
         gather_rows({"kind": "nli", "path": write_file("a.csv", "x,y\n1,2\n")})
     path = write_file("b.tsv", f"{XNLI}{row}{row}{row.replace('en', 'de', 1)}")
-    with pytest.raises(EaseError, match="pair 1 .* stands 2 times in 'en'"):
+    with pytest.raises(EaseError, match="pair 1 .* occurs 2 times in 'en'"):
         gather_rows({"kind": "nli", "path": path, "cross_lingual": True})
     with pytest.raises(EaseError, match="none is left .*read 1, unlabelled 0, blank 0"):
         gather_rows({"kind": "nli", "path": write_file("a.tsv", XNLI + row.replace("entailment", "neutral"))})

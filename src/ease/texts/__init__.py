@@ -1,7 +1,7 @@
-"""Training texts from any source, one kind a file: found by their file names, not listed.
+"""Training texts from any source: one module per kind, found by its file name.
 
-A kind's module holds `Options` and `read`, as `Kind` describes them. Modules whose names begin with an underscore hold
-what several kinds share.
+A kind's module defines `Options` and `read`, as `Kind` describes them. The package `components` has the code that
+several kinds share.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ __all__ = [
 
 
 class Kind(Protocol):
-    """What the module of a kind of source holds."""
+    """Interface of a kind's module."""
 
     Options: type[SourceOptions]
 
     def read(self, options: SourceOptions, workspace: Workspace, seed: int) -> Source:
-        """Make the source's texts a table, in bounded memory.
+        """Return the source's texts as a table, in bounded memory.
 
         Raises:
-            EaseError: Naming the file and the line that are wrong.
+            EaseError: With the file and the line that are wrong.
         """
 
 
 def kind_names() -> list[str]:
-    """Names of all kinds of sources, sorted."""
+    """Return the sorted names of all kinds."""
     return module_names(__path__)
 
 
 def get_kind(name: str) -> Kind:
-    """Find a kind of source by its name.
+    """Return the module of a kind.
 
     Raises:
-        EaseError: If there is none of that name, with the nearest one.
+        EaseError: If the name is unknown, with the nearest names.
     """
     return cast(Kind, named_module(__name__, name, kind_names(), "kind of texts in `data`"))
 
 
 def source_options(values: Mapping[str, Any]) -> SourceOptions:
-    """Check one entry of a recipe's `data`.
+    """Return the validated options of one entry of a recipe's `data`.
 
     Raises:
-        EaseError: Naming the kind and every parameter that is wrong.
+        EaseError: With the kind and every invalid parameter.
     """
     if "kind" not in values:
         raise EaseError(f"A source in `data` has no `kind`: choose from {', '.join(kind_names())}.")
@@ -73,7 +73,7 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
     except ValidationError as error:
         known = ", ".join(options.model_fields)
         raise EaseError(
-            f"`data` of kind {values['kind']!r}: {format_validation_error(error, options)}. It takes {known}."
+            f"`data` of kind {values['kind']!r}: {format_validation_error(error, options)}. Its parameters are {known}."
         ) from error
 
 
@@ -83,13 +83,13 @@ def gather_texts(
     """Read the sources and mix them.
 
     Args:
-        sources: What to read, each with its weight.
-        workspace: Where to compute.
-        seed: Chooses rows, languages and pairs; the engine's threads do not matter.
-        rows: In all; None for as many as the weights allow.
+        sources: The options of each source, with its weight.
+        workspace: Connection and folder to use.
+        seed: Determines the drawn rows, languages and pairs, for any number of threads.
+        rows: Total number of rows; None for as many as the weights allow.
 
     Raises:
-        EaseError: If a source is faulty, holds nothing or too little.
+        EaseError: If a source is invalid, empty or too small.
     """
     readers = [Reader(options, get_kind(options.kind).read) for options in sources]
     return gather(readers, workspace, seed, rows)

@@ -1,4 +1,4 @@
-"""Any columns of texts of a csv, tsv or Parquet file."""
+"""Training texts from columns of a csv, tsv or Parquet file."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from ease.texts.components.workspace import Workspace
 
 
 class Options(FileOptions):
-    """The file, and its columns by name, or by number from 1 where it has no header."""
+    """The file, and its columns by name, or by number from 1 if the file has no header."""
 
     title: ClassVar[str] = "Columns of a table"
 
     sentence: Column = Field(description="the column of sentences")
-    positive: Column | None = Field(None, description="the column of texts that mean the same; null: none")
+    positive: Column | None = Field(None, description="the column of texts with the same meaning; null: none")
     negative: Column | None = Field(
-        None, description="the column of hard negatives, where a field may be blank"
+        None, description="the column of hard negatives, which may be blank; null: none"
     )
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Take every row; one whose sentence or positive is blank is left out and counted.
+    """Return every row; rows with a blank sentence or positive are dropped and counted.
 
     Raises:
-        EaseError: Naming the file and the line, if a column is missing or lines have differing numbers of fields.
+        EaseError: If a column is missing or lines differ in their number of fields, with the file and the line.
     """
     chosen = {name: getattr(options, name) for name in COLUMNS if getattr(options, name) is not None}
     return read_columns(options.path, tuple(chosen), tuple(chosen.values()), workspace)
 
 
 def read_columns(path: Path, names: Sequence[str], columns: Sequence[Column], workspace: Workspace) -> Source:
-    """Read some columns of a file under other names."""
+    """Return columns of a file under new names."""
     counts = Counter({"read": 0, "blank": 0})
     schema = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in names)])
     table = workspace.store(kept_rows(read_fields(path, columns), counts, names), schema)
@@ -49,7 +49,7 @@ def read_columns(path: Path, names: Sequence[str], columns: Sequence[Column], wo
 def kept_rows(
     rows: Iterator[tuple[int, tuple[str, ...]]], counts: Counter[str], names: Sequence[str]
 ) -> Iterator[tuple[int | str | None, ...]]:
-    """Strip the texts of rows, and leave out those that lack one; a negative may be lacking."""
+    """Strip the texts of rows; drop rows with a blank text other than the negative."""
     required = [place for place, name in enumerate(names) if name != "negative"]
     for number, fields in rows:
         counts["read"] += 1

@@ -1,4 +1,4 @@
-"""Any text file, a string a line: the 10,000 strings of Mirror-BERT (section 3), or sentences for SimCSE."""
+"""Training texts from a text file with one string per line, such as Mirror-BERT's 10,000 strings (section 3)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _SCHEMA = pa.schema([("line", pa.int64()), ("sentence", pa.string())])
 
 
 class Options(FileOptions):
-    """A text file in UTF-8, also .gz or .bz2."""
+    """A text file in UTF-8, plain, gzip or bzip2."""
 
     title: ClassVar[str] = "Lines of text"
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Take each distinct string once, where it first stands; blank lines and repeated strings are counted.
+    """Return each distinct string once, in the order of first occurrence; blank and repeated lines are counted.
 
     Raises:
-        EaseError: Naming the file, if it is missing, empty or cut, and the line, if it is not UTF-8.
+        EaseError: If the file is missing or cut, or a line is not UTF-8.
     """
     counts = Counter({"read": 0, "blank": 0})
     lines = workspace.store(_strings(options.path, counts), _SCHEMA)

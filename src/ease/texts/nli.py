@@ -1,4 +1,4 @@
-"""Natural language inference: triplets for contrastive training, or pairs without their labels."""
+"""Training texts from natural language inference: triplets, or pairs without labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.texts.components import nli_forms as forms
-from ease.texts.components.languages import check_spoken
+from ease.texts.components.languages import check_languages
 from ease.texts.components.nli_files import SCHEMA, inferences
 from ease.texts.components.options import FileOptions, Source
 from ease.texts.components.workspace import Workspace
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Options(FileOptions):
-    """A file of inferences, and what to make of it."""
+    """A file of inferences, and the texts to make from it."""
 
     title: ClassVar[str] = "Natural language inference"
 
@@ -29,40 +29,42 @@ class Options(FileOptions):
         "supervised). shuffled: premises and hypotheses paired at random (DuEAM, unsupervised)",
     )
     languages: tuple[str, ...] | None = Field(
-        None, min_length=1, description="languages to take; null: all that the file has"
+        None, min_length=1, description="languages to read; null: all of the file"
     )
     cross_lingual: bool = Field(
         False,
         description="triplets: the language of each of the three is drawn at random. premise_hypothesis: each pair "
-        "comes a second time, its hypothesis in another language. shuffled: pairs may be of two languages",
+        "is repeated with its hypothesis in another language. shuffled: pairs may be of two languages",
     )
     negatives: Literal["keep", "require", "none"] = Field(
         "keep",
-        description="of triplets: keep entailments that have no contradiction, require one, or take none",
+        description="of triplets: keep entailments without a contradiction, require one, or use none",
     )
-    split: str = Field("train", description="of a folder, such as dev: which of its files")
+    split: str = Field("train", description="split of a folder's files, such as dev")
 
     @model_validator(mode="after")
     def _of_triplets(self) -> Options:
         if self.negatives != "keep" and self.form != "triplets":
-            raise EaseError(f"`negatives` is for triplets; the form {self.form!r} has none: leave it out.")
+            raise EaseError(f"`negatives` applies to triplets, not to the form {self.form!r}: remove it.")
         return self
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Make texts of a file of inferences; rows without a label are counted.
+    """Return the texts made from a file of inferences; rows without a label are dropped and counted.
 
     Raises:
-        EaseError: Naming the file and the line that are wrong, or the languages that the file lacks.
+        EaseError: With the file and the line that are wrong, or the languages that the file does not have.
     """
     counts: Counter[str] = Counter()
     rows = workspace.store(inferences(options.path, options.split, counts), SCHEMA)
-    spoken = check_spoken(rows.language, options.languages or (), options.path)
+    found = check_languages(rows.language, options.languages or (), options.path)
     if options.languages:
         rows = rows.filter(rows.language.isin(list(options.languages)))
-    chosen = options.languages or spoken
+    chosen = options.languages or found
     if options.cross_lingual and options.form != "shuffled" and len(chosen) < 2:
-        raise EaseError(f"`cross_lingual` needs two languages or more, and {options.path} is read in one.")
+        raise EaseError(
+            f"`cross_lingual` needs two languages or more, and only one of {options.path} is read."
+        )
     if options.cross_lingual:
         forms.check_distinct(rows, options.path)
     if options.form == "shuffled":
@@ -74,7 +76,7 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
 
 
 def _with_negatives(triplets: ir.Table, options: Options, counts: Counter[str]) -> ir.Table:
-    """Treat entailments without a contradiction as asked for, and count them."""
+    """Keep or drop entailments without a contradiction, and count them."""
     if options.negatives == "none":
         return triplets.drop("negative")
     counts["without_contradiction"] = int(triplets.negative.isnull().sum().execute() or 0)

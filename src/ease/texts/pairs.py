@@ -1,4 +1,4 @@
-"""The sentences of the setting's training pairs, as they are: what EASE itself is trained on, without the entities."""
+"""Training texts from the setting's training pairs: the sentences that EASE is trained on, without the entities."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 
 
 class Options(SourceOptions):
-    """Nothing beside what all kinds share."""
+    """The options that all kinds have."""
 
     title: ClassVar[str] = "Sentences of training pairs"
     reads_pairs: ClassVar[bool] = True
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Take every pair's sentence, in the order of `pair_id`; a sentence that has several pairs comes several times.
+    """Return every pair's sentence, in the order of `pair_id`; a sentence with several pairs occurs several times.
 
     Raises:
         EaseError: If the setting has no training pairs yet.
@@ -33,6 +33,6 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
             "entity_embeddings`, or of `train_monolingual`."
         )
     chosen = workspace.pairs.select(key=workspace.pairs.pair_id, sentence=workspace.pairs.sentence)
-    # By way of a file: the pairs may lie on another engine.
+    # Copied to a file, as the pairs may be on another engine.
     table = workspace.store_batches(chosen.to_pyarrow_batches(chunk_size=BATCH_ROWS), _SCHEMA)
     return Source(table, {"read": int(table.count().execute())})

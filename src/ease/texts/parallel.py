@@ -1,4 +1,4 @@
-"""Parallel sentences: the positive is the sentence in another language (mSimCSE, supervised by translations)."""
+"""Training texts from parallel sentences: the positive is a translation (mSimCSE, supervised by translations)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ease.io.lazy import ibis
 from ease.io.text_tables import Column, read_parallel_lines
 from ease.texts.columns import kept_rows, read_columns
 from ease.texts.components.files import column_names, file_kind, read_fields
-from ease.texts.components.languages import check_spoken
+from ease.texts.components.languages import check_languages
 from ease.texts.components.options import Source, SourceOptions
 from ease.texts.components.workspace import Workspace
 
@@ -24,42 +24,46 @@ if TYPE_CHECKING:
 
 NAMES = ("sentence", "positive")
 FACTS = ("fact_id", "language", "text")
-"""The columns of a table that states each fact in several languages."""
+"""Columns of a table with each fact in several languages."""
 
 _PAIRS = pa.schema([("key", pa.int64()), ("sentence", pa.string()), ("positive", pa.string())])
 _STATEMENTS = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in FACTS)])
 
 
 class Options(SourceOptions):
-    """One file with two columns, two files line by line, or a table of facts by language."""
+    """One file with two columns, two parallel files, or a table of facts by language."""
 
     title: ClassVar[str] = "Parallel sentences"
 
     path: Path | None = Field(None, description="a table: two columns, or fact_id, language and text")
-    paths: tuple[Path, Path] | None = Field(None, description="two line files, as OPUS has them")
-    columns: tuple[Column, Column] = Field((1, 2), description="of a table, by name, or by number from 1")
-    pivot: str = Field("en", description="the language of the sentences, in a table of facts")
+    paths: tuple[Path, Path] | None = Field(
+        None, description="two parallel line files, as OPUS publishes them"
+    )
+    columns: tuple[Column, Column] = Field(
+        (1, 2), description="columns of a table, by name, or by number from 1"
+    )
+    pivot: str = Field("en", description="language of the sentences, in a table of facts")
     languages: tuple[str, ...] | None = Field(
-        None, min_length=1, description="of the positives, in a table of facts; null: all others"
+        None, min_length=1, description="languages of the positives, in a table of facts; null: all others"
     )
 
     @model_validator(mode="after")
     def _one_form(self) -> Options:
         if (self.path is None) is (self.paths is None):
-            raise EaseError("Parallel sentences are in `path` or in `paths`: give one of the two.")
+            raise EaseError("Parallel sentences need `path` or `paths`: give one of the two.")
         return self
 
     @property
     def places(self) -> tuple[Path, ...]:
-        """The table, or the two files."""
+        """The table or the two files."""
         return (self.path,) if self.path is not None else self.paths or ()
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Take every pair with two sentences; the others are counted.
+    """Return every pair with two sentences; the others are dropped and counted.
 
     Raises:
-        EaseError: Naming the file and the line, if the sides are not of the same length, or a language that is lacking.
+        EaseError: If the files differ in their number of lines, or a language is missing.
     """
     if options.paths is not None:
         counts = Counter({"read": 0, "blank": 0})
@@ -79,7 +83,7 @@ def _read_facts(path: Path, options: Options, workspace: Workspace) -> Source:
     """Pair each fact in the pivot language with the same fact in every other language."""
     counts = Counter({"read": 0, "blank": 0})
     statements = workspace.store(kept_rows(read_fields(path, FACTS), counts, FACTS), _STATEMENTS)
-    check_spoken(statements.language, (options.pivot, *(options.languages or ())), path)
+    check_languages(statements.language, (options.pivot, *(options.languages or ())), path)
     others = statements.filter(statements.language != options.pivot)
     if options.languages:
         others = others.filter(others.language.isin(list(options.languages)))

@@ -1,4 +1,4 @@
-"""Strings without any meaning: letters and digits drawn evenly (Mirror-BERT, Table 10 and appendix C)."""
+"""Random strings of letters and digits as training texts (Mirror-BERT, Table 10 and appendix C)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SCHEMA = pa.schema([("key", pa.int64()), ("sentence", pa.string())])
 
 
 class Options(SourceOptions):
-    """How many strings, and how long; the paper does not state their lengths."""
+    """Number and length of the strings; the paper does not state their lengths."""
 
     title: ClassVar[str] = "Random strings"
 
-    rows: int = Field(10_000, ge=1, description="strings to make")
-    shortest: int = Field(3, ge=1, description="characters of the shortest string")
-    longest: int = Field(10, ge=1, description="characters of the longest; all lengths are as likely")
+    rows: int = Field(10_000, ge=1, description="number of strings")
+    shortest: int = Field(3, ge=1, description="length of the shortest string")
+    longest: int = Field(10, ge=1, description="length of the longest string; all lengths are equally likely")
     characters: str = Field(
-        string.ascii_letters + string.digits, min_length=2, description="what strings are made of"
+        string.ascii_letters + string.digits, min_length=2, description="alphabet of the strings"
     )
 
     @model_validator(mode="after")
@@ -39,13 +39,13 @@ class Options(SourceOptions):
         if self.rows * 2 > strings:
             raise EaseError(
                 f"{self.rows} distinct strings of {self.shortest} to {self.longest} of {len(set(self.characters))} "
-                "characters: there are too few; lower `rows` or raise `longest`."
+                "characters are too many: lower `rows` or raise `longest`."
             )
         return self
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Make distinct strings; the same seed gives the same ones."""
+    """Return distinct strings, the same for the same seed."""
     made = workspace.store(_strings(options, seed), _SCHEMA)
     distinct = made.group_by("sentence").agg(key=made.key.min())
     table = distinct.order_by("key").limit(options.rows)
@@ -53,7 +53,7 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
 
 
 def _strings(options: Options, seed: int) -> Iterator[tuple[int, str]]:
-    """Yield strings, and more than wanted, since a short one may come twice."""
+    """Yield more strings than wanted, as short ones may be repeated."""
     random = Random(f"random strings {seed}")
     for number in range(4 * options.rows + 100):
         length = random.randint(options.shortest, options.longest)

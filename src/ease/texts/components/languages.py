@@ -1,4 +1,4 @@
-"""The languages that a file has."""
+"""Languages of a file of texts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-def check_spoken(column: ir.StringColumn, wanted: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Return the languages of a file, sorted, after looking for those that are wanted.
+def check_languages(column: ir.StringColumn, wanted: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Return the sorted languages of a file.
 
     Raises:
-        EaseError: Naming the languages that it lacks, and those that it has.
+        EaseError: If a wanted language is missing, with the existing ones.
     """
-    spoken = tuple(sorted(column.name("language").as_table().distinct()["language"].to_pyarrow().to_pylist()))
-    absent = [language for language in wanted if language not in spoken]
+    found = tuple(sorted(column.name("language").as_table().distinct()["language"].to_pyarrow().to_pylist()))
+    absent = [language for language in wanted if language not in found]
     if absent:
-        named = ", ".join(filter(None, spoken))
+        named = ", ".join(filter(None, found))
         raise EaseError(
             f"{path} has nothing in {', '.join(absent)}: "
             f"{f'it has {named}; choose from these' if named else 'it names no languages; leave `languages` null'}."
         )
-    return spoken
+    return found

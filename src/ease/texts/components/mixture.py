@@ -1,4 +1,4 @@
-"""Several sources in one table: drawn without replacement, in proportion to their weights."""
+"""Mixture of sources: rows are drawn without replacement, in proportion to the sources' weights."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Reader(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """The texts of all sources, and what became of each source."""
+    """The texts of all sources, and a report of each source."""
 
     table: ir.Table
-    """pair_id (0 to n - 1), sentence, positive, negative (null where a row has none), ordered by pair_id"""
+    """Columns pair_id (0 to n - 1), sentence, positive, negative (both may be null), ordered by pair_id"""
     report: list[dict[str, Any]]
-    """For each source its kind, its place, what was read of it and left out, and the rows taken"""
+    """For each source its kind, place, counts of read and dropped rows, and the rows taken"""
 
 
 def gather(readers: Sequence[Reader], workspace: Workspace, seed: int, rows: int | None) -> Gathered:
-    """Read the sources and mix them: the sources in their order, each one's rows in the order of their keys.
+    """Read the sources and mix them, ordered by source and key.
 
     Raises:
-        EaseError: If there is no source, or one has no text, or fewer than are to be drawn.
+        EaseError: If there is no source, or a source has fewer texts than are to be drawn.
     """
     if not readers:
-        raise EaseError("`data` names no source of training texts: give one or more.")
+        raise EaseError("`data` names no source of training texts: give at least one.")
     tables: list[ir.Table] = []
     report: list[dict[str, Any]] = []
     for number, (options, read) in enumerate(readers):
@@ -57,11 +57,15 @@ def gather(readers: Sequence[Reader], workspace: Workspace, seed: int, rows: int
     quotas = _quotas([reader.options for reader in readers], [line["available"] for line in report], rows)
     parts = []
     for number, (table, quota, line) in enumerate(zip(tables, quotas, report, strict=True)):
-        # Without a draw the rows need not be sorted by their tickets.
-        parts.append(_whole(table if quota == line["available"] else _lowest(table, quota), number))
+        # If all rows are taken, they need not be sorted by ticket.
+        parts.append(
+            _with_all_columns(table if quota == line["available"] else _lowest(table, quota), number)
+        )
         line["taken"] = quota
-        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in line.items() if value != "")
-        logger.info("Training texts: %s", told)
+        counted = ", ".join(
+            f"{name.replace('_', ' ')} {value}" for name, value in line.items() if value != ""
+        )
+        logger.info("Training texts: %s", counted)
     mixed = reduce(lambda left, right: left.union(right), parts)
     pair_id = as_int64(ibis.row_number().over(order_by=[mixed.source, mixed.key]))
     return Gathered(mixed.select(*COLUMNS, pair_id=pair_id).relocate("pair_id").order_by("pair_id"), report)
@@ -69,31 +73,29 @@ def gather(readers: Sequence[Reader], workspace: Workspace, seed: int, rows: int
 
 def _check_available(options: SourceOptions, available: int, counts: Mapping[str, int]) -> None:
     place = " and ".join(map(str, options.places)) or "the setting's own"
-    told = ", ".join(f"{name} {count}" for name, count in counts.items())
+    counted = ", ".join(f"{name} {count}" for name, count in counts.items())
     if not available:
-        raise EaseError(f"Training texts of kind {options.kind!r} ({place}): none is left ({told}).")
+        raise EaseError(f"Training texts of kind {options.kind!r} ({place}): none is left ({counted}).")
     if options.rows and available < options.rows:
         raise EaseError(
             f"Training texts of kind {options.kind!r} ({place}): `rows` asks for {options.rows}, but there are "
-            f"{available} ({told}): lower it, or set it to null for all."
+            f"{available} ({counted}): lower it, or set it to null for all."
         )
 
 
 def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: int | None) -> list[int]:
-    """How many rows each source gives.
+    """Return the number of rows to draw from each source.
 
     Raises:
-        EaseError: If some sources have a weight and others none, or `rows` is more than the sources have.
+        EaseError: If only some sources have a weight, or the sources have fewer rows than `rows`.
     """
     sizes = [options.rows or count for options, count in zip(sources, available, strict=True)]
     weighted = [options.weight for options in sources if options.weight is not None]
     if weighted and len(weighted) < len(sources):
-        raise EaseError(
-            "Some sources in `data` have a `weight` and others none: give all of them one, or none."
-        )
+        raise EaseError("Some sources in `data` have a `weight` and others none: set it for all or for none.")
     weights = weighted or [float(size) for size in sizes]
     total = sum(weights)
-    # A hair more, since a quotient that should be whole may come out just below.
+    # Rounding may leave a quotient just below the integer that it should be.
     most = min(int(size * total / weight + 1e-9) for size, weight in zip(sizes, weights, strict=True))
     if not weighted:
         most = sum(sizes)
@@ -106,7 +108,7 @@ def _quotas(sources: Sequence[SourceOptions], available: Sequence[int], rows: in
 
 
 def _apportion(rows: int, weights: Sequence[float], sizes: Sequence[int]) -> list[int]:
-    """Share rows out by the largest remainder."""
+    """Apportion rows to sources by the largest remainder."""
     exact = [rows * weight / sum(weights) for weight in weights]
     quotas = [min(int(share + 1e-9), size) for share, size in zip(exact, sizes, strict=True)]
     by_remainder = sorted(range(len(exact)), key=lambda number: (quotas[number] - exact[number], number))
@@ -116,11 +118,11 @@ def _apportion(rows: int, weights: Sequence[float], sizes: Sequence[int]) -> lis
 
 
 def _lowest(table: ir.Table, rows: int) -> ir.Table:
-    """The rows with the lowest tickets."""
+    """Return the rows with the lowest tickets."""
     return table.order_by([table.ticket, table.key]).limit(rows)
 
 
-def _whole(table: ir.Table, number: int) -> ir.Table:
-    """Give a source's table all columns: what its kind lacks is null."""
+def _with_all_columns(table: ir.Table, number: int) -> ir.Table:
+    """Add the missing text columns to a source's table, as nulls."""
     texts = {name: table[name] if name in table.columns else ibis.null("string") for name in COLUMNS}
     return table.select(source=ibis.literal(number), key=as_int64(table.key), **texts)

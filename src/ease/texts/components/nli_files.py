@@ -1,4 +1,4 @@
-"""Files of natural language inference, in the forms that they are published in, as rows of one form."""
+"""Readers of published files of natural language inference, which yield rows of one schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABELS = {
     **{"0": ENTAILMENT, "1": NEUTRAL, "2": CONTRADICTION},
 }
 UNLABELLED = ("", "-", "-1")
-"""Labels of pairs on which the annotators did not agree, and of hidden ones."""
+"""Labels of pairs without agreement of the annotators, and of hidden test sets."""
 
 SCHEMA = pa.schema(
     [
@@ -29,10 +29,10 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("language", "prompt", "pair", "premise", "hypothesis", "label")),
     ]
 )
-"""A row for each pair of a premise and a hypothesis in one language.
+"""One row per pair of a premise and a hypothesis in one language.
 
-`pair` is the same in all languages that have the pair; `prompt` is the same for all pairs of one premise, and null
-where the file does not number its premises. `language` is empty where the file names none.
+`pair` is the same in all languages that have the pair. `prompt` is the same for all pairs of one premise, and null if
+the file does not number its premises. `language` is empty if the file names none.
 """
 
 
@@ -48,20 +48,20 @@ class Inference(NamedTuple):
 
 
 Rows = Iterator[tuple[str, Inference]]
-"""Rows as they stand, each with its place for messages."""
+"""Unchecked rows, each with its place for messages."""
 
 
 def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[int | str | None, ...]]:
-    """Yield the labelled rows of a file or folder in `SCHEMA`; what is blank or without a label is counted.
+    """Yield the labelled rows of a file or folder in `SCHEMA`; blank and unlabelled rows are dropped and counted.
 
     Args:
         path: XNLI's tab-separated columns; SimCSE's csv of sent0, sent1 and hard_neg; a folder of SNLI's line files
             (s1.*, s2.*, labels.*) or of MultiNLI as XNLI translates it (multinli.train.*.tsv).
-        split: Which of a folder's files.
-        counts: What was read and left out, filled on the way.
+        split: Split of a folder's files.
+        counts: Filled with the numbers of read and dropped rows.
 
     Raises:
-        EaseError: Naming the file and the line, if it is none of these, or a label is unknown.
+        EaseError: If the file has another format, or a label is unknown, with the file and the line.
     """
     counts.update({"read": 0, "unlabelled": 0, "blank": 0})
     for number, (place, row) in enumerate(_rows(path, split)):
@@ -72,7 +72,7 @@ def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[i
         elif stated not in LABELS:
             raise EaseError(
                 f"{place}: unknown label {row.label!r}; known are entailment, neutral, contradiction and 0, 1, 2. "
-                f"Leave it blank, `-` or -1 to have the row left out."
+                "Leave it blank, `-` or -1 to drop the row."
             )
         elif not (row.premise.strip() and row.hypothesis.strip()):
             counts["blank"] += 1
@@ -94,15 +94,15 @@ def _line_files(folder: Path, split: str) -> Rows:
     missing = [path.name for path in paths if not path.exists()]
     if missing:
         raise EaseError(
-            f"{folder}: no {', '.join(missing)}, nor multinli.{split}.*.tsv. Give the folder of such files, and the "
-            "`split` that they have."
+            f"{folder}: no {', '.join(missing)}, nor multinli.{split}.*.tsv. Give the folder of such files, and their "
+            "`split`."
         )
     for number, (premise, hypothesis, label) in read_parallel_lines(paths):
         yield f"{paths[2]}, line {number}", Inference("", None, str(number), premise, hypothesis, label)
 
 
 def _translated(paths: Sequence[Path]) -> Rows:
-    """Read a file a language, which state the same pairs line by line."""
+    """Read parallel files, one per language."""
     for path in paths:
         language = path.name.split(".")[2]
         for number, (premise, hypothesis, label) in read_fields(path, ["premise", "hypo", "label"]):
@@ -113,7 +113,7 @@ def _translated(paths: Sequence[Path]) -> Rows:
 
 
 def _columns(path: Path) -> Rows:
-    """Read columns by their names: those of XNLI, or those that other sets have of them."""
+    """Read the columns of XNLI, of which those of the language and the numbers are optional."""
     header = column_names(path)
     optional = [name for name in ("language", "promptID", "pairID") if name in header]
     for number, fields in read_fields(path, ["gold_label", "sentence1", "sentence2", *optional]):
@@ -127,12 +127,12 @@ def _columns(path: Path) -> Rows:
 
 
 def _triplets(path: Path) -> Rows:
-    """Read sent0, sent1 and, where there is one, hard_neg: two pairs of the same premise."""
+    """Read sent0, sent1 and, if present, hard_neg as two pairs of the same premise."""
     names = [name for name in ("sent0", "sent1", "hard_neg") if name in column_names(path)]
     if len(names) < 2:
         raise EaseError(
             f"{path}: a csv of inferences has the columns sent0, sent1 and hard_neg; it has "
-            f"{', '.join(column_names(path))}. Give other columns with the kind `columns`."
+            f"{', '.join(column_names(path))}. For other columns, use the kind `columns`."
         )
     for number, (premise, *hypotheses) in read_fields(path, names):
         for label, hypothesis in zip((ENTAILMENT, CONTRADICTION), hypotheses, strict=False):

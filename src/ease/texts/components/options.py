@@ -1,4 +1,4 @@
-"""What all kinds of sources share."""
+"""Options and result of all kinds of sources."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 COLUMNS = ("sentence", "positive", "negative")
-"""The columns of texts; a sentence is always there, the others may be null."""
+"""The columns of texts; only the sentence is never null."""
 
 
 class SourceOptions(BaseModel):
-    """One source of training texts; a kind's own `Options` adds what else there is to choose."""
+    """Options of one source of training texts; each kind's `Options` adds its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -26,14 +26,14 @@ class SourceOptions(BaseModel):
     """Whether the texts are the setting's pairs; those of neither pairs nor `places` are made by this project"""
 
     kind: str = Field(description="the name of a file in ease/texts")
-    rows: int | None = Field(None, ge=1, description="rows drawn from this source; null: all that it has")
+    rows: int | None = Field(None, ge=1, description="rows to draw from this source; null: all")
     weight: float | None = Field(
-        None, gt=0, description="its share of a mixture against the others' weights; null: as it is large"
+        None, gt=0, description="share of the mixture relative to the other weights; null: the number of rows"
     )
 
     @property
     def places(self) -> tuple[Path, ...]:
-        """The files or folders that the source is read from; none by default."""
+        """The files or folders of the source; none by default."""
         return ()
 
 
@@ -44,14 +44,14 @@ class FileOptions(SourceOptions):
 
     @property
     def places(self) -> tuple[Path, ...]:
-        """The one place."""
+        """The file or folder."""
         return (self.path,)
 
 
 class Source(NamedTuple):
-    """What a source gives."""
+    """Texts read from a source."""
 
     table: ir.Table
-    """Columns key (a distinct integer, which sets the order), sentence and, if the kind has them, positive, negative"""
+    """Columns key (a distinct integer that orders the rows), sentence and, in some kinds, positive and negative"""
     counts: Mapping[str, int]
-    """What was read, and what was left out and why"""
+    """Numbers of read rows, and of dropped rows by reason"""

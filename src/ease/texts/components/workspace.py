@@ -1,4 +1,4 @@
-"""Where sources are computed: a connection, and a folder for what was read of the files."""
+"""Workspace of training texts: a DuckDB connection, and a folder for intermediate files."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ BATCH_ROWS = 8192
 
 @dataclass(frozen=True)
 class Workspace:
-    """A connection to compute on, and a folder, that the caller removes, for files read into Parquet."""
+    """A connection and a folder of Parquet files, which the caller removes."""
 
     connection: Any
-    """Of Ibis; DuckDB spills what does not fit into its memory"""
+    """An Ibis connection to DuckDB, which spills to disk"""
     folder: Path
     pairs: ir.Table | None = None
-    """The setting's training pairs, on a connection of their own, where there are any"""
+    """The setting's training pairs, on their own connection; None if there are none"""
     _numbers: Iterator[int] = field(default_factory=count)
 
     def store(self, rows: Iterable[Sequence[Any]], schema: pa.Schema) -> ir.Table:
-        """Write rows as they come, in batches, and open them as a table."""
+        """Write rows in batches to a file, and return it as a table."""
         return self.store_batches(_batches(rows, schema), schema)
 
     def store_batches(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> ir.Table:
-        """Write batches as they come and open them as a table."""
+        """Write batches to a file, and return it as a table."""
         path = self.folder / f"{next(self._numbers)}.parquet"
         with report_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,13 +50,13 @@ class Workspace:
 def open_workspace(
     folder: Path, memory_limit: str | None = None, threads: int | None = None, pairs: ir.Table | None = None
 ) -> Workspace:
-    """Open a workspace with a DuckDB of its own, which spills into the folder.
+    """Return a workspace with its own DuckDB, which spills into the folder.
 
     Args:
-        folder: For files; removed by the caller.
-        memory_limit: As DuckDB writes it, such as `4GB`; None for its own default.
-        threads: None for all cores.
-        pairs: The setting's training pairs, of any engine.
+        folder: Folder for files; the caller removes it.
+        memory_limit: In DuckDB's notation, such as `4GB`; None for its default.
+        threads: Number of threads; None for all cores.
+        pairs: The setting's training pairs, on any engine.
     """
     limits = {"memory_limit": memory_limit, "threads": threads}
     given = {name: value for name, value in limits.items() if value is not None}
