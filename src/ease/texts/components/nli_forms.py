@@ -26,9 +26,10 @@ def check_distinct(rows: ir.Table, path: Path) -> None:
     twice = rows.group_by("language", "pair").agg(rows=rows.count())
     found = twice.filter(twice.rows > 1).order_by(["language", "pair"]).limit(1).to_pyarrow().to_pylist()
     if found:
+        language, pair, times = (found[0][name] for name in ("language", "pair", "rows"))
         raise EaseError(
-            f"{path}: the pair {found[0]['pair']} (pairID) occurs {found[0]['rows']} times in {found[0]['language']!r}, "
-            "so its translations are ambiguous: remove one row, or read each part on its own."
+            f"{path}: the pair {pair} (pairID) occurs {times} times in {language!r}, so its translations are ambiguous: "
+            "remove one row, or read each part on its own."
         )
 
 
