@@ -85,7 +85,7 @@ def remote_json(bucket: Bucket, below: str, name: str) -> Any:
 
 
 @pytest.mark.spark
-def test_tasks_of_spark_read_dumps_and_put_parts_there(
+def test_spark_tasks_read_dumps_from_a_bucket_and_upload_parts(
     local: Project, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tables lie in a folder here: Spark's own connector to S3 is no part of its package."""

@@ -24,13 +24,13 @@ def table_dataset(path: Path, version: Version | None = None) -> TableDataset:
     return TableDataset(filepath=str(path), connection=DUCKDB, version=version or Version(None, None))
 
 
-def test_a_table_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+def test_a_saved_table_is_loaded_unchanged(tmp_path: Path) -> None:
     dataset = table_dataset(tmp_path / "t.parquet")
     dataset.save(ibis.memtable({"a": [1, 2], "b": ["x", "y"]}))
     assert dataset.load().to_pandas().to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
 
 
-def test_a_link_leads_to_the_version_saved_last_and_is_no_version(tmp_path: Path) -> None:
+def test_the_link_points_to_the_newest_version_and_is_no_version(tmp_path: Path) -> None:
     def dataset(version: Version) -> PathDataset:
         return PathDataset(filepath=str(tmp_path / "model"), version=version, link=str(tmp_path / "latest"))
 
@@ -46,7 +46,7 @@ def test_a_link_leads_to_the_version_saved_last_and_is_no_version(tmp_path: Path
     assert (newest.load() / "weights").read_text() == "2"
 
 
-def test_parts_may_be_given_as_a_table(tmp_path: Path) -> None:
+def test_a_table_can_be_saved_as_parts(tmp_path: Path) -> None:
     dataset = PartsDataset(filepath=str(tmp_path / "t"), connection=DUCKDB, version=Version(None, None))
     dataset.save(ibis.memtable({"a": [1, 2]}))
     assert dataset.load().to_pandas().to_dict("list") == {"a": [1, 2]}
@@ -83,7 +83,7 @@ def test_scores_of_earlier_runs_are_kept_until_they_are_replaced(tmp_path: Path)
     assert save(4) == scores(("b", "1", "stsb", 2.0), ("a", "2", "sickr", 5.0))
 
 
-def test_a_training_run_again_replaces_its_own_rows_alone(tmp_path: Path) -> None:
+def test_a_repeated_training_replaces_only_its_own_rows(tmp_path: Path) -> None:
     def save(number: int, *rows: tuple[str, float]) -> list[Any]:
         version = Version(None, f"2026-01-0{number}T00.00.00.000Z")
         dataset = TrainingsDataset(filepath=str(tmp_path / "seeds.json"), version=version)
@@ -94,7 +94,7 @@ def test_a_training_run_again_replaces_its_own_rows_alone(tmp_path: Path) -> Non
     assert save(2, ("ease seed=1", 3.0)) == [("ease seed=2", 2.0), ("ease seed=1", 3.0)]
 
 
-def test_what_was_never_made_is_empty_where_that_is_allowed(tmp_path: Path) -> None:
+def test_a_dataset_without_versions_is_empty_with_missing_ok(tmp_path: Path) -> None:
     unpinned = Version(None, None)
     assert JSONDataset(filepath=str(tmp_path / "a.json"), version=unpinned, missing_ok=True).load() == []
     assert PathDataset(filepath=str(tmp_path / "b"), version=unpinned, missing_ok=True).load() is None
@@ -179,9 +179,7 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", KILLED)
-def test_a_kill_during_a_save_leaves_nothing_that_is_taken_for_whole(
-    tmp_path: Path, source: Path, case: str
-) -> None:
+def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path, source: Path, case: str) -> None:
     path = tmp_path / "t"
     script = textwrap.dedent(BEGIN) + textwrap.dedent(KILLED[case])
     done = subprocess.run(
@@ -239,13 +237,13 @@ def test_parts_are_one_table_in_their_order_and_outlive_the_cache(tmp_path: Path
     assert dataset.load().to_pandas()["n"].tolist() == [3, 1, 2]
 
 
-def test_no_part_at_all_is_refused(tmp_path: Path) -> None:
+def test_an_empty_list_of_parts_is_refused(tmp_path: Path) -> None:
     dataset = PartsDataset(filepath=str(tmp_path / "t"), connection=DUCKDB, version=Version(None, None))
     with pytest.raises(DatasetError, match="No part to save"):
         dataset.save([])
 
 
-def test_a_folder_is_taken_over_whole(tmp_path: Path) -> None:
+def test_a_folder_is_moved_into_its_version(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "weights").write_text("w")
@@ -256,7 +254,7 @@ def test_a_folder_is_taken_over_whole(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_figure_comes_back(tmp_path: Path) -> None:
+def test_a_saved_figure_is_loaded_unchanged(tmp_path: Path) -> None:
     dataset = FigureDataset(filepath=str(tmp_path / "f.json"), version=Version(None, None))
     dataset.save(go.Figure(go.Bar(x=["a"], y=[1])))
     assert dataset.load().data[0].y == (1,)

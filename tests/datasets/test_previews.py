@@ -40,7 +40,7 @@ def rows_dataset(path: Path, rows: list[dict[str, Any]]) -> RowsDataset:
     return dataset
 
 
-def test_labels_stand_beside_the_numbers_of_entities(tmp_path: Path) -> None:
+def test_labels_are_shown_beside_entities(tmp_path: Path) -> None:
     vocabulary, pairs = tmp_path / "vocabulary.parquet", table_dataset(tmp_path / "pairs.parquet")
     table_dataset(vocabulary).save(ibis.memtable({"entity": [7, 8], "label": ["Rome", "Nile"]}))
     columns = {"pair_id": [0, 1, 2], "entity": [7, 8, 9], "hard_negative": [8, None, 7]}
@@ -125,13 +125,13 @@ def test_a_history_has_a_row_for_each_step(tmp_path: Path) -> None:
     assert preview["data"] == [[2, 3.0, 0.1, ""], [4, 2.0, "", 70.0]]
 
 
-def test_chosen_columns_come_in_their_order(tmp_path: Path) -> None:
+def test_chosen_columns_keep_their_order(tmp_path: Path) -> None:
     dataset = rows_dataset(tmp_path, [{"value": 1, "task": "a", "code": "x"}, {"value": 2, "task": "b"}])
     assert dataset.preview(columns=["task", "value"])["data"] == [["a", 1], ["b", 2]]
     assert dataset.preview()["data"] == [[1, "a", "x"], [2, "b", ""]]
 
 
-def test_a_figures_title_is_above_its_panels_and_its_legend(tmp_path: Path) -> None:
+def test_the_title_of_a_figure_is_above_its_panels_and_its_legend(tmp_path: Path) -> None:
     figure = plot_curves(
         pd.DataFrame(
             {"method": ["ease", "simcse"] * 2, "step": 1, "name": ["loss"] * 2 + ["rate"] * 2, "value": 1.0}

@@ -75,7 +75,7 @@ def test_dumps_are_found_by_folder_glob_and_file(bucket: Bucket, dumps: Path, so
 
 
 @pytest.mark.parametrize("source", ["dumps", "dumps/**/*.xml*"])
-def test_dumps_that_others_put_there_later_are_found(bucket: Bucket, dumps: Path, source: str) -> None:
+def test_dumps_uploaded_later_are_found(bucket: Bucket, dumps: Path, source: str) -> None:
     bucket.put(dumps, "dumps")
     before = find_dumps(f"{bucket.address}/{source}", ["de"])
     other = fsspec.filesystem("s3", skip_instance_cache=True)
@@ -88,7 +88,7 @@ def german(dumps: Path) -> Path:
     return next(dumps.rglob("dewiki-*"))
 
 
-def test_a_remote_file_is_known_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_remote_file_is_identified_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
     file = tmp_path / "file"
     digests = []
     for content, key in ((b"a", "one"), (b"a", "two"), (b"b", "one")):
@@ -97,7 +97,7 @@ def test_a_remote_file_is_known_by_its_content(bucket: Bucket, tmp_path: Path) -
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_a_remote_file_is_sought_in(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_remote_file_is_seekable(bucket: Bucket, tmp_path: Path) -> None:
     content = np.random.default_rng(0).bytes(20_000_000)
     (tmp_path / "file").write_bytes(content)
     with open_binary(located(bucket.put(tmp_path / "file", "file"))) as file:
@@ -127,9 +127,7 @@ ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), SMALL_SHARDS, addresses.locate
 """
 
 
-def test_a_part_whose_upload_was_broken_off_is_made_again(
-    bucket: Bucket, dumps: Path, tmp_path: Path
-) -> None:
+def test_a_partially_uploaded_part_is_made_again(bucket: Bucket, dumps: Path, tmp_path: Path) -> None:
     source, folder = bucket.put(dumps, "dumps"), f"{bucket.address}/parts"
     killed = subprocess.run(
         [sys.executable, "-c", BROKEN_OFF, source, folder], capture_output=True, text=True
@@ -150,7 +148,7 @@ def test_a_part_whose_upload_was_broken_off_is_made_again(
     assert bucket.files.cat_file(whole) == marked, "the whole one is kept"
 
 
-def test_articles_of_a_second_file_are_left_out_of_remote_parts(
+def test_repeated_articles_of_a_second_file_are_dropped_from_remote_parts(
     bucket: Bucket, dumps: Path, tmp_path: Path
 ) -> None:
     made(dumps / "20240101", article(3), article(20), name="20240101").path.rename(
@@ -169,7 +167,7 @@ def table_at(address: str, kind: type[TableDataset] = TableDataset, **options: A
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
-def test_a_table_comes_back_from_a_bucket(bucket: Bucket, scheme: str) -> None:
+def test_a_table_is_saved_to_a_bucket_and_loaded(bucket: Bucket, scheme: str) -> None:
     """Spark's connector to S3 has the name s3a."""
     address = f"{scheme}://{bucket.name}/t.parquet"
     table = table_at(address)
@@ -205,14 +203,14 @@ def test_a_version_of_parts_is_a_list_of_them(bucket: Bucket, tmp_path: Path) ->
     assert local.load().to_pandas()["n"].tolist() == [3, 1, 2]
 
 
-def test_parts_may_be_given_as_a_table(bucket: Bucket) -> None:
+def test_a_table_can_be_saved_as_parts(bucket: Bucket) -> None:
     table_at(f"{bucket.address}/t", PartsDataset).save(ibis.memtable({"a": [1, 2]}))
     loaded = table_at(f"{bucket.address}/t", PartsDataset)
     assert loaded.load().to_pandas()["a"].tolist() == [1, 2]
     assert loaded.preview()["data"] == [[1], [2]]
 
 
-def test_what_spark_wrote_is_a_version_once_it_says_so(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_folder_of_spark_is_a_version_once_it_has_the_success_file(bucket: Bucket, tmp_path: Path) -> None:
     """Spark writes a folder, its sign last."""
     for number in range(2):
         pq.write_table(pa.table({"n": [number]}), tmp_path / "f")
@@ -246,7 +244,7 @@ def test_duckdb_reads_the_ranges_that_it_needs(
     assert size / 10 < sum(fetched) < size / 5
 
 
-def test_a_store_with_renaming_shows_a_file_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_store_with_renaming_shows_complete_files_only(tmp_path: Path) -> None:
     store = fsspec.filesystem("memory")
     target = located(f"memory://{tmp_path}/folder/file")
     upload_text("a", target)
@@ -261,12 +259,12 @@ def test_a_store_with_renaming_shows_a_file_when_it_is_whole(tmp_path: Path) -> 
     "address",
     ["hdfs://node:8020/dumps/a b", "hdfs://user@node/x", "sftp://u@host:2222/x", "s3://b/x", "data/x", "/x"],
 )
-def test_an_address_is_taken_back(address: str) -> None:
+def test_an_address_survives_the_round_trip(address: str) -> None:
     path = UPath(address) if "://" in address else Path(address)
     assert address_of(path / "y") == f"{address}/y"
 
 
-def test_a_file_address_is_a_path_of_this_machine(tmp_path: Path) -> None:
+def test_a_file_address_is_a_local_path(tmp_path: Path) -> None:
     assert located(f"file://{tmp_path}") == tmp_path
     assert isinstance(located(f"file://{tmp_path}"), Path)
 
@@ -282,12 +280,12 @@ def test_a_file_address_is_a_path_of_this_machine(tmp_path: Path) -> None:
         ("oss://ease/x", "oss://ease/x needs a package that is not installed: .*ossfs"),
     ],
 )
-def test_what_is_not_there_is_named(bucket: Bucket, address: str, message: str) -> None:
+def test_a_missing_address_is_reported(bucket: Bucket, address: str, message: str) -> None:
     with pytest.raises(EaseError, match=message):
         find_dumps(address, ["en"])
 
 
-def test_refused_credentials_are_named(dumps: Path, refusing: Bucket) -> None:
+def test_refused_credentials_are_reported(dumps: Path, refusing: Bucket) -> None:
     where = refusing.address
     with pytest.raises(EaseError, match="s3://ease/dumps cannot be reached .*: check .* credentials"):
         find_dumps(f"{where}/dumps", ["en"])
@@ -299,13 +297,13 @@ def test_refused_credentials_are_named(dumps: Path, refusing: Bucket) -> None:
         table_at(f"{where}/t.parquet", missing_ok=True).load()
 
 
-def test_a_bucket_that_is_missing_is_named_where_a_table_is_saved(bucket: Bucket) -> None:
+def test_a_missing_bucket_is_reported_on_save(bucket: Bucket) -> None:
     with pytest.raises(DatasetError, match="s3://none/t.parquet.* does not exist .*: check the address"):
         table_at("s3://none/t.parquet").save(pd.DataFrame({"a": [1]}))
 
 
 @pytest.mark.parametrize("faster", [True, False], ids=["another was faster", "alone"])
-def test_a_rename_that_fails_leaves_nothing_aside(
+def test_a_failed_rename_leaves_no_partial_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faster: bool
 ) -> None:
     """HDFS refuses to rename onto a file that another run has just put there."""

@@ -72,7 +72,7 @@ def digest_after(change: Callable[[], object], function: Callable[..., Any]) -> 
         ),
     ],
 )
-def test_documentation_and_logs_have_no_meaning(package: Path, old: str, new: str) -> None:
+def test_documentation_and_logs_do_not_change_the_digest(package: Path, old: str, new: str) -> None:
     file = package / "wikimedia" / "wikipedia" / "articles.py"
     before, after = digest_after(lambda: edit(file, old, new), write_shard)
     assert before == after
@@ -119,14 +119,14 @@ def test_a_moved_module_stays_in_the_digest(package: Path) -> None:
         "module started by its name",
     ],
 )
-def test_a_change_of_meaning_is_seen(
+def test_a_change_of_meaning_changes_the_digest(
     package: Path, function: Callable[..., Any], file: str, old: str, new: str
 ) -> None:
     before, after = digest_after(lambda: edit(package / file, old, new), function)
     assert before != after
 
 
-def test_what_a_function_does_not_use_has_no_part_in_its_digest(package: Path) -> None:
+def test_unused_code_does_not_change_the_digest(package: Path) -> None:
     for unrelated in ("reporting/plots/curves.py", "methods/simcse.py"):
         before, after = digest_after(lambda: edit(package / unrelated, "return", "return 1,"), write_shard)  # noqa: B023
         assert before == after
@@ -136,7 +136,7 @@ def test_what_a_function_does_not_use_has_no_part_in_its_digest(package: Path) -
     assert before == after
 
 
-def test_a_run_skips_what_documented_code_has_made_and_refuses_what_other_code_has(
+def test_a_run_skips_outputs_of_documented_code_and_refuses_those_of_other_code(
     package: Path, tmp_path: Path
 ) -> None:
     made = tmp_path / "made.json"

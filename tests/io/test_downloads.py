@@ -74,7 +74,7 @@ def test_fetches_a_file_once(
     assert len(server.asked) == 1
 
 
-def test_says_whose_program_it_is(server: FileServer, file: RemoteFile) -> None:
+def test_sends_the_contact_in_the_user_agent(server: FileServer, file: RemoteFile) -> None:
     with Client(QUICK.model_copy(update={"contact": "me@example.org"})) as named:
         download(file, named)
     headers = server.requests("/file.bz2")[0]
@@ -85,7 +85,7 @@ def test_says_whose_program_it_is(server: FileServer, file: RemoteFile) -> None:
 
 
 @pytest.mark.parametrize("tags", [True, False])
-def test_goes_on_where_it_broke_off(server: FileServer, client: Client, file: RemoteFile, tags: bool) -> None:
+def test_resumes_a_broken_download(server: FileServer, client: Client, file: RemoteFile, tags: bool) -> None:
     # More breaks than attempts: each brings something new.
     server.tags = tags
     server.answers["/file.bz2"] = [Answer(break_after=150_000)] * 4
@@ -97,9 +97,7 @@ def test_goes_on_where_it_broke_off(server: FileServer, client: Client, file: Re
     assert conditions == ({f'"{hashlib.md5(CONTENT).hexdigest()}"'} if tags else {None})
 
 
-def test_goes_on_by_the_date_where_the_tag_is_weak(
-    server: FileServer, client: Client, tmp_path: Path
-) -> None:
+def test_resumes_by_date_if_the_etag_is_weak(server: FileServer, client: Client, tmp_path: Path) -> None:
     date = "Mon, 01 Jan 2024 00:00:00 GMT"
     weak = {"ETag": 'W/"1"', "Last-Modified": date}
     server.answers["/file.bz2"] = [Answer(break_after=1000, headers=weak)]
@@ -109,7 +107,7 @@ def test_goes_on_by_the_date_where_the_tag_is_weak(
     assert server.requests("/file.bz2")[1]["If-Range"] == date
 
 
-def test_does_not_join_what_nothing_shows_to_belong_together(
+def test_starts_over_without_validator_and_checksum(
     server: FileServer, client: Client, tmp_path: Path
 ) -> None:
     server.tags = False
@@ -120,7 +118,7 @@ def test_does_not_join_what_nothing_shows_to_belong_together(
     assert server.ranges("/file.bz2") == [None, None]
 
 
-def test_begins_anew_when_the_file_has_changed(server: FileServer, client: Client, tmp_path: Path) -> None:
+def test_starts_over_if_the_file_has_changed(server: FileServer, client: Client, tmp_path: Path) -> None:
     server.answers["/file.bz2"] = [Answer(body=b"old" * 1000, break_after=2000)]
     file = RemoteFile(f"{server.address}/file.bz2", tmp_path / "file.bz2")
     download(file, client)
@@ -128,9 +126,7 @@ def test_begins_anew_when_the_file_has_changed(server: FileServer, client: Clien
     assert server.ranges("/file.bz2") == [None, "bytes=2000-"]
 
 
-def test_copes_with_a_server_that_ignores_ranges(
-    server: FileServer, client: Client, file: RemoteFile
-) -> None:
+def test_accepts_a_server_that_ignores_ranges(server: FileServer, client: Client, file: RemoteFile) -> None:
     server.answers["/file.bz2"] = [Answer(break_after=150_000), Answer(ignore_range=True)]
     download(file, client)
     assert file.path.read_bytes() == CONTENT
@@ -150,7 +146,7 @@ def test_waits_as_long_as_a_busy_server_asks(
     assert file.path.read_bytes() == CONTENT
 
 
-def test_does_not_wait_for_ever(server: FileServer, client: Client, file: RemoteFile) -> None:
+def test_refuses_too_long_a_pause(server: FileServer, client: Client, file: RemoteFile) -> None:
     server.answers["/file.bz2"] = [Answer(status=429, headers={"Retry-After": "7200"})]
     with pytest.raises(
         EaseError, match=r"file\.bz2 cannot be fetched now: the server asks to come back in 7200 s"
@@ -159,7 +155,7 @@ def test_does_not_wait_for_ever(server: FileServer, client: Client, file: Remote
     assert leftovers(file) == []
 
 
-def test_gives_up_after_some_attempts_and_keeps_what_came(
+def test_gives_up_after_the_last_attempt_and_keeps_the_received_bytes(
     server: FileServer, client: Client, file: RemoteFile
 ) -> None:
     server.answers["/file.bz2"] = [Answer(break_after=100_000), *[Answer(status=503)] * 3]
@@ -174,7 +170,9 @@ def test_gives_up_after_some_attempts_and_keeps_what_came(
     assert leftovers(file) == []
 
 
-def test_pauses_grow(server: FileServer, file: RemoteFile, caplog: pytest.LogCaptureFixture) -> None:
+def test_back_off_is_exponential_with_jitter(
+    server: FileServer, file: RemoteFile, caplog: pytest.LogCaptureFixture
+) -> None:
     server.always = Answer(status=500)
     caplog.set_level(logging.INFO, "ease.io.downloads")
     with Client(DownloadOptions(attempts=4, first_pause=0.4)) as slow, pytest.raises(EaseError):
@@ -192,7 +190,7 @@ def test_pauses_grow(server: FileServer, file: RemoteFile, caplog: pytest.LogCap
         (CONTENT + b"?", "has 700001 bytes, but should have 700000"),
     ],
 )
-def test_a_wrong_file_is_fetched_once_more(
+def test_a_wrong_file_is_downloaded_once_more(
     server: FileServer,
     client: Client,
     file: RemoteFile,
@@ -215,14 +213,16 @@ def test_a_wrong_file_is_fetched_once_more(
     assert list(file.path.parent.iterdir()) == []
 
 
-def test_a_promise_of_more_than_there_is_ends(server: FileServer, client: Client, file: RemoteFile) -> None:
+def test_too_large_a_content_length_ends_with_an_error(
+    server: FileServer, client: Client, file: RemoteFile
+) -> None:
     server.answers["/file.bz2"] = [Answer(promised=len(CONTENT) + 9)]
     assert download(file, client)
     assert server.ranges("/file.bz2") == [None, f"bytes={len(CONTENT)}-"]
     assert file.path.read_bytes() == CONTENT
 
 
-def test_what_lies_aside_may_be_wrong(server: FileServer, client: Client, file: RemoteFile) -> None:
+def test_a_wrong_partial_file_is_replaced(server: FileServer, client: Client, file: RemoteFile) -> None:
     file.partial.parent.mkdir()
     for content in (b"junk", bytes(len(CONTENT)), bytes(len(CONTENT) + 1)):
         file.partial.write_bytes(content)
@@ -243,7 +243,7 @@ def test_what_lies_aside_may_be_wrong(server: FileServer, client: Client, file: 
         ),
     ],
 )
-def test_what_no_attempt_would_change_is_told_at_once(
+def test_permanent_errors_are_raised_at_once(
     server: FileServer, client: Client, tmp_path: Path, answer: Answer, words: str
 ) -> None:
     server.answers["/file.bz2"] = [answer]
@@ -254,12 +254,12 @@ def test_what_no_attempt_would_change_is_told_at_once(
     assert list(file.path.parent.iterdir()) == []
 
 
-def test_an_impossible_address_is_named(client: Client, tmp_path: Path) -> None:
+def test_an_invalid_address_is_reported(client: Client, tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="nonsense cannot be fetched: MissingSchema"):
         download(RemoteFile("nonsense", tmp_path / "file"), client)
 
 
-def test_a_silent_server_is_left(server: FileServer, file: RemoteFile) -> None:
+def test_a_silent_server_times_out(server: FileServer, file: RemoteFile) -> None:
     server.always = Answer(pause=1.5)
     with Client(QUICK.model_copy(update={"timeout": 0.2})) as hasty:
         with pytest.raises(EaseError, match=r"ReadTimeoutError .*at the last of 3 attempts"):
@@ -267,7 +267,7 @@ def test_a_silent_server_is_left(server: FileServer, file: RemoteFile) -> None:
     assert len(server.asked) == 3
 
 
-def test_a_dead_host_is_asked_for_one_file_only(tmp_path: Path) -> None:
+def test_an_unreachable_host_is_asked_for_one_file_only(tmp_path: Path) -> None:
     with running_server() as gone:
         address = gone.address
     files = [RemoteFile(f"{address}/{number}", tmp_path / str(number)) for number in range(20)]
@@ -281,7 +281,7 @@ def test_a_dead_host_is_asked_for_one_file_only(tmp_path: Path) -> None:
         outcome.require_all()
 
 
-def test_a_full_disk_is_seen_before(
+def test_too_small_a_disk_is_reported_before_the_download(
     server: FileServer, client: Client, file: RemoteFile, tmp_path: Path
 ) -> None:
     free = shutil.disk_usage(tmp_path).free
@@ -295,7 +295,7 @@ def test_a_full_disk_is_seen_before(
     assert not list(tmp_path.glob("*of-unknown-size"))
 
 
-def test_only_so_many_at_once_and_faults_stop_nothing(
+def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
     server: FileServer, client: Client, tmp_path: Path
 ) -> None:
     server.always = Answer(pause=0.05)
@@ -328,7 +328,7 @@ with Client(DownloadOptions()) as client:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_download_is_gone_on_with(
+def test_a_killed_download_is_resumed(
     server: FileServer, client: Client, file: RemoteFile, end: signal.Signals
 ) -> None:
     server.answers["/file.bz2"] = [Answer(pause=0.3)]

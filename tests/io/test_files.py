@@ -27,9 +27,7 @@ def permissions(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_what_libraries_write_for_their_owner_alone_is_published_as_the_umask_says(
-    umask: int, tmp_path: Path
-) -> None:
+def test_permissions_follow_the_umask_whatever_libraries_set(umask: int, tmp_path: Path) -> None:
     with atomic_folder(tmp_path / "model") as aside:
         (aside / "deep").mkdir()
         for file in (aside / "model.safetensors", aside / "deep" / "parts.safetensors"):

@@ -36,7 +36,7 @@ def holding(kind: str, *arguments: str | Path) -> Iterator[tuple[subprocess.Pope
         process.kill()
 
 
-def test_a_locked_folder_is_refused_until_its_process_is_gone(tmp_path: Path) -> None:
+def test_a_locked_folder_is_refused_until_its_process_ends(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "work"
     with holding("folder_lock", folder) as (process, _):
         with (

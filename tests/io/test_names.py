@@ -44,7 +44,7 @@ def client(tmp_path: Path) -> Iterator[MlflowClient]:
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_a_usual_name_stays(name: str) -> None:
+def test_a_safe_name_is_unchanged(name: str) -> None:
     assert safe_name(name) == name
 
 

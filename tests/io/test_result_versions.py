@@ -13,7 +13,7 @@ def test_every_version_names_its_code() -> None:
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_a_change_of_the_code_behind_a_kept_result_is_decided_on(name: str) -> None:
+def test_a_change_of_the_code_behind_a_kept_result_is_recorded(name: str) -> None:
     now, then = found()[name], recorded()[name]
     assert now["version"] >= then["version"], f"{name} in src/ease/io/result_versions.py may only grow."
     assert now == then, (

@@ -65,7 +65,7 @@ def data(tmp_path: Path) -> Data:
     return Data(tmp_path)
 
 
-def test_older_versions_are_listed_and_then_removed_with_all_that_was_left_over(data: Data) -> None:
+def test_older_versions_and_leftovers_are_listed_and_removed(data: Data) -> None:
     for time in TIMES:
         data.version("pairs", "03_primary/pairs.parquet", time)
     killed = data.file(f"03_primary/pairs.parquet/{TIMES[2][:-4]}001Z/.pairs.parquet.part").parent
@@ -87,7 +87,7 @@ def test_older_versions_are_listed_and_then_removed_with_all_that_was_left_over(
     assert "0 items of 0 B" in data.prune()
 
 
-def test_what_the_newest_version_was_made_from_is_kept(data: Data) -> None:
+def test_inputs_of_the_newest_version_are_kept(data: Data) -> None:
     for time in TIMES:
         data.version("pairs", "03_primary/pairs.parquet", time)
         data.version("sentences", "02_intermediate/sentences", time)
@@ -98,7 +98,7 @@ def test_what_the_newest_version_was_made_from_is_kept(data: Data) -> None:
         assert sorted(folder.name for folder in (data.folder / path).iterdir()) == [TIMES[0], TIMES[2]]
 
 
-def test_versions_of_an_older_format_are_kept_by_their_time(data: Data) -> None:
+def test_versions_of_an_older_format_are_matched_by_time(data: Data) -> None:
     for time in TIMES:
         data.version("", "03_primary/pairs.parquet", time)
     data.version("", "06_models/m/ease/encoder", TIMES[2], m__pairs=TIMES[1])
@@ -146,7 +146,7 @@ def test_samples_are_kept_while_a_kept_version_names_them(data: Data) -> None:
     assert [sample.exists() for sample in samples] == [True, False]
 
 
-def test_embeddings_are_removed_with_the_last_encoder_that_they_are_of(data: Data, tmp_path: Path) -> None:
+def test_embeddings_are_removed_with_their_last_encoder(data: Data, tmp_path: Path) -> None:
     older, newest = (data.version("m.ease.encoder", "06_models/m/ease/encoder", time) for time in TIMES[:2])
     gone, own = data.folder / "06_models" / "gone", data.file("own/encoder/config.json").parent
     folder = data.folder / "07_model_output" / "embeddings"
@@ -172,13 +172,13 @@ def test_embeddings_are_removed_with_the_last_encoder_that_they_are_of(data: Dat
     assert {path.name[0] for path in folder.glob("*.scores")} == {*"bde"}
 
 
-def test_what_a_killed_wikipedia2vec_left_in_an_older_project_is_removed(data: Data) -> None:
+def test_leftovers_of_a_killed_wikipedia2vec_are_removed(data: Data) -> None:
     left = data.file("06_models/work/wikipedia2vec.a1b2c3d4/dump.db").parent
     assert "06_models/work/wikipedia2vec.a1b2c3d4: " in data.prune("--delete")
     assert not left.exists()
 
 
-def test_nothing_is_removed_while_a_run_or_a_training_is_at_work(data: Data) -> None:
+def test_nothing_is_removed_during_a_run_or_a_training(data: Data) -> None:
     for time in TIMES:
         data.version("pairs", "03_primary/pairs.parquet", time)
     lock = data.file("06_models/work/multilingual.ease/lock")
@@ -193,7 +193,7 @@ def test_nothing_is_removed_while_a_run_or_a_training_is_at_work(data: Data) -> 
     assert not lock.exists()
 
 
-def test_another_folder_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_project_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ease.pruning", "--delete"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1

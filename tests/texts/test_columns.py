@@ -12,7 +12,7 @@ from ease.errors import EaseError
 from tests.texts.conftest import GatherRows, WriteFile
 
 
-def test_csv_has_quotes_and_tsv_has_none(gather_rows: GatherRows, write_file: WriteFile) -> None:
+def test_quotes_enclose_fields_of_csv_but_not_of_tsv(gather_rows: GatherRows, write_file: WriteFile) -> None:
     csv = write_file("a.csv", 'x,text,same\r\n1,"a ""quoted"", text","two\nlines"\r\n\r\n2,b,c\r\n')
     rows, (report,) = gather_rows({"kind": "columns", "path": csv, "sentence": "text", "positive": "same"})
     assert rows == [('a "quoted", text', "two\nlines", None), ("b", "c", None)]
@@ -28,9 +28,7 @@ def test_columns_without_a_header_are_numbered(gather_rows: GatherRows, write_fi
     assert rows == [("eins", "one", None), ("zwei", "two", None)]
 
 
-def test_a_negative_may_be_blank_and_other_texts_may_not(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
+def test_only_negatives_may_be_blank(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("a.csv", "s,p,n\na,b,c\nd,e,\n ,f,g\nh,,i\n")
     names = {"sentence": "s", "positive": "p", "negative": "n"}
     rows, (report,) = gather_rows({"kind": "columns", "path": path, **names})
@@ -63,7 +61,7 @@ def test_parquet_is_read_in_its_order(gather_rows: GatherRows, tmp_path: Path) -
         ("a.csv", "s,q\na,b\n", "a.csv: no column p; it has s, q"),
     ],
 )
-def test_unequal_columns_are_named_with_their_line(
+def test_errors_in_columns_name_the_file_and_the_line(
     gather_rows: GatherRows, write_file: WriteFile, name: str, content: str, fault: str
 ) -> None:
     path = write_file(name, content)

@@ -11,7 +11,7 @@ from ease.errors import EaseError
 from tests.texts.conftest import GatherRows, WriteFile
 
 
-def test_marks_line_ends_and_blank_lines_are_no_part_of_strings(
+def test_byte_order_marks_line_ends_and_blank_lines_are_removed(
     gather_rows: GatherRows, write_file: WriteFile
 ) -> None:
     # U+2028 and U+0085 end lines for Python's str.splitlines, and for nobody else here.
@@ -30,7 +30,7 @@ def test_marks_line_ends_and_blank_lines_are_no_part_of_strings(
     assert {row[1:] for row in rows} == {(None, None)}
 
 
-def test_a_packed_file_gives_the_same(gather_rows: GatherRows, write_file: WriteFile) -> None:
+def test_a_compressed_file_gives_the_same(gather_rows: GatherRows, write_file: WriteFile) -> None:
     text = "".join(f"line {number} ü\n" for number in range(20_000))
     plain, packed = write_file("a.txt", text), write_file("a.txt.gz", text)
     rows = gather_rows({"kind": "lines", "path": plain})[0]
@@ -73,7 +73,7 @@ def test_too_few_strings_are_refused(gather_rows: GatherRows, write_file: WriteF
         gather_rows({"kind": "lines", "path": write_file("b.txt", "\n \n")})
 
 
-def test_faulty_files_are_named_with_the_line(
+def test_errors_name_the_file_and_the_line(
     gather_rows: GatherRows, write_file: WriteFile, tmp_path: Path
 ) -> None:
     latin = write_file("latin.txt", b"good\n" + "schön".encode("latin-1"))

@@ -36,7 +36,7 @@ def test_kinds_are_the_files_of_the_package() -> None:
         assert get_kind(name).Options.model_fields["kind"]
 
 
-def test_a_mixture_has_rows_in_proportion_and_nulls_where_a_source_has_no_text(
+def test_a_mixture_is_proportional_and_missing_texts_are_null(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
     sources = [
@@ -52,7 +52,7 @@ def test_a_mixture_has_rows_in_proportion_and_nulls_where_a_source_has_no_text(
     assert [row[1] is None for row in rows] == [True] * 75 + [False] * 25, "in the order of the sources"
 
 
-def test_without_rows_the_scarcest_source_decides(
+def test_the_scarcest_source_limits_the_mixture(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
     lines, nli = (
@@ -64,7 +64,7 @@ def test_without_rows_the_scarcest_source_decides(
     assert kinds_of(gather_rows({**lines, "rows": 90}, nli)[0]) == {"line": 90, "triplet": 90}
 
 
-def test_without_weights_sources_count_as_they_are_large(
+def test_sources_without_weights_are_weighted_by_size(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
     sources = [{"kind": "lines", "path": numbers}, {"kind": "nli", "path": triplets}]
@@ -73,7 +73,7 @@ def test_without_weights_sources_count_as_they_are_large(
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 10, 11, 299])
-def test_shares_add_up_to_the_rows(
+def test_quotas_add_up_to_the_rows(
     gather_rows: GatherRows, numbers: Path, triplets: Path, total: int
 ) -> None:
     sources = [
@@ -85,7 +85,7 @@ def test_shares_add_up_to_the_rows(
     assert abs(counts["line"] - total / 3) < 1
 
 
-def test_the_same_seed_gives_the_same_rows_whatever_the_threads(
+def test_the_same_seed_gives_the_same_rows_for_any_number_of_threads(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
     sources = [
@@ -98,7 +98,7 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_threads(
     assert gather_rows(*sources, rows=150, seed=8)[0] != rows
 
 
-def test_a_file_that_is_named_twice_is_drawn_from_anew(gather_rows: GatherRows, numbers: Path) -> None:
+def test_two_sources_of_one_file_are_drawn_independently(gather_rows: GatherRows, numbers: Path) -> None:
     source = {"kind": "lines", "path": numbers, "rows": 500}
     rows, _ = gather_rows(source, source)
     first, second = set(rows[:500]), set(rows[500:])
@@ -159,6 +159,6 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
         ({"kind": "nli", "path": "a", "languages": []}, "languages"),
     ],
 )
-def test_faulty_options_are_named(values: dict[str, object], fault: str) -> None:
+def test_invalid_options_are_reported(values: dict[str, object], fault: str) -> None:
     with pytest.raises(EaseError, match=fault):
         source_options(values)

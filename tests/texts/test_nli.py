@@ -120,7 +120,7 @@ def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
     assert sum(expected.values()) == 2 * 4_980
 
 
-def test_shuffled_sentences_meet_each_other_once_on_either_side(
+def test_each_shuffled_sentence_occurs_once_on_either_side(
     gather_rows: GatherRows, xnli: Path, stated: list[Stated]
 ) -> None:
     source = {"kind": "nli", "path": xnli, "form": "shuffled"}
@@ -143,9 +143,7 @@ def test_shuffled_sentences_meet_each_other_once_on_either_side(
 XNLI = "language\tgold_label\tsentence1\tsentence2\tpromptID\tpairID\n"
 
 
-def test_rows_without_a_label_are_counted_and_left_out(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
+def test_unlabelled_rows_are_counted_and_dropped(gather_rows: GatherRows, write_file: WriteFile) -> None:
     rows = [
         "en\tentailment\tP\tE\t1\t1",
         "en\t-\tP\tunsure\t1\t2",
@@ -167,9 +165,7 @@ def test_numbers_are_labels_too(gather_rows: GatherRows, write_file: WriteFile) 
     assert gather_rows({"kind": "nli", "path": path})[0] == [("P", "E", "C")]
 
 
-def test_more_entailments_than_contradictions_take_them_in_turn(
-    gather_rows: GatherRows, write_file: WriteFile
-) -> None:
+def test_contradictions_are_reused_in_turn(gather_rows: GatherRows, write_file: WriteFile) -> None:
     labels = ["entailment"] * 3 + ["contradiction"] * 2 + ["entailment"]
     lines = [f"en\t{label}\tP\t{label[0]}{number}\t1\t{number}" for number, label in enumerate(labels)]
     path = write_file("a.tsv", XNLI + "\n".join(lines))
@@ -181,7 +177,7 @@ def test_more_entailments_than_contradictions_take_them_in_turn(
     ]
 
 
-def test_simcse_s_csv_is_three_texts_a_row(gather_rows: GatherRows, write_file: WriteFile) -> None:
+def test_the_csv_of_simcse_has_three_texts_per_row(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("nli.csv", 'sent0,sent1,hard_neg\nP,"E, e",C\nP,F,D\nQ,G,\n')
     assert gather_rows({"kind": "nli", "path": path})[0] == [
         ("P", "E, e", "C"),
@@ -194,7 +190,7 @@ def test_simcse_s_csv_is_three_texts_a_row(gather_rows: GatherRows, write_file: 
     assert gather_rows({"kind": "nli", "path": two})[0] == [("a", "b", None)]
 
 
-def test_a_file_a_language_is_joined_by_its_lines(gather_rows: GatherRows, write_file: WriteFile) -> None:
+def test_files_of_languages_are_joined_by_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
     labels = ("entailment", "neutral", "contradictory")
     for code in ("en", "de", "fr"):
         content = "".join(
@@ -216,7 +212,7 @@ def test_a_file_a_language_is_joined_by_its_lines(gather_rows: GatherRows, write
     assert len({tuple(str(text)[:2] for text in texts) for texts in rows}) == 8
 
 
-def test_what_a_language_lacks_is_drawn_from_the_others(
+def test_missing_translations_are_drawn_from_other_languages(
     gather_rows: GatherRows, write_file: WriteFile
 ) -> None:
     lines = [f"en\tentailment\tp{n}\te{n}\t{n}\t{n}" for n in range(50)]
@@ -230,7 +226,7 @@ def test_what_a_language_lacks_is_drawn_from_the_others(
     assert {str(row[2])[:2] for row in rows} == {"de", "fr"}
 
 
-def test_a_language_that_the_file_lacks_is_refused_with_those_that_it_has(
+def test_a_missing_language_is_an_error_with_the_existing_ones(
     gather_rows: GatherRows, write_file: WriteFile
 ) -> None:
     path = write_file("a.tsv", XNLI + "en\tentailment\tP\tE\t1\t1\nes\tentailment\tP\tE\t1\t1\n")
@@ -243,7 +239,7 @@ def test_a_language_that_the_file_lacks_is_refused_with_those_that_it_has(
         gather_rows({"kind": "nli", "path": unnamed, "languages": ["en"]})
 
 
-def test_faulty_files_are_named_with_the_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
+def test_errors_name_the_file_and_the_line(gather_rows: GatherRows, write_file: WriteFile) -> None:
     row = "en\tentailment\tP\tE\t1\t1\n"
     with pytest.raises(EaseError, match="a.tsv, line 3: unknown label 'maybe'"):
         gather_rows({"kind": "nli", "path": write_file("a.tsv", f"{XNLI}{row}en\tmaybe\tP\tE\t1\t2\n")})
@@ -260,7 +256,9 @@ def test_faulty_files_are_named_with_the_line(gather_rows: GatherRows, write_fil
         gather_rows({"kind": "nli", "path": write_file("a.tsv", XNLI + row.replace("entailment", "neutral"))})
 
 
-def test_line_files_must_be_there_and_as_long(gather_rows: GatherRows, write_file: WriteFile) -> None:
+def test_line_files_must_exist_and_have_the_same_length(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
     folder = write_file("snli/s1.train", "a\nb\n").parent
     with pytest.raises(EaseError, match="snli: no s2.train, labels.train, nor multinli.train"):
         gather_rows({"kind": "nli", "path": folder})

@@ -30,7 +30,7 @@ def test_two_line_files(gather_rows: GatherRows, write_file: WriteFile) -> None:
     assert report["blank"] == 1
 
 
-def test_files_of_unequal_length_are_named_with_the_line(
+def test_files_of_unequal_length_are_an_error_with_the_line(
     gather_rows: GatherRows, write_file: WriteFile
 ) -> None:
     long, short = write_file("a.en", "1\n2\n3\n"), write_file("a.fr", "1\n2\n")
@@ -59,7 +59,7 @@ def test_real_translations(gather_rows: GatherRows, test_data: Path) -> None:
     assert {row[:2] for row in rows} <= pairs
 
 
-def test_one_form_is_asked_for() -> None:
+def test_exactly_one_of_path_and_paths_is_required() -> None:
     with pytest.raises(EaseError, match="give one of the two"):
         source_options({"kind": "parallel"})
     with pytest.raises(EaseError, match="give one of the two"):

@@ -25,13 +25,13 @@ def test_strings_are_distinct_and_evenly_drawn(gather_rows: GatherRows) -> None:
     assert all(0.9 * mean < count < 1.1 * mean for count in letters.values())
 
 
-def test_the_seed_chooses_the_strings(gather_rows: GatherRows) -> None:
+def test_the_seed_determines_the_strings(gather_rows: GatherRows) -> None:
     source = {"kind": "random_strings", "rows": 50}
     assert gather_rows(source, seed=1)[0] == gather_rows(source, seed=1, threads=1)[0]
     assert not set(gather_rows(source, seed=1)[0]) & set(gather_rows(source, seed=2)[0])
 
 
-def test_short_strings_are_as_many_as_asked_for_though_draws_repeat(gather_rows: GatherRows) -> None:
+def test_repeated_draws_of_short_strings_are_replaced(gather_rows: GatherRows) -> None:
     source = {"kind": "random_strings", "rows": 50, "shortest": 1, "longest": 2, "characters": "0123456789"}
     assert len({row[0] for row in gather_rows(source)[0]}) == 50
 

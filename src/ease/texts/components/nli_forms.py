@@ -28,8 +28,8 @@ def check_distinct(rows: ir.Table, path: Path) -> None:
     if found:
         language, pair, times = (found[0][name] for name in ("language", "pair", "rows"))
         raise EaseError(
-            f"{path}: the pair {pair} (pairID) occurs {times} times in {language!r}, so its translations are ambiguous: "
-            "remove one row, or read each part on its own."
+            f"{path}: the pair {pair} (pairID) occurs {times} times in {language!r}, so its translations are "
+            "ambiguous: remove one row, or read each part on its own."
         )
 
 

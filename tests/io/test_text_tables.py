@@ -1,0 +1,73 @@
+"""Readers of text tables: formats, encodings and errors."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.io.text_tables import (
+    LONGEST_LINE,
+    read_columns,
+    read_lines,
+    read_parallel_lines,
+    read_records,
+    read_rows,
+)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
+def test_compression_is_recognised_by_content(tmp_path: Path, compress: type[bytes]) -> None:
+    path = tmp_path / "any.name"
+    path.write_bytes(compress("\ufeffä\r\n\nlast\x85line".encode()))
+    assert list(read_lines(path)) == [(1, "ä"), (2, ""), (3, "last\x85line")]
+
+
+def test_damaged_files_and_long_lines_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    for content in (gzip.compress(b"line\n" * 1000)[:-20], bz2.compress(b"line\n" * 1000)[:-20]):
+        path.write_bytes(content)
+        with pytest.raises(EaseError, match="lines is cut or damaged"):
+            list(read_lines(path))
+    path.write_bytes(b"short\n" + b"x" * LONGEST_LINE)
+    assert len(list(read_lines(path))) == 2
+    path.write_bytes(b"short\n" + b"x" * (LONGEST_LINE + 1))
+    with pytest.raises(EaseError, match="lines, line 2: longer than"):
+        list(read_lines(path))
+
+
+def test_lines_of_latin_1_are_decoded_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes("é\n".encode("latin-1") + "é\n".encode())
+    assert [line for _, line in read_lines(path, latin1=True)] == ["é", "é"]
+    with pytest.raises(EaseError, match="line 1: not UTF-8"):
+        list(read_lines(path))
+
+
+def test_rows_end_at_the_number_of_their_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_text('a,"b\nc"\n\nd,e\n')
+    assert list(read_rows(path, ",", quoted=True)) == [(2, ["a", "b\nc"]), (3, []), (4, ["d", "e"])]
+    assert next(read_rows(path, ",")) == (1, ["a", '"b'])
+
+
+def test_records_and_columns_are_found_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_text("x\ty\n\n1\t 2 \n")
+    assert list(read_records(path, ["y"], "\t")) == [(f"{path}, line 3", {"x": "1", "y": "2"})]
+    assert list(read_columns(path, ["y", "x"], "\t")) == [(3, (" 2 ", "1"))]
+    assert list(read_columns(path, [2], "\t")) == [(1, ("y",)), (3, (" 2 ",))]
+    with pytest.raises(EaseError, match="no column z; it has x, y"):
+        list(read_records(path, ["z"], "\t"))
+
+
+def test_parallel_files_must_have_the_same_length(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n")
+    (tmp_path / "b").write_text("one\n")
+    lines = read_parallel_lines([tmp_path / "a", tmp_path / "b"])
+    assert next(lines) == (1, ("1", "one"))
+    with pytest.raises(EaseError, match="b ends after line 1, but .*a has a line 2"):
+        next(lines)
