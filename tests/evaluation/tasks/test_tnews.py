@@ -113,7 +113,7 @@ def test_what_is_missing_and_blank_sentences_are_told(tmp_path: Path, encode: En
             b'{"label": 103, "content": "a"}\n',
             "line 1: not a JSON object with a text in its field 'sentence'",
         ),
-        (b'{"id": 0, "sentence": "a"}\n', "line 1: neither 'label_desc' nor 'label' names a topic"),
+        (b'{"id": 0, "sentence": "a"}\n', "line 1: neither 'label_desc' nor 'label' has a topic"),
         (b'{"label": "", "label_desc": null, "sentence": "a"}\n', "line 1: neither 'label_desc' nor"),
         (b'{"label": 105, "sentence": "a"}\n', "line 1: the topic 105 is none of news_story"),
         (b'{"label_desc": "sports", "sentence": "a"}\n', "line 1: the topic 'sports' is none of"),
