@@ -11,7 +11,7 @@ from kedro.io import AbstractVersionedDataset, DataCatalog
 from kedro.io.core import VersionNotFoundError, is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from pydantic_core import to_jsonable_python
+from pydantic import TypeAdapter
 
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
@@ -19,6 +19,8 @@ from ease.io.code_digest import code_digest
 from ease.io.code_version import code_version
 from ease.io.files import report_write_errors
 from ease.pruning.versions import SIDECAR
+
+_JSON = TypeAdapter(Any)
 
 
 class Provenance:
@@ -97,7 +99,7 @@ def _first_difference(now: Any, then: Any) -> str:
 def _provenance(node: Node, catalog: DataCatalog, parameters: dict[str, Any]) -> dict[str, Any]:
     return {
         "code": code_digest(node.func),
-        "parameters": {name: to_jsonable_python(value) for name, value in parameters.items()},
+        "parameters": {name: _JSON.dump_python(value, mode="json") for name, value in parameters.items()},
         "inputs": input_versions(node, catalog),
     }
 
