@@ -1,4 +1,4 @@
-"""Methods and batches for their tests, and the losses' terms one number after the other."""
+"""Methods and batches for tests, and losses computed with scalars."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def floats(seed: int, *shape: int) -> Tensor:
 
 @cache
 def encoder() -> SentenceTransformer:
-    """A BERT of 6 dimensions."""
+    """Return a BERT of 6 dimensions."""
     sizes = {"layers": 1, "hidden_size": 6, "heads": 2, "intermediate_size": 8, "vocabulary_size": 300}
     return build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), ["a b c d e"] * 3)
 

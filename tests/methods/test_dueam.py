@@ -1,4 +1,4 @@
-"""DuEAM: its losses by NumPy, the transport by linear programmes, its frozen anchor, and bad input."""
+"""DuEAM: its losses against NumPy and linear programming, its anchor, and wrong input."""
 
 from __future__ import annotations
 

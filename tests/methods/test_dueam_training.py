@@ -1,4 +1,4 @@
-"""Trainings by DuEAM: tiny ones, shared ones, faulty texts, and a real encoder."""
+"""Trainings with DuEAM: determinism, several processes, wrong texts."""
 
 from __future__ import annotations
 

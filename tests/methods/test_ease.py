@@ -1,4 +1,4 @@
-"""EASE's loss, by hand."""
+"""EASE's loss against a computation with scalars."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def entity_loss(
     weight: float = 0.0,
     mask_same_entity: bool = False,
 ) -> float:
-    """Equations 1 and 2 with the options beyond them, of the first view (n, dimension)."""
+    """Compute equations 1 and 2 and their options for the first view, (n, dimension)."""
     linear: Any = method.projection
     matrix, bias = linear.weight.tolist(), None if linear.bias is None else linear.bias.tolist()
     projected = []

@@ -1,4 +1,4 @@
-"""Discovery of methods, and their options."""
+"""Discovery of methods and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mirror-BERT: its loss by hand, its views, what drops out, bad input, and real trainings."""
+"""Mirror-BERT: its loss, its views, its dropout, wrong input, and trainings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MASKED = "masked_sentence"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a tiny training reads."""
+    """Write the files of a tiny training."""
     folder = tmp_path_factory.mktemp("files")
     write_files(folder)
     return folder
@@ -46,7 +46,7 @@ def job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any) -> 
 
 
 def double_loop(views: list[list[list[float]]], temperature: float, with_positive: bool) -> float:
-    """Equation 1, one string and one other string after the other."""
+    """Compute equation 1 with loops."""
     strings = [(pair, vector) for view in views for pair, vector in enumerate(view)]
     total = 0.0
     for place, (pair, vector) in enumerate(strings):
@@ -64,7 +64,7 @@ def double_loop(views: list[list[list[float]]], temperature: float, with_positiv
 
 
 def finite_differences(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
-    """The gradient from a step to either side of every number."""
+    """Compute the gradient by central differences."""
     gradient, step = np.zeros_like(at), 1e-5
     for place in np.ndindex(at.shape):
         apart = np.zeros_like(at)

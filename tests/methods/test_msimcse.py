@@ -1,4 +1,4 @@
-"""mSimCSE: rows of every kind in one batch, and trainings on them."""
+"""mSimCSE: batches with rows of every kind, and trainings on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIXED = {
     "positive": ["people like Berlin", None, "東京は大きな都市で、川がある", None],
     "negative": ["people like Oslo", None, None, "people like Париж"],
 }
-"""A triplet, a sentence alone, a pair of languages, and a sentence with a negative alone."""
+"""A triplet, a sentence only, a translation pair, and a sentence with only a negative."""
 
 
 def embed(model: TrainingModel, texts: list[str]) -> Tensor:
@@ -36,7 +36,7 @@ def embed(model: TrainingModel, texts: list[str]) -> Tensor:
 
 
 def loss_of(files: Path, folder: Path, columns: dict[str, Any], name: str = "msimcse") -> tuple[float, float]:
-    """The loss of a batch that is made of a table, and the one by hand of the texts that it stands for."""
+    """Return the loss of a table's batch, and the expected loss of its texts."""
     loaded = load_encoder(str(files / "encoder_without_dropout"))
     method = get_method(name).build(method_options(name, {"temperature": 0.3}), loaded, None)
     model = TrainingModel(loaded, nn.Identity(), method)

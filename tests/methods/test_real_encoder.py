@@ -1,4 +1,4 @@
-"""Every method, from a real encoder on real texts: nothing diverges, and the encoder stays good."""
+"""Trainings of every method with a real encoder on real texts: the encoder stays good."""
 
 from __future__ import annotations
 

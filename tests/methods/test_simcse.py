@@ -1,4 +1,4 @@
-"""SimCSE's loss, by hand."""
+"""SimCSE's loss against a computation with scalars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supervised SimCSE: its loss by hand, its batches, and a training."""
+"""Supervised SimCSE: its loss against scalars, its batches, and a training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a tiny real training, jobs on them, and one that is finished."""
+"""Files of a tiny real training, jobs on them, and a finished one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.training.tiny_training import MakeJob, Trained, tiny_job, write_files
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of everything that a tiny job reads."""
+    """Folder with all files of a tiny job."""
     folder = tmp_path_factory.mktemp("training")
     write_files(folder)
     return folder
@@ -22,7 +22,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_job(files: Path, tmp_path: Path) -> MakeJob:
-    """Make a tiny job in a folder of this test, with what it changes."""
+    """Return a function that makes a tiny job with some changes, in a folder of this test."""
 
     def make(name: str = "job", encoder: str = "encoder", **changes: Any) -> TrainingJob:
         folder = changes.pop("folder", tmp_path / name)
@@ -33,7 +33,7 @@ def make_job(files: Path, tmp_path: Path) -> MakeJob:
 
 @pytest.fixture(scope="session")
 def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """The tiny job as it is, done once for all tests, which leave it as it is."""
+    """The finished tiny job, shared by all tests and not changed by them."""
     card = ModelCardData(
         languages=("en", "ru"), sources=(DataSource(name="Wikipedia (en)", date="20260101"),)
     )

@@ -25,7 +25,7 @@ from tests.training.processes import context, finish, start_server
 
 
 class Case(NamedTuple):
-    """What is differentiated: a method's loss of the first pairs of a tiny training."""
+    """A method's loss on the first pairs of a tiny training."""
 
     files: Path
     method: str
@@ -33,15 +33,15 @@ class Case(NamedTuple):
     pairs: int
     mini_batch_size: int | None = None
     encoder: str = "encoder"
-    """With dropout, or the one without"""
+    """`encoder`, or `encoder_without_dropout`"""
     chunks: int = 1
-    """Parts that a process's share of the batch is encoded in"""
+    """Chunks in which a process encodes its share of the batch"""
     packed: bool = False
-    """Or padded"""
+    """Packed or padded texts"""
 
 
 def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
-    """The loss, and its gradient by every parameter that has one, in this process or as one of several."""
+    """Return the loss and all gradients, in this process or as one of several."""
     with accelerated(TrainingOptions(device="cpu", threads=1)) as accelerator:
         model = build_model(case)
         trained = accelerator.prepare(model)
@@ -70,7 +70,7 @@ def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
             table = model.method.table.weight.grad
             assert table is not None
             found["method.table.weight"] = table.to_dense()
-        # The state of the generator tells whether the next step would draw what it draws without a cache.
+        # The next random number is the same only if gradient caching restores the generator's state.
         return {**found, "loss": loss.detach(), "next": torch.rand(1)}
 
 
@@ -85,7 +85,7 @@ def shift(sentences: Sequence[str], rows: Any) -> list[str | None]:
 
 
 def build_model(case: Case) -> TrainingModel:
-    """The model in double precision and training mode, the same one in every process."""
+    """Make the same model in every process, in double precision and training mode."""
     torch.manual_seed(0)
     encoder = load_encoder(str(case.files / case.encoder), "cls_mlp_train", 0)
     method = get_method(case.method)
@@ -97,7 +97,7 @@ def build_model(case: Case) -> TrainingModel:
 
 
 def joint_gradients(case: Case, folder: Path, processes: int) -> list[dict[str, Tensor]]:
-    """The gradients that each of several processes has, which share the pairs."""
+    """Return the gradients of each of several processes, which share the pairs."""
     start_server()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -21,13 +21,13 @@ from ease.training.progress import read_metrics
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 PATIENCE = 600.0
-"""Seconds to wait for what comes soon, unless the machine is very busy."""
+"""Timeout in seconds, generous for a busy machine"""
 
 context = multiprocessing.get_context("forkserver")
 
 
 def start_server() -> None:
-    """Start the server; it does not inherit this process's search path, and would pass over what it misses."""
+    """Start the server with this process's search path, which it does not inherit."""
     context.set_forkserver_preload(["ease.training.__main__", "ease.evaluation.tasks.sample_graded"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", SOURCE)
@@ -37,7 +37,7 @@ def start_server() -> None:
 
 
 def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int | None) -> None:
-    """Be one of the processes of a job; its messages go to messages-RANK.txt in its folder."""
+    """Run one process of a job; its messages go to messages-RANK.txt in the job's folder."""
     from ease.training.__main__ import main
 
     os.dup2(os.open(folder / f"messages-{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
@@ -51,7 +51,7 @@ def run_rank(folder: Path, rank: int, processes: int, port: int, file_limit: int
 
 
 def train_in_process(job: TrainingJob, messages: Path) -> BaseProcess:
-    """Start `run_job` in another process; the message of its refusal goes to a file."""
+    """Start `run_job` in another process; its error message goes to a file."""
     start_server()
     process = context.Process(target=_train, args=(job.model_dump_json(), messages), daemon=True)
     process.start()
@@ -89,7 +89,7 @@ def start(job: TrainingJob, processes: int = 1, file_limit: int | None = None) -
 
 
 def finish(ranks: list[BaseProcess]) -> list[int | None]:
-    """Wait for processes to end; returns their exit statuses."""
+    """Wait for processes to end; return their exit statuses."""
     deadline = time.monotonic() + PATIENCE
     for rank in ranks:
         rank.join(timeout=max(0.0, deadline - time.monotonic()))
@@ -102,18 +102,18 @@ def finish(ranks: list[BaseProcess]) -> list[int | None]:
 
 
 def messages(job: TrainingJob) -> str:
-    """What the first process has written to standard error."""
+    """Return the first process's standard error."""
     path = job.folder / "messages-0.txt"
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def last_step(job: TrainingJob) -> int:
-    """The last step that the training has reported, 0 before the first."""
+    """Return the last reported step, or 0."""
     return max((int(line["step"]) for line in read_metrics(job.folder / "metrics.jsonl")), default=0)
 
 
 def wait_for(condition: Callable[[], bool], what: str, process: BaseProcess) -> None:
-    """Wait until something has come true, which a process that lives is to bring about."""
+    """Wait until a condition holds, as long as the process lives."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if not process.is_alive() and not condition():

@@ -1,4 +1,4 @@
-"""A whole training against the same arithmetic in plain torch, with no code of ours but the order of the pairs."""
+"""A training against an implementation in plain torch, which shares only the order of the pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPTIONS = {"temperature": 0.1, "self_temperature": 0.07, "entity_weight": 0.6}
 
 
 class Adam:
-    """Adam of one tensor, with decoupled decay, or of some of its rows at a time."""
+    """Adam with decoupled weight decay, for a tensor or for some of its rows."""
 
     def __init__(self, weight: Tensor, decay: float = 0.0) -> None:
         self.weight, self.decay = weight, decay
@@ -53,7 +53,7 @@ class Adam:
 
 
 class Plain(NamedTuple):
-    """What is trained, in double precision."""
+    """All trained parameters in double precision."""
 
     bert: BertModel
     tokenizer: Any
@@ -95,7 +95,7 @@ def row_of(entity: int) -> int:
 
 
 def train_plainly(plain: Plain, pairs: list[dict[str, Any]], steps: int) -> list[tuple[float, float, float]]:
-    """Train as `TRAINING` and `OPTIONS` say; returns each step's total, entity and self-supervised loss."""
+    """Train with `TRAINING` and `OPTIONS`; return the total, entity and self-supervised loss of each step."""
     named = {name: weight for name, weight in plain.bert.named_parameters() if "pooler" not in name}
     dense = {**named, "projection": plain.projection}
     adams = {name: Adam(weight, 0.1 if weight.ndim > 1 else 0.0) for name, weight in dense.items()}
@@ -116,7 +116,7 @@ def train_plainly(plain: Plain, pairs: list[dict[str, Any]], steps: int) -> list
 
 
 def rows_of(batch: list[dict[str, Any]]) -> list[int]:
-    """Rows of the table that a batch reads."""
+    """Return the entity rows of a batch."""
     found = {pair[column] for pair in batch for column in ("entity", "hard_negative")} - {None}
     return [row_of(entity) for entity in sorted(found)]
 
@@ -131,7 +131,7 @@ def pairs(files: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(make_job: MakeJob, files: Path, pairs: Path) -> Plain:
-    """Where a training begins, which one at no rate shows."""
+    """The initial parameters, from a training with learning rate 0."""
     training = {**TRAINING, "max_steps": 1, "learning_rate": 1e-30, "entity_learning_rate": 1e-30}
     begun = run_job(make_job("begun", encoder=ENCODER, pairs=pairs, development={}, training=training))
     parts = load_file(begun.model / "training" / "parts.safetensors")

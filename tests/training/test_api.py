@@ -78,6 +78,21 @@ def test_the_training_is_that_of_the_pipelines(files: Path, tmp_path: Path, make
     assert (tmp_path / "kept" / "model").is_dir()
 
 
+def test_a_finished_training_in_a_folder_is_not_repeated(files: Path, tmp_path: Path) -> None:
+    reported: list[int] = []
+    given: dict[str, Any] = {
+        "folder": tmp_path / "kept",
+        "report": lambda step, _: reported.append(step),
+        **LOOP,
+    }
+    first = train(pairs(), load_encoder(str(files / "encoder")), **given)
+    assert reported
+    reported.clear()
+    second = train(pairs(), load_encoder(str(files / "encoder")), **given)
+    assert not reported
+    assert np.array_equal(embed(first), embed(second))
+
+
 def test_texts_train_a_method_without_entities(files: Path) -> None:
     texts = pd.DataFrame({"sentence": sentences(), "positive": sentences()[::-1]})
     assert train(texts, str(files / "encoder"), "supervised_simcse", hard_negative_weight=0.5, **LOOP)

@@ -25,7 +25,7 @@ def test_dropout_drops_at_its_rate_and_keeps_the_mean(rate: float) -> None:
 
 
 def test_values_drop_independently_of_their_neighbours() -> None:
-    """All 16 fates of four values that share one number, and of four that do not, are as frequent as at random."""
+    """All 16 masks of four values, from one random number or from several, have their expected frequency."""
     torch.manual_seed(1)
     dropped = (drop_quickly(torch.ones(400_000), 0.25) == 0).long()
     expected = torch.tensor(

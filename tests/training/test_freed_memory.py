@@ -1,4 +1,4 @@
-"""Block-wise training gives the memory of large tensors back, though small ones that lie between them stay."""
+"""With `mini_batch_size`, the memory of large tensors is freed although small tensors between them remain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainings on CUDA devices: in half precision, repeatable, resumed, and shared by two of them."""
+"""Trainings on CUDA devices: half precision, determinism, resume, and two devices."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TOGETHER: dict[str, Any] = {
 
 
 class Stop(Exception):
-    """Breaks a training off in the middle of a step."""
+    """Interrupts a training in the middle of a step."""
 
 
 @pytest.fixture(autouse=True)
 def gpu_in_use() -> Any:
-    """Whatever a test trains in this process, it trains on the device."""
+    """Check that trainings in this process use the device."""
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
     yield

@@ -1,4 +1,4 @@
-"""Large batches in little memory: the gradients of the direct computation, from the activations of a few rows."""
+"""Gradient caching: mini-batches have the gradients of the direct computation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def assert_equal(found: dict[str, torch.Tensor], expected: dict[str, torch.Tenso
 def test_gradient_caching_keeps_the_gradients(
     files: Path, tmp_path: Path, method: str, options: dict[str, Any]
 ) -> None:
-    """With dropout, whose masks are the same in both encodings, and in the direct computation by the same parts."""
+    """Dropout masks are the same in both forward passes, and in the direct computation with the same chunks."""
     direct = Case(files, method, options, ROWS, chunks=5)
     # Masked-language modelling, of a whole batch else, makes 4 parts on a CPU by itself.
     cached = gradients(direct._replace(mini_batch_size=4), tmp_path)
@@ -83,7 +83,7 @@ def test_without_gathering_gradients_are_those_of_each_share_averaged(files: Pat
 def test_a_training_in_mini_batches_equals_the_direct_one(
     make_job: MakeJob, precision: str, noise: float
 ) -> None:
-    """Through the loop: clipped, with dropout, evaluations and checkpoints; rounding alone may differ."""
+    """In the loop, with clipping, dropout, evaluations and checkpoints; only rounding may differ."""
     training = {"precision": precision, "max_grad_norm": 0.5}
     direct = run_job(make_job("direct", training={**training, "length_chunks": 4}))
     cached = run_job(make_job("cached", training={**training, "mini_batch_size": 4}))
@@ -93,7 +93,7 @@ def test_a_training_in_mini_batches_equals_the_direct_one(
 
 
 def distance(first: TrainingResult, second: TrainingResult) -> float:
-    """Euclidean distance of all that was trained."""
+    """Euclidean distance between all trained parameters."""
     one, two = weights(first), weights(second)
     assert one.keys() == two.keys()
     return math.sqrt(sum(float(((one[name] - two[name]) ** 2).sum()) for name in one))

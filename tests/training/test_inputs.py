@@ -1,4 +1,4 @@
-"""Faults of the entity table's file, and of a table that is not the vocabulary's."""
+"""Errors of the entity embeddings' file, and embeddings of another vocabulary."""
 
 from __future__ import annotations
 

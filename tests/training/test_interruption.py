@@ -1,4 +1,4 @@
-"""Requests to stop, by signal or by the launcher's end."""
+"""Requests to stop, by a signal or by the launcher's death."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole tiny trainings: what they leave behind, their repetition, their ablations and their faults."""
+"""Complete tiny trainings: results, determinism, ablations and errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
 
 
 def test_the_start_is_scored_and_never_kept(make_job: MakeJob, caplog: pytest.LogCaptureFixture) -> None:
-    """A learning rate that is far too high makes every model worse than the start, and everybody is told."""
+    """A far too high learning rate makes every model worse than the start; the log and the result say so."""
     start = run_job(make_job("start", training={"max_steps": 1, "learning_rate": 1e-9})).start_score
     job = make_job("worse", training={"learning_rate": 3.0}, card=ModelCardData())
     result = run_job(job)
@@ -84,7 +84,7 @@ def test_reports_are_means_over_their_steps(make_job: MakeJob, trained: Trained)
 
 
 def test_rates_are_of_training_steps_alone(make_job: MakeJob) -> None:
-    """Six reports, four of them of evaluations, take a second in all, which is not counted."""
+    """Six slow reports, four of them of evaluations, take a second in total and are not counted."""
     begun = time.perf_counter()
     result = run_job(make_job(training={"report_every": 6}), lambda step, values: time.sleep(0.2))
     elapsed = time.perf_counter() - begun
@@ -213,7 +213,7 @@ def test_faults_of_a_job_are_named(make_job: MakeJob, tmp_path: Path) -> None:
         run_job(make_job(training={"batch_size": 512}))
     with pytest.raises(EaseError, match="no such file"):
         run_job(make_job(pairs=tmp_path / "nowhere.parquet"))
-    with pytest.raises(EaseError, match="`max_tokens` 64: the encoder takes 32"):
+    with pytest.raises(EaseError, match="`max_tokens` 64: the encoder accepts at most 32"):
         run_job(make_job(training={"max_tokens": 64}))
     with pytest.raises(EaseError, match="Unknown evaluation task 'stsbb'"):
         run_job(make_job(development={"stsbb": {}}))

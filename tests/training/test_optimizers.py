@@ -1,4 +1,4 @@
-"""The optimisers' arithmetic: which weights decay, what is clipped, and how the rates go."""
+"""The optimizers: weight decay, gradient clipping and learning rates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def weights(model: TrainingModel) -> dict[str, Tensor]:
 
 
 def set_gradients(model: TrainingModel, scale: float) -> dict[str, Tensor]:
-    """Give every weight, and of the entity table the rows in use, a gradient; returns them by name."""
+    """Set the gradients of all weights and of the entity rows in use; return them by name."""
     generator = torch.Generator().manual_seed(1)
     gradients = {}
     for name, weight in model.named_parameters():
@@ -102,7 +102,7 @@ def test_all_gradients_are_clipped_to_one_norm(model: TrainingModel, limit: floa
 @pytest.mark.parametrize("steps", [1, 7, 40])
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.3, 0.9])
 def test_rates_are_those_of_transformers(model: TrainingModel, steps: int, warmup: float) -> None:
-    """Its rise begins with a step at rate 0, which is left out here: a rise of one step more, from its second."""
+    """transformers' warm-up begins with a step at rate 0, so it is compared from its second step."""
     rise = round(warmup * steps)
     peak = SGD([torch.zeros(1)], lr=2e-3)
     skipped = 1 if rise else 0

@@ -1,4 +1,4 @@
-"""Packed texts: embeddings and gradients of padded ones, in every architecture and method, or a refusal."""
+"""Packed texts have the embeddings and gradients of padded texts, or the encoder is refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = ["Oslo", "Berlin is a large city", "people like Roma", "people like Oslo
 
 
 def packed_embeddings(encoder: SentenceTransformer, texts: list[str], views: int = 1) -> torch.Tensor:
-    """Embeddings by packing, in the order of the texts: (n * views, dimension)."""
+    """Embed packed texts: (n * views, dimension)."""
     first_position = prepare_packing(encoder)
     found = [encoder.tokenizer(text)["input_ids"] for text in texts]
     order = sorted(range(len(texts)), key=lambda index: len(found[index]))
@@ -56,7 +56,7 @@ def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, pool
 def test_the_first_position_is_found(
     files: Path, tmp_path: Path, config_type: type[PretrainedConfig], model_type: Any, first: int
 ) -> None:
-    """RoBERTa counts from behind its padding token, which is 0 here."""
+    """RoBERTa's positions start after its padding id, which is 0 here."""
     tokenizer = load_encoder(str(files / "encoder")).tokenizer
     config = config_type(
         vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
@@ -89,7 +89,7 @@ def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path:
 
 
 def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path) -> None:
-    """With the same masks SimCSE's views would be the same, and its loss that of equal embeddings."""
+    """With equal dropout masks, SimCSE's views would be equal."""
     case = Case(files, "simcse", {}, 13, packed=True)
     without = gradients(case._replace(encoder=STILL), tmp_path)["loss"]
     assert gradients(case, tmp_path)["loss"] > without + 0.01
@@ -143,7 +143,7 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
 
 
 def test_positions_that_differ_are_refused(files: Path) -> None:
-    """An encoder whose embeddings depend on the padding has no packed counterpart."""
+    """An encoder whose embeddings depend on the padding cannot be packed."""
     encoder = load_encoder(str(files / "encoder"))
     transformer: Any = encoder[0]
     embeddings = transformer.model.embeddings

@@ -1,4 +1,4 @@
-"""Several processes (gloo) compute what one process computes on the joint batch, and leave one model."""
+"""Several processes (gloo) equal one process on the joint batch, and produce one model."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def evaluate_slowly(module, arguments):
 register_optimizer_step_post_hook(lambda *arguments: time.sleep(0.5))
 register_module_forward_pre_hook(evaluate_slowly)
 """
-"""Imported by every Python that finds it as `sitecustomize`."""
+"""Imported by the processes as `sitecustomize`."""
 
 
 def test_slow_processes_that_are_stopped_save_a_checkpoint(

@@ -1,4 +1,4 @@
-"""Interrupted trainings, by real signals to real processes, go on as if nothing had happened."""
+"""Trainings interrupted by real signals resume exactly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.training.tiny_training import MakeJob, Trained, same, weights
 
 
 def assert_same(first: TrainingResult, second: TrainingResult) -> None:
-    """What an interruption must not change: all reported values but the speed, and all weights."""
+    """Compare all weights and all metrics except the throughput."""
     histories = [
         [
             {name: value for name, value in line.items() if name != "pairs_per_second"}
@@ -34,7 +34,7 @@ def assert_same(first: TrainingResult, second: TrainingResult) -> None:
 
 
 class Stop(Exception):
-    """Breaks a training off in the middle of a step."""
+    """Interrupts a training in the middle of a step."""
 
 
 def stop_at(wanted: int) -> Callable[[int, dict[str, float]], None]:

@@ -1,4 +1,4 @@
-"""Which model is kept, and that a kill in the middle of keeping it loses nothing."""
+"""Selection of the best model, also after a kill while it is saved."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MakeJob = Callable[..., TrainingJob]
 
 
 class Trained(NamedTuple):
-    """A finished training, and what it reported."""
+    """A finished training with its reports."""
 
     job: TrainingJob
     result: TrainingResult
@@ -33,7 +33,7 @@ class Trained(NamedTuple):
 
 
 def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any) -> TrainingJob:
-    """A job of 12 steps of 16 pairs on the CPU, with what a test changes."""
+    """Make a job of 12 steps of 16 pairs on the CPU, with a test's changes."""
     training = {
         "batch_size": 16,
         "learning_rate": 1e-3,
@@ -61,18 +61,18 @@ def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any
 
 
 def weights(result: TrainingResult) -> dict[str, np.ndarray]:
-    """All that was trained, by name."""
+    """Return all trained parameters by name."""
     parts = result.model / "training" / "parts.safetensors"
     return {**load_file(result.model / "model.safetensors"), **(load_file(parts) if parts.exists() else {})}
 
 
 def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
-    """Whether weights are the same to the last bit."""
+    """Return whether weights are bit-identical."""
     return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
 
 
 def losses(result: TrainingResult) -> dict[int, float]:
-    """The reported losses by their steps."""
+    """Return the reported losses by step."""
     return {int(line["step"]): line["loss"] for line in result.history if "loss" in line}
 
 
@@ -95,7 +95,7 @@ def write_pairs(folder: Path) -> None:
 
 
 def write_files(folder: Path) -> None:
-    """Write all that a tiny job reads."""
+    """Write all files of a tiny job."""
     write_pairs(folder)
     count = len(PLACES)
     vocabulary = {

@@ -1,4 +1,4 @@
-"""DropHead against attention computed by hand, on every architecture that it knows; rates of dropout."""
+"""DropHead against explicit attention in every supported architecture; dropout rates."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def embed(encoder: SentenceTransformer, features: dict[str, Tensor]) -> Tensor:
 
 
 def drawn_scales(layers: int, count: int) -> Tensor:
-    """What the heads are multiplied by, drawn again in the same order: (layers, count, heads)."""
+    """Return the scales of the heads, (layers, count, heads), by drawing them again in the same order."""
     kept = torch.stack([torch.rand(count, HEADS) >= RATE for _ in range(layers)])
     return torch.where(kept, HEADS / kept.sum(-1, keepdim=True).clamp(min=1), 0.0)
 
@@ -203,12 +203,12 @@ def test_an_architecture_that_drophead_does_not_know_is_refused(tmp_path: Path) 
     AutoModel.from_config(config).save_pretrained(tmp_path)
     sample_encoder().tokenizer.save_pretrained(tmp_path)
     encoder = SentenceTransformer(modules=[Transformer(str(tmp_path))], device="cpu")
-    with pytest.raises(EaseError, match=r"'mobilebert' merges.*`drophead: 0`.*albert, bert,.*roberta"):
+    with pytest.raises(EaseError, match=r"'mobilebert': set `drophead: 0`.*albert, bert,.*roberta"):
         set_drophead(encoder, 0.1)
 
 
 def words(folder: Path) -> SentenceTransformer:
-    """An encoder that is no transformer: the mean of word vectors."""
+    """Return an encoder without a transformer: the mean of word vectors."""
     (folder / "words.txt").write_text("the 1 0\ncity 0 1\n", encoding="utf-8")
     return load_word_vectors(folder / "words.txt")
 

@@ -1,4 +1,4 @@
-"""The row-sparse entity table: what it looks up, which rows an update changes and by how much."""
+"""The row-sparse entity table: lookups and updates."""
 
 from __future__ import annotations
 

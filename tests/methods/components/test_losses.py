@@ -1,4 +1,4 @@
-"""The losses against a naive float64 computation written from the equations, term by term."""
+"""The losses against float64 loops over the terms of the equations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def naive_entity_loss(
     negative_entities: list[int] | None = None,
     mask: bool = False,
 ) -> float:
-    """Equations 1 and 2, with loops in the place of matrices."""
+    """Compute equations 1 and 2 with loops."""
     losses = []
     for i, sentence in enumerate(sentences):
         numerator = np.exp(cosine(sentence, positives[i]) / temperature)
@@ -270,7 +270,7 @@ def test_losses_in_mini_batches_equal_those_of_all_rows(
 
 
 class Largest(TorchDispatchMode):
-    """Knows how many elements the largest new tensor has."""
+    """Records the size of the largest new tensor."""
 
     elements = 0
 

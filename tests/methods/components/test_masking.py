@@ -1,4 +1,4 @@
-"""Masked-language modelling: which tokens are hidden, and the loss against that of transformers' own models."""
+"""Masked-language modelling: the masked tokens, and the loss against transformers' own models."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def begin(configuration: PreTrainedConfig, folder: Path) -> SentenceTransformer:
 
 
 def gradients(model: nn.Module) -> dict[str, Tensor]:
-    """The gradients that a model has got, by name."""
+    """Return a model's gradients by name."""
     return {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
 
 

@@ -1,4 +1,4 @@
-"""Span masking: what is hidden, where, and what is too short for it."""
+"""Span masking: positions, lengths, and texts that are too short."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXTS = [SENTENCE, "東京は日本の首都であり、世界で最も人口の
 
 
 def spans(text: str, masked: str, length: int, token: str) -> list[int]:
-    """Where a span may have started, if all else has stayed but spaces beside the token."""
+    """Return the possible starts of a masked span, given that the rest of the text is unchanged."""
     before, after = masked.split(token)
     return [
         start
@@ -116,5 +116,5 @@ def test_an_encoder_without_a_mask_token_is_refused() -> None:
     assert mask_token(sample_encoder()) == "[MASK]"
     without = own_encoder()
     without.tokenizer.mask_token = None
-    with pytest.raises(EaseError, match=r"mask token into the texts.*has none: set `span: 0`"):
+    with pytest.raises(EaseError, match=r"needs a mask token.*has none: set `span: 0`"):
         mask_token(without)

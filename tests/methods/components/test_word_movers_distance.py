@@ -1,4 +1,4 @@
-"""Word Mover's Distances against exact linear programmes, and what cannot be moved."""
+"""Word Mover's Distances against linear programming, and wrong input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LENGTHS = [(1, 1), (1, 7), (6, 1), (5, 5), (7, 3), (4, 7), (7, 6)]
 
 
 def linear_programme(first: np.ndarray, second: np.ndarray) -> float:
-    """The cheapest way to move (k, dimension) to (l, dimension), of equal weights: by a general solver."""
+    """Return the transport cost of (k, dimension) to (l, dimension) with equal weights, by a general solver."""
     cost = np.sqrt(((first[:, None] - second[None]) ** 2).sum(-1))
     rows, columns = cost.shape
     leaves = np.kron(np.eye(rows), np.ones(columns))
@@ -32,7 +32,7 @@ def linear_programme(first: np.ndarray, second: np.ndarray) -> float:
 def sentences(
     dtype: torch.dtype = torch.float64, scale: float = 1.0
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Embeddings and masks of `LENGTHS`, the tokens that count scattered among others."""
+    """Return embeddings and masks of `LENGTHS`; the tokens that count are scattered."""
     generator = np.random.default_rng(0)
     embeddings, masks = [], []
     for side in (0, 1):
