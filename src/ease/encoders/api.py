@@ -43,7 +43,8 @@ def evaluate(
         cache: Folder that keeps embeddings between calls; None keeps none.
 
     Returns:
-        One row a score: task, subset, metric, value (points, 0 to 100), deviation, note.
+        One row per score: task, subset, metric, value (points; 100 is the best, a correlation may be negative),
+        deviation, note.
 
     Raises:
         EaseError: If a task is unknown, its data are missing or wrong, or the encoder does not load.

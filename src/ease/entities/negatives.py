@@ -54,8 +54,8 @@ def mine_hard_negatives(
 
     Args:
         pairs: Sentence–entity pairs, as `select_pairs` returns them.
-        appearing: Entities (language, page_id, entity) that are no negatives on a page: those that the page links to,
-            and its own subject.
+        appearing: Entities (language, page_id, entity) that cannot be negatives on a page: those that the page links
+            to, and its own subject.
         entity_types: Types of the entities. None without Wikidata: all pairs are kept without a hard negative.
         vocabulary: Entities that can be negatives.
         options: Limits and seed.

@@ -31,8 +31,8 @@ MISSING = torch.iinfo(torch.int64).min
 class EntityContrastiveLoss(nn.Module):
     """EASE's loss: a sentence finds the embedding of its entity, and its own second dropout view.
 
-    The loss has parameters of its own, the entity table and its projection into the encoder's space. The trainer
-    optimises them and leaves them out of its checkpoints: add :class:`LossCheckpoints` to its callbacks.
+    The loss has its own parameters: the entity table and the projection into the encoder's space. The trainer optimises
+    these parameters but does not save them in its checkpoints: add :class:`LossCheckpoints` to its callbacks.
 
     Args:
         model: SentenceTransformer model.

@@ -33,8 +33,11 @@ def info_nce(
 ) -> Tensor:
     """InfoNCE over cosines: each anchor finds its positive among all positives and hard negatives of the batch.
 
-    SimCSE (EASE, equation 3) with a second dropout view of the anchors as positives; EASE's entity loss (equation 1; 2
-    with hard negatives) with projected entities; supervised SimCSE with entailed and contradicting sentences.
+    The positives decide which published loss this is:
+
+    - SimCSE (EASE, equation 3): the anchors under a second dropout mask.
+    - EASE's entity loss (equation 1; equation 2 with hard negatives): the projected entities.
+    - Supervised SimCSE: entailed sentences, with contradicting sentences as hard negatives.
 
     Args:
         anchors: Sentence embeddings, shape (n, d).

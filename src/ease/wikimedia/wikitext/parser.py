@@ -1,7 +1,7 @@
 """Parse wikitext into prose with links.
 
-The parser makes a fixed number of passes in the order of MediaWiki's parser, each in linear time on any input. Links
-are marks in the text during the passes, so their offsets are right whatever the passes remove.
+The parser makes a fixed number of passes in the order of MediaWiki's parser, each in linear time on any input. The
+passes mark both ends of each link in the text, so that a pass may remove text without shifting the links' offsets.
 """
 
 from __future__ import annotations
