@@ -54,7 +54,7 @@ def options_of(words: list[str]) -> list[str]:
 
 
 def kind_of(words: list[str]) -> str:
-    """Tell which program a command is of; options alone are of `kedro run` if it has them, else of a benchmark."""
+    """Return the program of a command; options alone belong to `kedro run` if it has them, else to a benchmark."""
     if words[0].startswith("--"):
         return "kedro run" if set(options_of(words)) <= RUN_OPTIONS else "options"
     if re.match(r"[a-z_.]+=", words[0]):
@@ -99,13 +99,13 @@ def chosen_nodes(candidates: list[list[str]], given: dict[str, Any]) -> Pipeline
     """Return the nodes selected by tags and namespaces from the first sum of pipelines that has any."""
     for names in candidates:
         summed = sum((PIPELINES[name] for name in names), Pipeline([]))
-        with suppress(ValueError):  # Kedro's, where nothing is chosen
+        with suppress(ValueError):  # Kedro raises it if no node is selected
             return summed.filter(tags=given["tags"] or None, node_namespaces=given["namespaces"] or None)
     return Pipeline([])
 
 
 def resolve_parameters(project: Project, env: str | None, given: dict[str, Any], nodes: Pipeline) -> None:
-    """Load what the nodes read: the options' own classes check names and values, the tasks' options theirs."""
+    """Load the parameters that nodes read, which validates them by their options classes."""
     loaded = load_parameters(project, env, json.dumps(given))
     tasks = loaded["params:tasks"]
     check_tasks([*given.get("tasks", {})], tasks)

@@ -23,7 +23,7 @@ SIZES = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 16, "v
 
 @pytest.fixture
 def folder(test_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The files that the examples name."""
+    """Create the files that the examples name."""
     encoder = build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), ["Berlin", "Paris"])
     save_encoder(encoder, tmp_path / "encoder")
     trained = tmp_path / "project/data/06_models/multilingual/ease/encoder/2026-01-01T00.00.00.000Z/encoder"

@@ -35,14 +35,14 @@ PIPELINES = "acquire,ingest,entity_pairs,hard_negatives"
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which the pipelines have run on this machine's files."""
+    """A project in which the pipelines have run on local files."""
     made = make_project(tmp_path_factory.mktemp("local"))
     made.run(PIPELINES, SETTING, start=True)
     return made
 
 
 def in_bucket(local: Project, bucket: Bucket, folder: Path) -> tuple[Project, dict[str, str]]:
-    """A new project, and the parameters that name the other's dumps, which are put into the bucket."""
+    """A new project, and parameters that name the dumps of `project`, uploaded to the bucket."""
     dumps = local.json("01_raw/multilingual/dumps.json")
     wikipedia = local.folder / Path(dumps["wikipedia"][0]["path"]).parent
     wikidata = local.folder / dumps["wikidata"]
@@ -88,7 +88,7 @@ def remote_json(bucket: Bucket, below: str, name: str) -> Any:
 def test_spark_tasks_read_dumps_from_a_bucket_and_upload_parts(
     local: Project, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables lie in a folder here: Spark's own connector to S3 is no part of its package."""
+    """The tables are in a folder here, because Spark's S3 connector is not part of its package."""
     remote, sources = in_bucket(local, bucket, tmp_path / "project")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", submit_arguments("local[2]"))
     parts = {"ingest__parts": f"{bucket.address}/parts"}

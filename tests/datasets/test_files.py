@@ -1,4 +1,4 @@
-"""Versions appear whole or not at all, and a run loads what it saved."""
+"""Versions are saved atomically, and a run loads the versions that it saved."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_scores_of_earlier_runs_are_kept_until_they_are_replaced(tmp_path: Path)
     assert save(2, ("a", "1", "stsb", 3.0), ("a", "1", "sickr", 4.0)) == scores(
         ("b", "1", "stsb", 2.0), ("a", "1", "stsb", 3.0), ("a", "1", "sickr", 4.0)
     )
-    # Another model of a method has none of the older one's scores.
+    # Scores of a method's older model are not kept for its new model.
     assert save(3, ("a", "2", "sickr", 5.0)) == scores(("b", "1", "stsb", 2.0), ("a", "2", "sickr", 5.0))
     assert save(4) == scores(("b", "1", "stsb", 2.0), ("a", "2", "sickr", 5.0))
 
@@ -165,7 +165,7 @@ KILLED = {
         PathDataset(**unversioned, version=version).save(source)
     """,
 }
-"""How a save of each dataset is killed after it has begun to write."""
+"""Code that kills a save of each dataset after writing has started."""
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path, source: Path, ca
 
 
 def saved_again(dataset: Any, data: Any) -> Any:
-    """Look for a version in vain, save one and load it."""
+    """Find no version, save one and load it."""
     assert not dataset.exists()
     with pytest.raises(DatasetError, match="Did not find any versions"):
         dataset.load()

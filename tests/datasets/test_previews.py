@@ -1,4 +1,4 @@
-"""What Kedro-Viz is given to show of a dataset: few rows of a large table, readable."""
+"""Previews of datasets for Kedro-Viz: a few readable rows of a large table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table_dataset(path: Path) -> TableDataset:
 
 
 def records(preview: Any) -> list[dict[str, Any]]:
-    """The rows of a preview by their columns."""
+    """Return the rows of a preview as dictionaries by column."""
     assert preview["index"] == list(range(len(preview["data"])))
     return [dict(zip(preview["columns"], row, strict=True)) for row in preview["data"]]
 
@@ -99,7 +99,7 @@ def test_a_preview_of_a_large_table_is_quick(tmp_path: Path) -> None:
     assert taken < 5, f"{taken:.1f} s"
 
 
-def test_cells_are_what_a_browser_shows_as_they_are(tmp_path: Path) -> None:
+def test_cells_have_types_that_a_browser_can_display(tmp_path: Path) -> None:
     rows = [
         {
             "big": 2**60 + 1,
@@ -154,7 +154,7 @@ def test_the_title_of_a_figure_is_above_its_panels_and_its_legend(tmp_path: Path
 
 
 def preview_in_viz(project: Project, name: str) -> Any:
-    """What Kedro-Viz answers for a dataset of the catalog."""
+    """Return Kedro-Viz's response for a dataset of the catalog."""
     dataset = load_catalog(project).get(name)
     node = GraphNode.create_data_node(name, name, None, set(), dataset, None)
     metadata = DataNodeMetadata(data_node=node)

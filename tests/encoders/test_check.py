@@ -1,4 +1,4 @@
-"""An encoder that will not load is found by its files, before its weights are read."""
+"""Encoders that cannot be loaded are detected from their files, before the weights are read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def without_configuration(model: Path) -> None:
     (model / "config.json").unlink()
 
 
-def test_what_loads_is_not_refused(model: Path) -> None:
+def test_loadable_encoders_are_accepted(model: Path) -> None:
     check_encoder("random:")
     check_encoder(str(model))
     check_encoder(os.path.relpath(model))

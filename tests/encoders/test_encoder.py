@@ -1,4 +1,4 @@
-"""Encoders from random weights and from folders: poolings, seeds, faults, and loading without code of ours."""
+"""Encoders from random weights and from folders: poolings, seeds, errors, and loading without EASE."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_pooling_loads_in_plain_libraries(pooling: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first_last_mean"])
-def test_poolings_are_what_their_names_say(pooling: str, tmp_path: Path) -> None:
+def test_poolings_follow_their_definitions(pooling: str, tmp_path: Path) -> None:
     encoder = build(pooling)
     save_encoder(encoder, tmp_path)
     model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
@@ -103,7 +103,7 @@ def test_the_mean_of_first_and_last_layer_of_any_transformer(kind: str, tmp_path
         assert np.allclose(embedding, ((layers[1] + layers[-1]) / 2)[0].mean(0).numpy(), atol=1e-5)
 
 
-def test_the_mlp_is_in_the_model_or_in_the_training_alone() -> None:
+def test_the_mlp_is_part_of_the_model_or_of_training_only() -> None:
     kept = build("cls_mlp")
     assert [type(module).__name__ for module in kept][1:] == ["Pooling", "Dense"]
     assert isinstance(training_head(kept, "cls_mlp", 0), torch.nn.Identity)
@@ -113,7 +113,7 @@ def test_the_mlp_is_in_the_model_or_in_the_training_alone() -> None:
         assert np.allclose(head(plain).numpy(), kept.encode(SENTENCES), atol=1e-6)
 
 
-def test_the_seed_decides_the_weights_and_leaves_the_random_state() -> None:
+def test_weights_depend_on_the_seed_and_the_random_state_is_kept() -> None:
     state = torch.get_rng_state()
     first, again, other = build(), build(), build(seed=1)
     assert torch.equal(torch.get_rng_state(), state)
@@ -138,7 +138,7 @@ def test_switching_poolings_leaves_nothing_behind() -> None:
     assert not transformer.model.config.output_hidden_states
 
 
-def test_faults_are_named(tmp_path: Path) -> None:
+def test_errors_name_faults(tmp_path: Path) -> None:
     with pytest.raises(
         EaseError, match="Unknown pooling 'cls_mpl': did you mean cls_mlp or .* Choose from cls, cls_"
     ):

@@ -1,4 +1,4 @@
-"""Encoding for evaluation: each distinct sentence once, longest first, kept on disk."""
+"""Encoding for evaluation: each distinct sentence once, longest first, cached on disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_cache_names_the_encoders_that_it_is_of(folder: Path, tmp_path: Path) -> None:
+def test_a_cache_names_its_encoders(folder: Path, tmp_path: Path) -> None:
     options = EncodingOptions(cache=tmp_path / "cache")
     encode_with(folder, options)
     model = SentenceTransformer(str(folder), device="cpu")
@@ -45,7 +45,7 @@ def test_a_cache_names_the_encoders_that_it_is_of(folder: Path, tmp_path: Path) 
 
 
 class Counted(SentenceTransformer):
-    """Notes the sentences that it is given."""
+    """Records the sentences that it encodes."""
 
     def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
         self.seen = [*getattr(self, "seen", []), *inputs]
@@ -56,7 +56,7 @@ def counted(folder: Path) -> Any:
     return Counted(str(folder), device="cpu")
 
 
-def test_the_embeddings_are_those_of_the_encoder_in_the_order_given(folder: Path) -> None:
+def test_embeddings_equal_the_encoders_in_input_order(folder: Path) -> None:
     model = counted(folder)
     found = encode_with(model)(SENTENCES)
     assert model.seen == ["one two three four five six", "one two three", "two three", "three", "one"]
@@ -91,7 +91,7 @@ def test_another_model_has_another_cache(folder: Path, tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_fingerprint_knows_weights_pooling_tokenizer_and_length(folder: Path) -> None:
+def test_a_fingerprint_depends_on_weights_pooling_tokenizer_and_length(folder: Path) -> None:
     def changed(change: str) -> str:
         model: Any = SentenceTransformer(str(folder), device="cpu")
         if change == "length":
@@ -134,7 +134,7 @@ def test_two_runs_write_to_one_cache(tmp_path: Path) -> None:
     assert all(vector.tolist() == [float(position), 1.0] for position, vector in found.items())
 
 
-def test_a_broken_cache_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_the_error_for_a_broken_cache_says_how_to_fix_it(tmp_path: Path) -> None:
     file = tmp_path / "m.sqlite"
     file.write_text("no database at all, but long enough to be read as a header of one" * 20)
     with pytest.raises(
@@ -143,7 +143,7 @@ def test_a_broken_cache_is_named_with_the_remedy(tmp_path: Path) -> None:
         EmbeddingCache(file)
 
 
-def test_a_write_is_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_writes_are_atomic(tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path / "m.sqlite")
     with pytest.raises(ValueError, match="shorter"):
         cache.write(["a", "b", "c"], np.zeros((2, 4), dtype=np.float32))
@@ -152,7 +152,7 @@ def test_a_write_is_whole_or_not_at_all(tmp_path: Path) -> None:
         assert database.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
 
 
-def test_a_parameter_without_dimensions_counts(folder: Path, tmp_path: Path) -> None:
+def test_scalar_parameters_are_part_of_the_fingerprint(folder: Path, tmp_path: Path) -> None:
     model = counted(folder)
     without = fingerprint(model)
     model.register_parameter("scale", torch.nn.Parameter(torch.tensor(2.0)))

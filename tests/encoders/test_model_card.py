@@ -1,4 +1,4 @@
-"""The model card: YAML that the hub accepts, and every fact that a user needs."""
+"""The model card has YAML that the hub accepts, and lists data, parameters and scores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write() -> str:
     )
 
 
-def test_the_front_matter_is_the_hubs() -> None:
+def test_the_front_matter_is_accepted_by_the_hub() -> None:
     card = ModelCard(write())
     fields = card.data.to_dict()
     assert fields["language"] == ["en", "ja"]
@@ -45,7 +45,7 @@ def test_the_front_matter_is_the_hubs() -> None:
     assert "ease" in fields["tags"]
 
 
-def test_facts_of_data_parameters_and_scores_are_told() -> None:
+def test_the_card_lists_data_parameters_and_scores() -> None:
     text = write()
     assert "| Wikipedia (en) | 20260101 | CC BY-SA 4.0 (until June 2023: 3.0) and GFDL |" in text
     assert "| Wikidata | 20260105 | CC0 1.0 |" in text
@@ -56,7 +56,7 @@ def test_facts_of_data_parameters_and_scores_are_told() -> None:
     assert 'SentenceTransformer("path/to/this/folder")' in text
 
 
-def test_what_is_unknown_is_left_out() -> None:
+def test_unknown_facts_are_omitted() -> None:
     text = model_card(ModelCardData(), method="simcse", summary="", parameters={})
     front = yaml.safe_load(text.split("---")[1])
     assert "language" not in front
@@ -95,5 +95,5 @@ def test_an_encoder_in_a_folder_is_named_by_the_hub_never_by_its_path(tmp_path: 
 
 
 @pytest.mark.parametrize("kind", kind_names())
-def test_every_kind_of_training_texts_says_what_a_card_calls_it(kind: str) -> None:
+def test_every_kind_of_training_texts_has_a_name_for_cards(kind: str) -> None:
     assert get_kind(kind).Options.title

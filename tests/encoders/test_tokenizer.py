@@ -1,4 +1,4 @@
-"""A trained tokenizer: every script, the same in every process, loadable by transformers."""
+"""A trained tokenizer covers every script, is reproducible in every process, and loads in transformers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT = [
 ] * 5
 
 
-def test_all_scripts_are_cut_without_unknown_tokens(tmp_path: Path) -> None:
+def test_all_scripts_are_tokenized_without_unknown_tokens(tmp_path: Path) -> None:
     tokenizer = train_tokenizer(TEXT, 400, 32)
     assert len(tokenizer) <= 400
     for sentence in TEXT[:6]:
@@ -66,7 +66,7 @@ def test_other_processes_learn_the_same_vocabulary(tmp_path: Path) -> None:
     assert json.loads(ended.stdout) == train_tokenizer(TEXT, 300, 32).get_vocab()
 
 
-def test_no_more_sentences_than_asked_are_read() -> None:
+def test_max_sentences_limits_the_sentences_read() -> None:
     read = 0
 
     def sentences() -> object:

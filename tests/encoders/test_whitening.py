@@ -1,4 +1,4 @@
-"""Whitening: known answers from NumPy and scikit-learn, what does not vary, a model that loads, its pipeline."""
+"""Whitening: agreement with NumPy and scikit-learn, directions without variance, saved models, the pipeline."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ DIMENSION = 12
 
 
 def vectors(count: int = 500, rank: int = DIMENSION, far: float = 3.0) -> np.ndarray:
-    """Vectors whose directions vary unlike each other, and whose mean is far from zero."""
+    """Return vectors with different variances by direction, and a mean far from zero."""
     draws = np.random.default_rng(1)
     mixed = draws.normal(size=(count, rank)) @ draws.normal(size=(rank, DIMENSION))
     return (mixed + far).astype(np.float32)
 
 
 def moments_of(rows: np.ndarray, *cuts: int) -> Moments:
-    """Moments of rows that come in batches, cut there."""
+    """Return the moments of rows that are split into batches at the given positions."""
     return gather_moments(rows[start:end] for start, end in pairwise((0, *cuts, len(rows))))
 
 
@@ -48,7 +48,7 @@ def cosines(rows: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cuts", [(), (1,), (7, 8, 300), tuple(range(1, 500))])
-def test_moments_are_those_of_all_rows_however_they_are_cut(cuts: tuple[int, ...]) -> None:
+def test_moments_do_not_depend_on_the_batches(cuts: tuple[int, ...]) -> None:
     rows = vectors(far=1e3)
     moments = moments_of(rows, *cuts)
     assert moments.count == 500
@@ -66,19 +66,19 @@ def test_the_covariance_becomes_the_identity() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 5, DIMENSION])
-def test_the_components_are_those_of_scikit_learn(dimension: int) -> None:
+def test_components_equal_scikit_learns(dimension: int) -> None:
     rows, others = vectors(), vectors(40, far=2.0)
     whitening = fit_whitening(moments_of(rows), dimension)
     whitened = (others - whitening.moments.mean) @ whitening.weight
     reference = PCA(dimension, whiten=True, svd_solver="full").fit(rows.astype(np.float64)).transform(others)
     np.testing.assert_allclose(cosines(whitened), cosines(reference), atol=1e-6)
     ratio = np.abs(whitened / reference)
-    # scikit-learn divides by one less than the number of rows.
+    # scikit-learn divides by the number of rows minus one.
     np.testing.assert_allclose(ratio, np.sqrt(500 / 499), rtol=1e-4)
 
 
 @pytest.mark.parametrize(("count", "rank", "kept"), [(500, 4, 4), (6, DIMENSION, 5), (2, DIMENSION, 1)])
-def test_directions_without_variance_are_dropped_and_told(
+def test_directions_without_variance_are_dropped_and_logged(
     count: int, rank: int, kept: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = vectors(count, rank)
@@ -93,7 +93,7 @@ def test_directions_without_variance_are_dropped_and_told(
     )
 
 
-def test_more_components_than_vary_are_refused_with_both_numbers() -> None:
+def test_more_components_than_varying_directions_are_refused() -> None:
     with pytest.raises(
         EaseError, match="of 6 sentences vary in 5 of 12 dimensions, .* asks for 6: set it to 5"
     ):
@@ -103,7 +103,7 @@ def test_more_components_than_vary_are_refused_with_both_numbers() -> None:
         fit_whitening(moments_of(vectors()), 13)
 
 
-def test_nothing_to_fit_on_is_refused() -> None:
+def test_fitting_without_sentences_is_refused() -> None:
     with pytest.raises(EaseError, match="no sentence to fit it on"):
         gather_moments([])
     with pytest.raises(EaseError, match="of 3 sentences are all the same"):
@@ -118,7 +118,7 @@ def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
     return list(distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
 
 
-def test_distinct_sentences_are_drawn_by_the_seed_whatever_their_order() -> None:
+def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
     texts = [f"Sentence {number}" for number in range(50)]
     whole = drawn([*texts, *texts[:20]], None, 3)
     assert sorted(whole) == sorted(texts)
@@ -134,13 +134,13 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def tiny() -> SentenceTransformer:
-    """A BERT of random weights: layer normalisation without learnt weights fixes the sum of a token's values."""
+    """A BERT with random weights: layer normalisation without learned weights fixes the sum of a token's values."""
     sizes = {"hidden_size": 16, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
     options = EncoderOptions.model_validate({"pooling": "mean", "random": RandomBertOptions(**sizes)})
     return build_encoder(options, SENTENCES)
 
 
-def test_the_whitened_encoder_loads_without_code_of_ours(tiny: SentenceTransformer, tmp_path: Path) -> None:
+def test_the_whitened_encoder_loads_without_ease(tiny: SentenceTransformer, tmp_path: Path) -> None:
     before = tiny.encode(SENTENCES)
     save_encoder(tiny, tmp_path / "start")
     encoder = load_encoder(str(tmp_path / "start"))
@@ -175,7 +175,7 @@ def test_a_real_encoder_on_real_sentences(test_data: Path) -> None:
 
 
 @pytest.mark.parametrize(("pooling", "like"), [("first_last_mean", True), ("mean", False)])
-def test_the_report_sets_it_beside_the_published_row(pooling: str, like: bool) -> None:
+def test_the_report_shows_whitening_beside_the_published_row(pooling: str, like: bool) -> None:
     about = {"setting": "monolingual", "method": "whitening", "base": "google-bert/bert-base-uncased"}
     (model,) = gather_models([row("stsb", "test", 68.0, pooling=pooling, **about)])
     assert model.is_like(paper().models["BERTbase-whitening"]) is like
@@ -183,7 +183,7 @@ def test_the_report_sets_it_beside_the_published_row(pooling: str, like: bool) -
 
 
 @pytest.mark.slow
-def test_the_pipeline_makes_scores_and_tracks_a_whitened_encoder(copy: Project) -> None:
+def test_the_pipeline_builds_scores_and_tracks_a_whitened_encoder(copy: Project) -> None:
     done = copy.run(
         "train,evaluate",
         "--namespaces=multilingual.whitening",

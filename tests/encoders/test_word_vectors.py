@@ -1,4 +1,4 @@
-"""Word vectors: read from text in its several forms, averaged over a sentence's words, bad lines named."""
+"""Word vectors are read from several text formats and averaged over words; errors name invalid lines."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_sentences_of_stop_words_or_unknown_words_have_a_vector(glove: SentenceT
     assert np.allclose(glove.encode(["The ,", "nowhere ... at all", ""]), [[1.5, 1.5, 2], mean, mean])
 
 
-def test_the_average_agrees_with_the_librarys_own_reader(test_data: Path, tmp_path: Path) -> None:
+def test_the_average_agrees_with_the_librarys_reader(test_data: Path, tmp_path: Path) -> None:
     lines = (test_data / "eval" / "stsb" / "sts-dev.csv").read_text(encoding="utf-8").splitlines()
     sentences = [line.split("\t")[5] for line in lines]
     words = sorted({word for sentence in sentences for word in sentence.lower().split()})
@@ -89,7 +89,7 @@ def test_the_average_agrees_with_the_librarys_own_reader(test_data: Path, tmp_pa
     assert 40 < score.value < 80
 
 
-def test_words_with_spaces_and_repeated_words_are_left_out_and_counted(
+def test_words_with_spaces_and_repeated_words_are_skipped_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -118,14 +118,16 @@ def test_words_with_spaces_and_repeated_words_are_left_out_and_counted(
         ("a.txt", b"x" * (LONGEST_LINE + 1), "line 1: longer than 1048576 bytes"),
     ],
 )
-def test_a_bad_file_is_named_with_its_line(tmp_path: Path, name: str, text: str | bytes, said: str) -> None:
+def test_the_error_names_the_line_of_an_invalid_file(
+    tmp_path: Path, name: str, text: str | bytes, said: str
+) -> None:
     path = write(tmp_path / name, text)
     with pytest.raises(EaseError, match=said) as caught:
         load_encoder(str(path))
     assert str(caught.value).startswith(str(path))
 
 
-def test_missing_cut_and_wrongly_named_files_are_named(tmp_path: Path) -> None:
+def test_errors_name_missing_truncated_and_misnamed_files(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match=r"glove\.txt cannot be read .No such file.*check the path"):
         load_encoder(str(tmp_path / "glove.txt"))
     whole = gzip.compress(GLOVE.encode() * 2000)
@@ -139,7 +141,7 @@ def test_missing_cut_and_wrongly_named_files_are_named(tmp_path: Path) -> None:
         load_encoder(str(tmp_path / "glove.zip"))
 
 
-def test_word_vectors_take_no_pooling_but_the_mean(tmp_path: Path) -> None:
+def test_word_vectors_accept_only_mean_pooling(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", GLOVE)
     with pytest.raises(EaseError, match="have no pooling 'cls': set `pooling: mean`"):
         load_encoder(str(path), "cls")

@@ -1,4 +1,4 @@
-"""The linear classifier, against scikit-learn's, and the choice of its settings."""
+"""The linear classifier agrees with scikit-learn's; its settings are chosen on development data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = np.array(["MCAT", "CCAT", "GCAT"])
 
 
 def blobs(seed: int, count: int = 300, spread: float = 0.5) -> LabelledEmbeddings:
-    """Three classes around three corners."""
+    """Return three clusters of points, one for each class."""
     generator = np.random.default_rng(seed)
     classes = generator.integers(3, size=count)
     return LabelledEmbeddings(
@@ -30,7 +30,7 @@ def blobs(seed: int, count: int = 300, spread: float = 0.5) -> LabelledEmbedding
     )
 
 
-def test_separable_classes_are_learnt_as_by_logistic_regression() -> None:
+def test_separable_classes_are_learned_like_by_logistic_regression() -> None:
     training, test = blobs(0), blobs(1)
     learnt = train_classifier(training, ClassifierSettings(learning_rate=0.1), seed=42)
     known = LogisticRegression().fit(training.embeddings, training.labels)
@@ -38,14 +38,14 @@ def test_separable_classes_are_learnt_as_by_logistic_regression() -> None:
     assert (learnt.predict(test.embeddings) == known.predict(test.embeddings)).all()
 
 
-def test_it_comes_to_the_optimum_of_logistic_regression() -> None:
+def test_training_converges_to_the_optimum_of_logistic_regression() -> None:
     training = blobs(0, spread=3)
     settings = ClassifierSettings(batch_size=300, learning_rate=0.05, epochs=1500, clip_norm=1e6)
     learnt = train_classifier(training, settings, seed=1)
     known = LogisticRegression(C=np.inf, tol=1e-8, max_iter=5000).fit(training.embeddings, training.labels)
     assert list(learnt.classes) == list(known.classes_)
     weight, bias = learnt.weight.numpy(), learnt.bias.numpy()
-    # A vector that is added to all classes changes nothing.
+    # Adding one vector to all classes does not change the predictions.
     np.testing.assert_allclose(weight - weight.mean(0), known.coef_ - known.coef_.mean(0), atol=2e-3)
     np.testing.assert_allclose(bias - bias.mean(), known.intercept_ - known.intercept_.mean(), atol=2e-3)
     assert 0.4 < learnt.accuracy(training) < 0.95, "classes overlap"
@@ -63,7 +63,7 @@ def test_two_classes_and_weight_decay() -> None:
 
 
 def inverted(data: LabelledEmbeddings) -> LabelledEmbeddings:
-    """The same with other labels: the better one learns, the worse one is here."""
+    """Return the data with permuted labels: a better fit gives a lower accuracy here."""
     following = dict(zip(NAMES, np.roll(NAMES, 1), strict=True))
     return LabelledEmbeddings(data.embeddings, [following[label] for label in data.labels])
 
@@ -80,7 +80,7 @@ def test_the_best_step_on_the_development_data_is_kept() -> None:
     assert often.accuracy(inverted(training)) > last.accuracy(inverted(training))
 
 
-def test_development_data_choose_the_settings() -> None:
+def test_settings_are_chosen_on_the_development_data() -> None:
     training = blobs(0)
     still, quick = ClassifierSettings(learning_rate=1e-9), ClassifierSettings(learning_rate=0.1)
     chosen = select_classifiers(training, blobs(1), [still, quick], seeds=[1, 2, 3])
@@ -90,7 +90,7 @@ def test_development_data_choose_the_settings() -> None:
     assert select_classifiers(training, inverted(blobs(1)), [quick, still], [1]).settings is still
 
 
-def test_of_equal_settings_the_first_are_chosen() -> None:
+def test_the_first_of_equally_good_settings_is_chosen() -> None:
     first, second = ClassifierSettings(32, 0.1), ClassifierSettings(64, 0.1)
     for grid in ([first, second], [second, first]):
         assert select_classifiers(blobs(0), blobs(1), grid, seeds=[1]).settings is grid[0]
@@ -104,7 +104,7 @@ def _threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_threads")
-def test_a_seed_decides_and_one_thread_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_is_seeded_and_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[int] = set()
     cross_entropy = functional.cross_entropy
 
@@ -126,7 +126,7 @@ def test_a_seed_decides_and_one_thread_computes(monkeypatch: pytest.MonkeyPatch)
     assert not torch.allclose(weights[1], weights[2])
 
 
-def test_what_cannot_be_learnt_is_refused() -> None:
+def test_invalid_training_data_are_refused() -> None:
     one = LabelledEmbeddings(np.ones((2, 3)), ["a", "a"])
     two = LabelledEmbeddings(np.ones((2, 3)), ["a", "b"])
     settings = ClassifierSettings()

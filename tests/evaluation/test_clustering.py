@@ -1,4 +1,4 @@
-"""K-means and its measures, against exhaustive search and the definitions."""
+"""K-means and the clustering metrics equal exhaustive search and the definitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).norm
 
 
 def exhaustive_accuracy(classes: np.ndarray, clusters: np.ndarray) -> float:
-    """The best share of agreement over all ways to name clusters after classes."""
+    """Return the best accuracy over all assignments of clusters to classes."""
     size = 1 + max(classes.max(), clusters.max())
     names = (np.array(order)[clusters] for order in permutations(range(size)))
     return max(float(np.mean(named == classes)) for named in names)
@@ -26,7 +26,7 @@ def exhaustive_accuracy(classes: np.ndarray, clusters: np.ndarray) -> float:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("classes", "clusters"), [(4, 4), (5, 3), (2, 5)])
-def test_accuracy_is_that_of_the_best_of_all_matches(seed: int, classes: int, clusters: int) -> None:
+def test_accuracy_uses_the_best_cluster_assignment(seed: int, classes: int, clusters: int) -> None:
     generator = np.random.default_rng(seed)
     true, found = generator.integers(classes, size=30), generator.integers(clusters, size=30)
     assert hungarian_accuracy(true, found) == pytest.approx(exhaustive_accuracy(true, found))
@@ -39,7 +39,7 @@ def test_accuracy_by_hand() -> None:
 
 
 def conditional_entropy(of: np.ndarray, given: np.ndarray) -> float:
-    """H(of | given), in nats."""
+    """Return the conditional entropy H(of | given) in nats."""
     values, counts = np.unique(given, return_counts=True)
     parts = [entropy(np.unique(of[given == value], return_counts=True)[1]) for value in values]
     return float(np.average(parts, weights=counts))
@@ -57,7 +57,7 @@ def test_v_measure_is_the_harmonic_mean_of_homogeneity_and_completeness(seed: in
 
 
 def test_purities_by_hand() -> None:
-    # Of cluster 0 three of four are of one class, of cluster 1 both, of cluster 2 one of three.
+    # Most frequent class: three of four in cluster 0, both in cluster 1, one of three in cluster 2.
     true, found = list("aaabccabc"), [0, 0, 0, 0, 1, 1, 2, 2, 2]
     assert purity(true, found) == pytest.approx((3 + 2 + 1) / 9)
     assert mean_cluster_purity(true, found) == pytest.approx((3 / 4 + 1 + 1 / 3) / 3)
@@ -65,7 +65,7 @@ def test_purities_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_purities_are_shares_of_the_most_frequent_class(seed: int) -> None:
+def test_purity_is_the_share_of_the_most_frequent_class(seed: int) -> None:
     generator = np.random.default_rng(seed)
     true, found = generator.integers(4, size=60), generator.integers(6, size=60)
     greatest = {one: np.bincount(true[found == one]).max() for one in {*found.tolist()}}
@@ -75,7 +75,7 @@ def test_purities_are_shares_of_the_most_frequent_class(seed: int) -> None:
 
 
 @pytest.mark.parametrize("measure", [hungarian_accuracy, v_measure, purity, mean_cluster_purity])
-def test_classes_and_clusters_of_unlike_length_are_refused(measure: object) -> None:
+def test_classes_and_clusters_of_different_lengths_are_refused(measure: object) -> None:
     assert callable(measure)
     for true, found in [([1, 2], [1, 2, 3]), ([], [])]:
         with pytest.raises(EaseError, match="give one of each a row"):
@@ -83,27 +83,27 @@ def test_classes_and_clusters_of_unlike_length_are_refused(measure: object) -> N
 
 
 def inertia(rows: np.ndarray, clusters: np.ndarray) -> float:
-    """Sum of squared distances to the means, what k-means makes small."""
+    """Return the sum of squared distances to the means, which k-means minimises."""
     return sum(
         float(rows[clusters == one].var(axis=0).sum() * (clusters == one).sum()) for one in {*clusters}
     )
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_best_of_all_partitions_of_a_few_points_is_found(seed: int) -> None:
+def test_k_means_finds_the_best_partition_of_a_few_points(seed: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(9, 2))
     partitions = (np.array(parts) for parts in product(range(2), repeat=9) if 0 < sum(parts) < 9)
     least = min(inertia(rows, parts) for parts in partitions)
     assert inertia(rows, cluster(rows, 2, seed=seed, n_init=50)) == pytest.approx(least)
 
 
-def test_blobs_are_found_and_lengths_count() -> None:
+def test_blobs_are_separated_also_by_vector_length() -> None:
     assert hungarian_accuracy(np.repeat(range(4), 25), cluster(BLOBS, 4, seed=1)) == 1
     by_length = cluster([[1, 0.1], [1, -0.1], [9, 0.9], [9, -0.9]], 2, seed=1)
     assert by_length[0] == by_length[1] != by_length[2] == by_length[3], "normalised, signs would decide"
 
 
-def test_a_seed_decides_and_more_starts_are_no_worse() -> None:
+def test_k_means_is_seeded_and_more_restarts_are_not_worse() -> None:
     rows = np.random.default_rng(0).uniform(size=(200, 5))
     assert (cluster(rows, 12, seed=3, n_init=1) == cluster(rows, 12, seed=3, n_init=1)).all()
     single = [inertia(rows, cluster(rows, 12, seed=seed, n_init=1)) for seed in range(6)]
@@ -111,7 +111,7 @@ def test_a_seed_decides_and_more_starts_are_no_worse() -> None:
     assert inertia(rows, cluster(rows, 12, seed=0, n_init=20)) < np.median(single)
 
 
-def test_one_thread_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_k_means_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     fit = KMeans.fit
 
@@ -125,7 +125,7 @@ def test_one_thread_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(seen) == {1}
 
 
-def test_zero_vectors_are_points_and_equal_ones_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_zero_vectors_are_clustered_and_identical_vectors_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert set(cluster(np.vstack([np.zeros((2, 6)), BLOBS[:3]]), 2, seed=0)) == {0, 1}
     with caplog.at_level(logging.WARNING):
         assert set(cluster(np.ones((5, 3)), 2, seed=0)) == {0}
@@ -141,6 +141,6 @@ def test_zero_vectors_are_points_and_equal_ones_are_told(caplog: pytest.LogCaptu
         ([1.0, 2.0], 2, "shape .2,.: give one row a sentence"),
     ],
 )
-def test_what_cannot_be_clustered_is_refused(rows: np.ndarray, clusters: int, said: str) -> None:
+def test_invalid_clustering_inputs_are_refused(rows: np.ndarray, clusters: int, said: str) -> None:
     with pytest.raises(EaseError, match=said):
         cluster(rows, clusters, seed=0)

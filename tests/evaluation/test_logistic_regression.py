@@ -1,4 +1,4 @@
-"""Logistic regression and the choice of its C, against the objective minimised by SciPy and SentEval's nested loops."""
+"""Logistic regression equals SciPy's minimum of the objective; the choice of C equals SentEval's nested loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDS = Folds(count=3, seed=7)
 
 
 def labelled(seed: int, count: int, classes: int = 3, noise: float = 1.5) -> LabelledEmbeddings:
-    """Clouds around one corner for each class, overlapping."""
+    """Return overlapping clusters of points, one for each class."""
     generator = np.random.default_rng(seed)
     numbers = np.arange(count) % classes
     rows = np.eye(classes, 5)[numbers] + generator.normal(scale=noise, size=(count, 5))
@@ -51,7 +51,7 @@ def test_the_fit_minimises_the_penalised_likelihood() -> None:
 def loop_accuracy(
     training: LabelledEmbeddings, test: LabelledEmbeddings, chosen: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[float, float, float]:
-    """Accuracy, accuracy in the choice and C of one test, as SentEval writes it."""
+    """Return test accuracy, validation accuracy and C, computed like SentEval."""
     scores = []
     for strength in STRENGTHS:
         parts = []
@@ -65,7 +65,7 @@ def loop_accuracy(
     return final.score(test.embeddings.astype(float), test.labels), max(scores), best
 
 
-def test_nested_folds_are_those_of_plain_loops() -> None:
+def test_nested_folds_equal_plain_loops() -> None:
     data = labelled(1, 150)
     folds = StratifiedKFold(3, shuffle=True, random_state=7)
     expected = []
@@ -83,7 +83,7 @@ def test_nested_folds_are_those_of_plain_loops() -> None:
     assert cross_validate(data, STRENGTHS, Folds(3, seed=8)) != found
 
 
-def test_a_test_split_leaves_the_choice_to_folds_of_the_training_data() -> None:
+def test_with_a_test_split_c_is_chosen_by_folds_of_the_training_data() -> None:
     training, test = labelled(2, 90), labelled(3, 60)
     folds = StratifiedKFold(3, shuffle=True, random_state=7).split(training.embeddings, training.labels)
     accuracy, points, strength = loop_accuracy(training, test, list(folds))
@@ -93,7 +93,7 @@ def test_a_test_split_leaves_the_choice_to_folds_of_the_training_data() -> None:
     assert found.strengths == (strength,)
 
 
-def test_development_data_choose_and_are_not_fitted_to() -> None:
+def test_development_data_select_c_and_are_not_used_for_fitting() -> None:
     training, development, test = labelled(4, 60), labelled(5, 60), labelled(6, 60)
     scores = {
         strength: np.mean(
@@ -111,7 +111,7 @@ def test_development_data_choose_and_are_not_fitted_to() -> None:
     )
 
 
-def test_of_equally_good_values_the_first_is_chosen() -> None:
+def test_the_first_of_equally_good_values_is_chosen() -> None:
     easy = labelled(0, 30, noise=0.01)
     assert train_and_test(easy, easy, (8.0, 4.0), easy).strengths == (8.0,)
     assert train_and_test(easy, easy, (4.0, 8.0), easy).strengths == (4.0,)

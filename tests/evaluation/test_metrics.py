@@ -1,4 +1,4 @@
-"""Metrics against hand-worked numbers and independent computations."""
+"""Metrics equal hand-computed values and independent implementations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ease.evaluation.metrics import (
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
-    """Rows drawn from a normal distribution."""
+    """Return normally distributed rows."""
     return np.random.default_rng(seed).standard_normal((rows, dimension))
 
 
@@ -42,7 +42,7 @@ def test_rows_of_extreme_length_keep_their_direction() -> None:
     np.testing.assert_allclose(tiny, [[0.6, 0.8], [0.6, 0.8]])
 
 
-def test_lengths_of_many_rows_are_those_of_numpy() -> None:
+def test_row_norms_equal_numpys() -> None:
     rows = random_rows(600_000, 8, 15).astype(np.float32)  # more than one block
     np.testing.assert_allclose(row_lengths(rows), np.linalg.norm(rows.astype(float), axis=1), rtol=1e-12)
     rows[599_999] = 0
@@ -57,14 +57,14 @@ def test_spearman_by_hand() -> None:
     assert (result.scored, result.unscored) == (5, 0)
 
 
-def test_spearman_with_ties_is_the_correlation_of_mean_ranks() -> None:
+def test_spearman_with_ties_correlates_mean_ranks() -> None:
     generator = np.random.default_rng(3)
     similarities, gold = generator.integers(0, 9, 300), generator.integers(0, 6, 300)
     expected = pearsonr(rankdata(similarities), rankdata(gold)).statistic
     assert spearman(similarities, gold).value == pytest.approx(expected)
 
 
-def test_unscored_rows_are_left_out_and_counted() -> None:
+def test_unscored_rows_are_skipped_and_counted() -> None:
     result = spearman([0.1, 9.0, 0.2, 0.3], [1.0, np.nan, 2.0, 3.0])
     assert result.value == pytest.approx(1.0)
     assert (result.scored, result.unscored) == (3, 1)

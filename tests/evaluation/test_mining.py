@@ -1,4 +1,4 @@
-"""Mining of parallel sentences against the margin's formula, scikit-learn and an exhaustive scan of thresholds."""
+"""Bitext mining equals the margin formula, scikit-learn and an exhaustive search for the threshold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ease.evaluation.search import Neighbours, mutual_neighbours
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
-    """Rows drawn from a normal distribution."""
+    """Return normally distributed rows."""
     return np.random.default_rng(seed).standard_normal((rows, dimension))
 
 
@@ -31,7 +31,7 @@ def threshold_of(scores: object, right: object, gold: int) -> float:
     return best_threshold(MinedPairs(np.asarray(scores), np.asarray(right), gold))
 
 
-def test_margins_are_those_of_the_formula() -> None:
+def test_margins_equal_the_formula() -> None:
     queries, targets, k = random_rows(30, 6, 9), random_rows(41, 6, 10), 4
     forward, backward = mutual_neighbours(queries, targets, k)
     margins = margin_scores(forward, backward)
@@ -44,7 +44,7 @@ def test_margins_are_those_of_the_formula() -> None:
             assert margins[x, place] == pytest.approx(cosines[x, y] / around, abs=1e-5)
 
 
-def test_a_margin_over_no_positive_mean_is_0() -> None:
+def test_a_margin_without_a_positive_mean_is_0() -> None:
     forward = Neighbours(np.array([[-0.2, -0.4]], np.float32), np.array([[1, 0]]))
     backward = Neighbours(np.array([[-0.4], [-0.2]], np.float32), np.array([[0], [0]]))
     np.testing.assert_array_equal(margin_scores(forward, backward), [[0, 0]])
@@ -77,10 +77,10 @@ def test_gold_pairs_agree_in_both_rows() -> None:
     assert mined.gold == 4
 
 
-def test_a_mining_score_is_that_of_scikit_learn() -> None:
+def test_the_mining_score_equals_scikit_learns() -> None:
     generator = np.random.default_rng(12)
     scores, right = generator.uniform(0, 1, 300), generator.uniform(0, 1, 300) < 0.4
-    # 17 gold pairs that nobody proposed: never found, though right.
+    # 17 gold pairs that are not among the mined pairs: they lower the recall.
     wanted, mined = np.append(right, [True] * 17), np.append(scores >= 0.3, [False] * 17)
     expected = precision_recall_fscore_support(wanted, mined, average="binary")
     found = score(scores, right, int(right.sum()) + 17, 0.3)
@@ -109,14 +109,14 @@ def test_no_threshold_is_better_than_the_best(seed: int) -> None:
 
 
 def test_a_threshold_by_hand_lies_midway() -> None:
-    # Above 0.7: 2 of 2 right of 3, F1 0.8. Above 0.5: 2 of 3, 0.67. All: 3 of 4, 0.86.
+    # 3 gold pairs. Above 0.7, 2 of 2 mined pairs are right: F1 0.8; above 0.5, 2 of 3: 0.67; all, 3 of 4: 0.86.
     scores, right = np.array([0.5, 0.9, 0.8, 0.4]), np.array([False, True, True, True])
     assert threshold_of(scores, right, 3) == 0.4
     assert threshold_of(scores, np.array([False, True, True, False]), 3) == pytest.approx(0.65)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_threshold_between_neighbouring_floats_still_parts_them(dtype: type) -> None:
+def test_a_threshold_separates_adjacent_floats(dtype: type) -> None:
     low = dtype(0.7)
     for _ in range(5):
         high = np.nextafter(low, dtype(1))

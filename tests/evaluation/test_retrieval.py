@@ -1,4 +1,4 @@
-"""Parallel retrieval, orthogonal maps and CSLS ranks against their definitions, scikit-learn, MTEB and by hand."""
+"""Parallel retrieval, orthogonal maps and CSLS ranks equal their definitions, scikit-learn and MTEB."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def random_units(rows: int, dimension: int, seed: int) -> np.ndarray:
 
 
 def csls_by_definition(queries: np.ndarray, targets: np.ndarray, sources: np.ndarray, k: int) -> np.ndarray:
-    """2 cos(x, y) - r(x) - r(y) of all pairs, (queries, targets)."""
+    """Return 2 cos(x, y) - r(x) - r(y) of all pairs, shape (queries, targets)."""
     queries, targets, sources = (rows.astype(np.float64) for rows in (queries, targets, sources))
     cosines = queries @ targets.T
     near_query = np.sort(cosines, axis=1)[:, -k:].mean(axis=1)
@@ -34,13 +34,13 @@ def csls_by_definition(queries: np.ndarray, targets: np.ndarray, sources: np.nda
     return csls
 
 
-def test_a_rotation_is_found_again() -> None:
+def test_a_known_rotation_is_recovered() -> None:
     source = random_units(60, 12, 1)
     rotation = np.linalg.qr(np.random.default_rng(2).standard_normal((12, 12)))[0]
     np.testing.assert_allclose(orthogonal_map(source, source @ rotation), rotation, atol=1e-6)
 
 
-def test_the_map_is_orthogonal_and_no_other_is_nearer() -> None:
+def test_the_map_is_orthogonal_and_optimal() -> None:
     source, target = random_units(40, 8, 3), random_units(40, 8, 4)
     found = orthogonal_map(source, target)
     np.testing.assert_allclose(found @ found.T, np.eye(8), atol=1e-12)
@@ -61,7 +61,7 @@ def test_a_map_needs_pairs_of_one_dimension(shapes: tuple[tuple[int, int], tuple
 
 @pytest.mark.parametrize("block", [(7, 5), (64, 30), (4096, 8192)])
 @pytest.mark.parametrize("neighbours", [1, 10])
-def test_ranks_are_those_of_the_whole_matrix(block: tuple[int, int], neighbours: int) -> None:
+def test_ranks_equal_those_of_the_full_matrix(block: tuple[int, int], neighbours: int) -> None:
     sources, targets = random_units(90, 6, 6), random_units(130, 6, 7)
     queries = sources[20:65]
     generator = np.random.default_rng(8)
@@ -78,9 +78,9 @@ def test_ranks_are_those_of_the_whole_matrix(block: tuple[int, int], neighbours:
     assert 1 < np.median(expected) < 130
 
 
-def test_csls_takes_the_hub_back() -> None:
-    # In the plane, by degrees: the hub at 0 is nearest to the query at 24, whose translation stands at 50; but the
-    # other sources, at -2, 0 and 2, all crowd round the hub.
+def test_csls_penalizes_hubs() -> None:
+    # Angles in the plane: the hub at 0° is nearest to the query at 24°, whose translation is at 50°; but the
+    # other sources, at -2°, 0° and 2°, are all near the hub.
     def at(*degrees: float) -> np.ndarray:
         angles = np.deg2rad(degrees)
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
@@ -92,7 +92,7 @@ def test_csls_takes_the_hub_back() -> None:
     assert csls_ranks(sources[:1], targets, sources[:1], gold, 1).tolist() == [2]
 
 
-def test_what_is_tied_with_the_right_target_is_before_it_unless_it_is_right_too() -> None:
+def test_ties_rank_before_the_gold_target_unless_they_are_gold() -> None:
     targets = random_units(6, 4, 9)
     targets[3] = targets[0]
     queries = targets[[0, 0, 1]]
@@ -156,9 +156,9 @@ def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int]) -> Non
     assert accuracy.average == pytest.approx((hits(left, right) + hits(right, left)) / 2)
 
 
-def test_ties_are_misses_whatever_the_order_and_the_blocks() -> None:
+def test_ties_are_misses_for_every_order_and_block_size() -> None:
     left = random_rows(301, 24, 8).astype(np.float32)
-    left[100] = left[7] * 3  # the same direction twice: neither can be told from the other
+    left[100] = left[7] * 3  # the same direction twice: a tie
     right = left * 2
     for order in (np.arange(301), np.random.default_rng(9).permutation(301)):
         for block in ((1, 301), (17, 100), (4096, 8192)):
@@ -170,7 +170,7 @@ def test_a_collapsed_model_retrieves_nothing() -> None:
     assert parallel_accuracy(np.ones((9, 4)), np.ones((9, 4))).average == 0.0
 
 
-def test_one_candidate_is_too_few() -> None:
+def test_a_single_candidate_is_refused() -> None:
     with pytest.raises(EaseError, match="at least 2 candidates"):
         parallel_accuracy([[1.0, 2.0]], [[1.0, 2.0]])
 
@@ -180,7 +180,7 @@ def test_retrieval_agrees_with_mteb() -> None:
     rows = {"sentence1": left, "sentence2": left + 1.1 * random_rows(120, 10, 14)}
 
     class Rows:
-        """What stands for sentence i of a side is its row."""
+        """Encodes sentence i of a side as row i."""
 
         def encode(self, inputs: object, **_: object) -> np.ndarray:
             names = [name for batch in inputs for name in batch["text"]]  # type: ignore[attr-defined]

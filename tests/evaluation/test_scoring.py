@@ -1,4 +1,4 @@
-"""The tasks that a setting names."""
+"""References to tasks in a setting select subsets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_a_split_that_is_named_replaces_the_configured_ones() -> None:
+def test_a_named_split_replaces_the_configured_splits() -> None:
     assert chosen_tasks(["stsb", "sample_graded"], OPTIONS) == OPTIONS
     assert chosen_tasks(["stsb:test"], OPTIONS) == {"stsb": {"path": "sets/stsb", "subsets": ("test",)}}
     assert chosen_tasks(["stsb:dev", "stsb:test"], OPTIONS)["stsb"]["subsets"] == ("dev", "test")
     assert OPTIONS["stsb"]["subsets"] == ["dev"]
 
 
-def test_a_task_named_whole_and_in_part_has_both() -> None:
+def test_a_task_named_with_and_without_a_subset_has_all_subsets() -> None:
     assert chosen_tasks(["stsb:test", "stsb"], OPTIONS)["stsb"]["subsets"] == ("dev", "test")
     every = {"stsb": {"path": "sets/stsb", "subsets": None}}
     assert chosen_tasks(["stsb", "stsb:test"], every)["stsb"]["subsets"] is None
@@ -37,6 +37,6 @@ def test_a_task_named_whole_and_in_part_has_both() -> None:
         ("stbs:dev", "Unknown evaluation task 'stbs': did you mean sts"),
     ],
 )
-def test_what_a_reference_names_wrongly_is_told(reference: str, message: str) -> None:
+def test_an_invalid_task_reference_is_refused(reference: str, message: str) -> None:
     with pytest.raises(EaseError, match=f"(?s){message}"):
         score_tasks(lambda sentences: pytest.fail("nothing is encoded"), [reference], OPTIONS)

@@ -1,4 +1,4 @@
-"""Nearest-neighbour search against brute force by scikit-learn, its memory, and the rule for ties."""
+"""Nearest-neighbour search equals scikit-learn's brute force; memory use and ties."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ease.evaluation.search import hits_within, mutual_neighbours, nearest_neigh
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
-    """Rows drawn from a normal distribution, of unlike lengths."""
+    """Normally distributed rows of different lengths."""
     generator = np.random.default_rng(seed)
     return generator.standard_normal((rows, dimension)) * generator.uniform(0.1, 9, (rows, 1))
 
 
 def nearest_by_sklearn(queries: np.ndarray, targets: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines and rows of the nearest targets, in double precision."""
+    """Return the cosines and rows of the nearest targets, in double precision."""
     index = NearestNeighbors(n_neighbors=k, metric="cosine", algorithm="brute").fit(targets)
     distances, rows = index.kneighbors(queries)
     return 1 - distances, rows
@@ -31,7 +31,7 @@ BLOCKS = [(11, 5), (64, 100), (1000, 7), (4096, 8192)]
 
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbours_are_those_of_brute_force(block: tuple[int, int], dtype: type) -> None:
+def test_neighbours_equal_brute_force(block: tuple[int, int], dtype: type) -> None:
     queries: np.ndarray = random_rows(150, 24, 1).astype(dtype)
     targets: np.ndarray = random_rows(211, 24, 2).astype(dtype)
     found = nearest_neighbours(queries, targets, 5, block)
@@ -78,7 +78,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-def test_search_holds_a_block_at_a_time() -> None:
+def test_search_allocates_one_block_at_a_time() -> None:
     done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
     grown = int(done.stdout) * 1024  # Linux counts in KiB
     assert grown < 10_000 * 10_000 * 4 / 10  # all similarities at once take 400 MB
@@ -104,7 +104,7 @@ def test_unusable_embeddings_are_refused(queries: np.ndarray, targets: np.ndarra
 
 
 @pytest.mark.parametrize("k", [1, 3, 5])
-def test_hits_are_right_candidates_among_the_best_k(k: int) -> None:
+def test_hits_count_correct_candidates_in_the_top_k(k: int) -> None:
     generator = np.random.default_rng(12)
     cosines = -np.sort(-generator.uniform(-1, 1, (200, 6)), axis=1)
     right = generator.random((200, 6)) < 0.15
@@ -113,7 +113,7 @@ def test_hits_are_right_candidates_among_the_best_k(k: int) -> None:
     assert 0 < hits.sum() < 200
 
 
-def test_a_tie_at_the_last_place_is_no_hit() -> None:
+def test_a_tie_at_rank_k_is_a_miss() -> None:
     cosines = np.array([[0.9, 0.5, 0.5], [0.9, 0.5, 0.4], [0.5, 0.5, 0.5], [0.7, 0.7, 0.1]])
     right = np.array([[0, 1, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]], dtype=bool)
     assert hits_within(cosines, right, 1).tolist() == [False, False, False, True]

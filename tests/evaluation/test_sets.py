@@ -1,4 +1,4 @@
-"""Evaluation sets: found, missing, changed."""
+"""Evaluation sets are located, reported missing, and refused after a change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def options(tmp_path: Path) -> dict[str, dict[str, Any]]:
     return {name: {"path": str(tmp_path / name), "subsets": None} for name in ("stsb", "sickr")}
 
 
-def test_what_is_there_is_located_and_what_is_missing_is_listed_with_its_source(
+def test_present_files_are_located_and_missing_files_listed_with_their_source(
     options: dict[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -51,7 +51,7 @@ def test_located_sets_survive_json(options: dict[str, dict[str, Any]]) -> None:
     assert read_located(kept) == located
 
 
-def test_a_version_is_that_of_the_subset_alone(options: dict[str, dict[str, Any]]) -> None:
+def test_the_data_version_depends_only_on_the_scored_subset(options: dict[str, dict[str, Any]]) -> None:
     before = locate_sets(["stsb"], options)["stsb"]
     (Path(options["stsb"]["path"]) / "sts-dev.csv").write_text("another")
     after = locate_sets(["stsb"], options)["stsb"]
@@ -72,9 +72,7 @@ def test_a_task_of_one_file_is_located(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("deleted", [True, False])
-def test_an_evaluation_set_that_has_changed_is_refused(
-    options: dict[str, dict[str, Any]], deleted: bool
-) -> None:
+def test_a_changed_evaluation_set_is_refused(options: dict[str, dict[str, Any]], deleted: bool) -> None:
     located = locate_sets(["stsb:dev"], options)
     file = Path(options["stsb"]["path"]) / "sts-dev.csv"
     assert at_paths(options, located)["stsb"] == {"path": str(file.parent), "subsets": None}
@@ -88,7 +86,7 @@ def test_an_evaluation_set_that_has_changed_is_refused(
         at_paths(options, located)
 
 
-def test_a_training_is_refused_without_what_chooses_its_model(options: dict[str, dict[str, Any]]) -> None:
+def test_training_without_the_development_set_is_refused(options: dict[str, dict[str, Any]]) -> None:
     located = locate_sets(["stsb", "sickr"], options)
     require_sets(["stsb:dev"], located, options)
     for reference, file in (("stsb:test", "sts-test.csv"), ("sickr:trial", "SICK_trial.txt")):
@@ -98,7 +96,7 @@ def test_a_training_is_refused_without_what_chooses_its_model(options: dict[str,
             require_sets([reference], located, options)
 
 
-def test_what_is_not_located_is_told(options: dict[str, dict[str, Any]]) -> None:
+def test_sets_without_located_files_are_reported(options: dict[str, dict[str, Any]]) -> None:
     for asked in (lambda: scorable(["stsb"], {}), lambda: require_sets(["stsb:dev"], {}, options)):
         with pytest.raises(
             EaseError, match="'stsb' is not located yet: run the pipeline `acquire_evaluation`"

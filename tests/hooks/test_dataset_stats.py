@@ -1,4 +1,4 @@
-"""The statistics of datasets that a run leaves for Kedro-Viz; tests/test_browser.py asks Kedro-Viz itself."""
+"""A run writes statistics of datasets for Kedro-Viz; tests/test_browser.py checks Kedro-Viz itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.project import Project
 
 
 def kept(project: Project) -> dict[str, Any]:
-    """What Kedro-Viz reads."""
+    """Return the statistics that Kedro-Viz reads."""
     stats: dict[str, Any] = json.loads((project.folder / ".viz" / "stats.json").read_text(encoding="utf-8"))
     return stats
 

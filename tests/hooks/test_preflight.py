@@ -1,4 +1,4 @@
-"""Faults that are known before the first node: by the real command line, in a project in which nothing has run."""
+"""Faults are reported before the first node, by the real command line, in a project without any run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.wikimedia.made_dumps import made
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project in which nothing has run; refused commands leave nothing in it."""
+    """A project without any run; refused commands leave no files in it."""
     return make_project(tmp_path_factory.mktemp("preflight"))
 
 
 @pytest.fixture
 def empty(shared: Project) -> Iterator[Project]:
-    """That project, without what a test adds to its configuration."""
+    """The empty project; the changes of a test to its configuration are undone."""
     yield shared
     for file in (shared.folder / "conf" / "local").iterdir():
         file.unlink()
@@ -44,7 +44,7 @@ def refused(project: Project, pipelines: str, **given: Any) -> list[str]:
 
 
 def made_by(project: Project) -> list[Path]:
-    """What nodes have made: versions, the sample, work folders."""
+    """Return the outputs of nodes: versions, the sample, work folders."""
     data = project.folder / "data"
     return [path for pattern in ("**/????-??-??T*", "01_raw/*", "06_models/*") for path in data.glob(pattern)]
 
@@ -54,7 +54,7 @@ def local(project: Project, name: str, values: dict[str, Any]) -> None:
 
 
 def assert_lines(lines: list[str], *expected: str) -> None:
-    """Check that there is a line for each fault, and no other."""
+    """Check that there is exactly one line for each fault."""
     assert len(lines) == (1 if len(expected) == 1 else len(expected) + 1), lines
     for fault in expected:
         assert any(re.search(fault, line) for line in lines), (fault, lines)
@@ -110,7 +110,7 @@ def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
     )
 
 
-def test_what_is_fetched_is_not_missing_but_what_cannot_be_is(empty: Project) -> None:
+def test_only_sets_that_cannot_be_fetched_are_missing(empty: Project) -> None:
     given = {"multilingual__setting__dev_tasks": "stsb:dev mldoc", "acquire_evaluation__fetch": "true"}
     assert_lines(refused(empty, "train_multilingual", **given), "development task 'mldoc' lacks")
 
@@ -131,7 +131,7 @@ def test_a_wrong_name_of_a_task_is_refused(
     assert_lines(refused(empty, pipeline, **given), expected)
 
 
-def test_a_wrong_subset_is_refused_where_a_run_locates_no_set(empty: Project) -> None:
+def test_a_wrong_subset_is_refused_without_located_sets(empty: Project) -> None:
     given = ("--namespaces=multilingual.ease", "--params", "evaluate.tasks=stsb:devel")
     done = empty.kedro("run", "--pipelines=evaluate", *given, check=False, start=False)
     assert done.returncode == 1
@@ -188,7 +188,7 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
     assert made_by(project) == before
 
 
-def test_a_baseline_that_does_not_load_stops_no_other_score(tmp_path: Path) -> None:
+def test_an_unloadable_baseline_does_not_prevent_other_scores(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     given = {"evaluate__baselines__bert__name": "no/such-encoder", "evaluate__tasks": "stsb:dev"}
     done = project.run("evaluate", "--namespaces=baselines", check=False, **given)

@@ -45,7 +45,7 @@ def server(monkeypatch: pytest.MonkeyPatch, dumps: dict[str, bytes]) -> Iterator
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Project:
-    """A project in which nothing has run."""
+    """A project without any run."""
     return make_project(tmp_path)
 
 

@@ -71,7 +71,7 @@ def fetch(folder: Path, **sources: Source) -> dict[str, FetchedSet]:
     return fetch_evaluation_sets([*sources], sources, folder, QUICK)
 
 
-def test_fetches_what_is_missing_once(server: FileServer, tmp_path: Path) -> None:
+def test_downloads_missing_files_once(server: FileServer, tmp_path: Path) -> None:
     server.files |= {"/a": b"first", "/b": b"second"}
     given = source(files=group(server, {"a": sha256(b"first"), "b": None, "c": None}))
     report = fetch(tmp_path, task=given)["task"]
@@ -85,7 +85,7 @@ def test_fetches_what_is_missing_once(server: FileServer, tmp_path: Path) -> Non
     assert [path for path, _ in server.asked].count("/a") == 1
 
 
-def test_holds_a_file_to_what_it_was_at_first(server: FileServer, tmp_path: Path) -> None:
+def test_a_changed_download_is_refused(server: FileServer, tmp_path: Path) -> None:
     server.files["/b"] = b"second"
     given = source(files=group(server, {"b": None}))
     fetch(tmp_path, task=given)
@@ -99,7 +99,7 @@ def test_holds_a_file_to_what_it_was_at_first(server: FileServer, tmp_path: Path
     assert fetch(tmp_path, task=given)["task"].fetched == ("set/b",)
 
 
-def test_leaves_what_a_user_has_put_there(server: FileServer, tmp_path: Path) -> None:
+def test_keeps_files_of_the_user(server: FileServer, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "a").write_bytes(b"mine")
     (tmp_path / "set" / "b").write_bytes(b"mine, too")
@@ -114,7 +114,7 @@ def test_leaves_what_a_user_has_put_there(server: FileServer, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("pack", [tar, zipped])
-def test_takes_members_that_are_right_out_of_one_archive_for_two_tasks(
+def test_extracts_valid_members_of_one_archive_for_two_tasks(
     server: FileServer, tmp_path: Path, pack: Any
 ) -> None:
     server.files["/all"] = pack({"in/a": b"A", "in/b": b"B", "in/c": b"C", "../../evil": b"!", "/evil": b"!"})
@@ -138,7 +138,9 @@ def test_takes_members_that_are_right_out_of_one_archive_for_two_tasks(
     assert len(server.asked) == 1
 
 
-def test_a_broken_archive_or_a_dead_server_stops_nothing(server: FileServer, tmp_path: Path) -> None:
+def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
+    server: FileServer, tmp_path: Path
+) -> None:
     good = tar({"a": bytes(1 << 20)})
     server.files |= {"/page": b"<html>", "/cut": good[: len(good) // 2], "/good": b"good"}
     archives = [
@@ -178,14 +180,14 @@ def test_a_hostile_archive_is_refused(tmp_path: Path, content: bytes, words: str
 
 
 @pytest.mark.parametrize("path", ["../a", "/a", "", "x/../../a"])
-def test_no_path_of_a_source_leads_out_of_the_folder(path: str) -> None:
+def test_source_paths_cannot_leave_the_folder(path: str) -> None:
     for given in ({"path": path}, {"path": "a", "sha256": "no sum"}):
         with pytest.raises(ValidationError):
             Source.model_validate({"licence": "", "archives": [{"url": "http://x", "members": {"a": given}}]})
 
 
 def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
-    """Every file of a source is one that its task asks for, and every one asked for has a source."""
+    """The sources provide exactly the files that their tasks read."""
     sources = read_sources()
     paths = {"sts": "sts/senteval", "stsb": "stsb", "sickr": "sick", "sts17": "sts2017", "bucc": "bucc2018"}
     assert set(sources) <= set(task_names())
@@ -237,7 +239,7 @@ def test_the_sums_of_sick_and_sts17_are_those_of_the_published_files(test_data: 
     assert {path: sha256((test_data / "eval" / path).read_bytes()) for path in known} == known
 
 
-def test_what_breaks_off_is_gone_on_with(server: FileServer, tmp_path: Path) -> None:
+def test_interrupted_downloads_are_resumed(server: FileServer, tmp_path: Path) -> None:
     content = tar({"a": b"A" * 100_000}, "w")
     server.files["/all.tar"] = content
     server.answers["/all.tar"] = [Answer(break_after=1000), Answer(status=503), Answer(status=503)]

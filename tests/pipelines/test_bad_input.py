@@ -20,7 +20,7 @@ class Bad(NamedTuple):
     expected: str
     """The expected message"""
     finished: str = "nothing"
-    """A dataset that is complete before the error, and is kept"""
+    """A dataset that is saved before the error, and is kept"""
 
 
 BAD = {
@@ -141,7 +141,7 @@ def kept(project: Project) -> set[Path]:
 
 @pytest.fixture(scope="module")
 def trained(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of the project for all faulty commands, none of which may remove a version or leave a partial one."""
+    """A copy of the project for all faulty commands, which must neither remove versions nor leave partial ones."""
     return project.copy(tmp_path_factory.mktemp("trained") / "copy")
 
 

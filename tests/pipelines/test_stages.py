@@ -101,7 +101,7 @@ def test_the_default_run_chooses_a_stage_by_its_complete_namespace(tmp_path: Pat
     assert project.json("01_raw/multilingual/dumps.json")["source"] == "sample:"
 
 
-def test_no_namespace_is_left_and_entered_again() -> None:
+def test_namespaces_are_contiguous() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Namespace .* is interrupted")
         register_pipelines()

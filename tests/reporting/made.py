@@ -1,4 +1,4 @@
-"""Scores as evaluations and sweeps leave them, some beside papers' tables, and the published figures."""
+"""Scores in the form of evaluations and sweeps, and the published figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parameters(path: str) -> Any:
 
 @cache
 def published() -> Published:
-    """The figures that the project ships, the papers in an order that is not the report's."""
+    """Return the project's published figures, with the papers in another order than the report's."""
     files = sorted((PARAMETERS / "published").iterdir(), reverse=True)
     read = [parameters(f"published/{file.name}")["published"] for file in files]
     return Published.model_validate({name: figures for papers in read for name, figures in papers.items()})
@@ -41,7 +41,7 @@ def paper() -> Paper:
 
 
 def options() -> ReportOptions:
-    """What the project sets."""
+    """Return the project's options of the report."""
     return ReportOptions.model_validate(parameters("report.yml")["report"])
 
 
@@ -61,7 +61,7 @@ def row(task: str, subset: str, value: float, metric: str = "spearman", **about:
 
 
 def sts17(values: tuple[float, ...] = EASE_ROW, **about: Any) -> list[dict[str, Any]]:
-    """A model's scores on the pairs of Table 2, as many as there are values."""
+    """Return a model's scores on the first pairs of Table 2, one for each value."""
     columns = [column for column in paper().tables["2"].columns if column.task]
     return [
         row("sts17", str(column.subset), value, **about)
@@ -77,7 +77,7 @@ def baseline(task: str, subset: str, value: float, metric: str = "spearman", **a
 
 
 def all_rows() -> list[dict[str, Any]]:
-    """Two models of the multilingual setting, a sweep over three seeds, and a baseline that lacks some data."""
+    """Return two models of the multilingual setting, a sweep over three seeds, and a baseline with missing scores."""
     simcse = {"method": "simcse", "model": "2026-01-02T01.00.00.000Z"}
     rows = [*sts17(tuple(value - 6 for value in EASE_ROW), **simcse), *sts17()]
     for seed, shift in enumerate((-0.4, 0.2, 0.5), start=1):

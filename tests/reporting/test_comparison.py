@@ -1,4 +1,4 @@
-"""Papers' tables with our rows: groups, best figures, differences, footnotes."""
+"""Papers' tables with our rows: groups, best scores, differences, footnotes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_papers_own_bold_figures_are_found() -> None:
     assert best(table, "Avg.") == ["EASE-BERTbase", "DeCLUTR-RoBERTabase"]
 
 
-def test_an_average_that_lacks_scores_is_a_dash_with_a_footnote() -> None:
+def test_an_average_with_missing_scores_is_a_dash_with_a_footnote() -> None:
     table = built("14")
     ours = row_of(table, "MiniLM")
     assert texts(ours) == ["72.4", "80.6", "75.6", "–", "–", "–", "–", "–"]
@@ -102,17 +102,17 @@ def test_an_average_over_fewer_subsets_is_shown_but_not_compared() -> None:
     assert texts(row_of(whole, "difference from EASE-mBERTbase")) == ["+0.6"]
 
 
-def test_second_figures_do_not_enter() -> None:
+def test_secondary_scores_are_excluded() -> None:
     assert build_table(paper(), "3", own([row("mewsc16", "ar", 50.0, "v_measure")])) is None
     english = [row("mldoc", "en", 90.0, "development_accuracy"), row("mldoc", "de", 70.0, "accuracy")]
     assert texts(row_of(built("6", english), "EASE, multilingual"))[:3] == ["90.0", "70.0", "–"]
 
 
-def test_a_table_without_a_figure_of_ours_is_none() -> None:
+def test_a_table_without_our_scores_is_omitted() -> None:
     assert build_table(paper(), "11", own()) is None
 
 
-def test_an_ablation_shows_none_but_counterparts_of_its_rows() -> None:
+def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
     mirror_bert = published().root["mirror_bert"]
     swept = {"base": "roberta-base", "pooling": "cls", "sweep": "ablation", "seed": 1}
     others = own([row("sts", "2012", 60.0), baseline("sts", "2012", 70.0)])

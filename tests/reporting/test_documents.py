@@ -1,4 +1,4 @@
-"""The report as Markdown and as HTML: what it shows, leaves out and says of itself."""
+"""The report in Markdown and in HTML: shown and omitted tables, notes, accessibility."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cells(table: ComparisonTable) -> list[list[str]]:
     return [[row.name, row.origin, *(cell.text for cell in row.cells)] for row in table.rows]
 
 
-def test_only_tables_with_a_figure_of_ours_are_shown_and_the_others_named(made: Report) -> None:
+def test_only_tables_with_our_scores_are_shown_and_the_others_named(made: Report) -> None:
     headings = [re.fullmatch(r"(.*) \(\d+\), Table (\w+): .*", table.title) for table in made.tables[:-1]]
     shown: dict[str, list[str]] = {}
     for heading in headings:
@@ -123,7 +123,7 @@ def test_html_can_be_read_with_a_screen_reader(page: html.HtmlElement) -> None:
     assert all(following - previous <= 1 for previous, following in pairwise(headings))
 
 
-def test_html_holds_plotly_once_and_asks_the_network_for_nothing(page: html.HtmlElement) -> None:
+def test_html_includes_plotly_once_and_needs_no_network(page: html.HtmlElement) -> None:
     assert not page.xpath("//script[@src]|//img|//iframe|//link[not(starts-with(@href, 'data:'))]")
     sizes = sorted(len(script.text or "") for script in page.iter("script"))
     assert sizes[-1] > 1_000_000 > sizes[-2]
@@ -186,7 +186,7 @@ def test_all_scores_are_there_with_spreads_notes_and_data(made: Report) -> None:
     )
 
 
-def test_models_scored_on_other_data_are_told_apart() -> None:
+def test_models_scored_on_different_data_are_distinguished() -> None:
     rows = [row("stsb", "dev", 1.0), row("stsb", "dev", 2.0, method="simcse", data="other")]
     (data,) = report(rows).scores["stsb"]["Data (SHA-256)"]
     assert data == "other (SimCSE, multilingual); stsb01234567 (EASE, multilingual)"
@@ -200,7 +200,7 @@ def test_a_report_without_scores_says_how_to_make_them() -> None:
     assert len(text) < 20_000, "without figures Plotly is not needed"
 
 
-def test_a_wrong_scatter_is_named() -> None:
+def test_the_error_names_an_invalid_scatter() -> None:
     wrong = ReportOptions.model_validate({"scatters": [{"paper": "ease", "title": "t", "x": "99", "y": "2"}]})
     with pytest.raises(EaseError, match="`report.scatters` names the tables 99 and 2 of 'ease'"):
         build_report(published(), wrong, own())

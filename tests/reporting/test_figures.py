@@ -1,4 +1,4 @@
-"""Figures of the report: what they show is what the tables hold, and names do not cover one another."""
+"""Figures of the report show the values of the tables, and their labels do not overlap."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_points_are_means_over_what_our_models_are_scored_on() -> None:
     }
 
 
-def test_tasks_that_no_model_of_ours_shares_are_not_set_against_each_other() -> None:
+def test_scatter_is_omitted_if_none_of_our_models_has_both_tasks() -> None:
     assert build_scatters(options(), published(), own([baseline("sts", "2012", 70.0)])) == []
     apart = [baseline("sts", "2012", 70.0), row("stc", "agnews", 80.0, "accuracy")]
     assert build_scatters(options(), published(), own(apart)) == []
@@ -130,5 +130,5 @@ def test_names_of_points_side_by_side_are_placed_apart() -> None:
 
 
 @pytest.mark.parametrize("figure", [plot_table_bars([]), plot_table_scatter([])])
-def test_nothing_to_show_is_said(figure: go.Figure) -> None:
+def test_an_empty_figure_says_so(figure: go.Figure) -> None:
     assert "empty" in figure.layout.annotations[0].text

@@ -1,4 +1,4 @@
-"""Our models: gathered from rows, measured over seeds and subsets, and known again in papers."""
+"""Our models: gathered from rows, averaged over seeds and subsets, and matched with rows of papers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ease.reporting.published import Model, Source
 from tests.reporting.made import EASE_ROW, baseline, own, paper, row, sts17
 
 
-def test_rows_part_into_models_with_what_they_were_made_from() -> None:
+def test_rows_are_grouped_into_models_with_their_inputs() -> None:
     found = [(model.label, model.origin, model.model) for model in own()]
     assert found == [
         ("SimCSE, multilingual", "here, 1 seed", "2026-01-02T01.00.00.000Z"),
@@ -33,7 +33,7 @@ def test_rows_part_into_models_with_what_they_were_made_from() -> None:
         ({"setting": "baselines", "method": "x"}, "here"),
     ],
 )
-def test_seeds_are_counted_where_weights_rest_on_them(about: dict[str, object], origin: str) -> None:
+def test_seeds_are_counted_if_weights_depend_on_them(about: dict[str, object], origin: str) -> None:
     (model,) = own([row("stsb", "test", 70.0, **about)])
     assert model.origin == origin
 
@@ -52,7 +52,7 @@ def test_an_average_is_over_all_of_its_scores_and_each_seed() -> None:
     assert len(minilm.measure(paper().sources("2", "Avg.")).missing) == 9
 
 
-def test_the_spread_of_an_average_is_that_of_the_seeds_averages_not_of_its_scores() -> None:
+def test_the_deviation_of_an_average_is_over_the_averages_of_seeds() -> None:
     rows = [
         row("stsb", subset, value, seed=seed)
         for seed, values in ((1, (10.0, 30.0)), (2, (30.0, 10.0)))
@@ -66,7 +66,7 @@ def test_the_spread_of_an_average_is_that_of_the_seeds_averages_not_of_its_score
     assert single.deviation == pytest.approx(np.std([10, 30], ddof=1))
 
 
-def test_a_seed_that_lacks_a_score_does_not_count_in_the_average() -> None:
+def test_a_seed_with_a_missing_score_is_excluded_from_the_average() -> None:
     rows = [
         row("stsb", "dev", 10.0, seed=1),
         row("stsb", "test", 20.0, seed=1),

@@ -28,7 +28,7 @@ for (const name of ['error', 'warn']) {
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """The report in a browser that collects what the page complains of."""
+    """Open the report in a browser that collects errors and requests."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "report.html").write_text(
         render_html(build_report(published(), options(), own())), encoding="utf-8"
@@ -66,7 +66,7 @@ def test_tables_and_figures_are_shown(page: Browser) -> None:
     assert page.evaluate(f"{figures}.every(shown => shown.offsetHeight > 300 && shown.offsetWidth > 600)")
 
 
-def test_nothing_is_complained_of_or_fetched(page: Browser) -> None:
+def test_the_page_logs_no_error_and_requests_nothing(page: Browser) -> None:
     wait_for_figures(page)
     assert page.evaluate("window.faults") == []
     assert page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)") == []

@@ -1,4 +1,4 @@
-"""The pipeline: from the scores of evaluations and sweeps to a report in its place, in the log and in MLflow."""
+"""The pipeline turns scores of evaluations and sweeps into a report, in a file, the log and MLflow."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ENCODER = (
     "multilingual.setting.encoder.name=bert-base-multilingual-cased,multilingual.setting.encoder.pooling=mean"
 )
 KNOWN_LATER = ("base", "pooling", "method", "sweep")
-"""What an evaluation of a setting does not say of its scores."""
+"""Columns that the scores of a setting's evaluation lack."""
 
 
 def version(project: Project, path: str) -> Path:
-    """Where a version of a dataset below `data` is to lie."""
+    """Return the path of a version of a dataset below `data`."""
     file = project.folder / "data" / path / VERSION / Path(path).name
     file.parent.mkdir(parents=True)
     return file
@@ -105,7 +105,7 @@ def test_mlflow_keeps_report_and_figures_but_not_the_papers_figures(
     assert not [name for name in tracked.data.params if name.startswith("published.")]
 
 
-def test_gathered_scores_say_which_encoder_they_are_of(scored: Project, done: Done) -> None:
+def test_gathered_scores_name_their_encoder(scored: Project, done: Done) -> None:
     rows = scored.json("08_reporting/multilingual/report_scores.json")
     assert {(row["method"], row["base"], row["pooling"], row.get("sweep")) for row in rows} == {
         ("ease", "bert-base-multilingual-cased", "mean", None),
@@ -128,7 +128,7 @@ def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
     assert "The report is empty" in done.stderr + done.stdout
 
 
-def test_gathered_scores_keep_what_an_evaluation_says() -> None:
+def test_gathered_scores_keep_all_columns_of_an_evaluation() -> None:
     encoder: dict[str, Any] = {"name": "random:", "pooling": "cls", "seed": 1}
     setting = Setting.model_validate(
         {"name": "small", "languages": "en", "encoder": encoder, "dev_tasks": "stsb", "test_tasks": "stsb"}

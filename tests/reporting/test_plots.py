@@ -1,4 +1,4 @@
-"""Figures: what they show is what the tables hold."""
+"""Figures show the values of their tables."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ease.reporting.plots import (
 
 
 def traces(figure: go.Figure, name: str) -> list[go.Bar | go.Scatter]:
-    """The traces of a name, after a round through JSON, in which figures are kept."""
+    """Return the traces with a name, after a round trip through JSON, in which figures are stored."""
     return [trace for trace in go.Figure(json.loads(figure.to_json())).data if trace.name == name]
 
 
 def axis_titles(figure: go.Figure) -> set[str]:
-    """Titles of all axes."""
+    """Return the titles of all axes."""
     axes = [*figure.select_xaxes(), *figure.select_yaxes()]
     return {axis.title.text for axis in axes if axis.title.text}
 
@@ -48,7 +48,7 @@ SCORES = pd.DataFrame(
 )
 
 
-def test_methods_keep_their_style_whatever_the_company() -> None:
+def test_a_methods_style_does_not_depend_on_other_methods() -> None:
     alone, together = method_styles(["ease"]), method_styles(["zeta", "simcse", "ease", "alpha", "zeta"])
     assert list(together) == ["zeta", "simcse", "ease", "alpha"]
     assert together["ease"] == alone["ease"]
@@ -62,7 +62,7 @@ def test_methods_keep_their_style_whatever_the_company() -> None:
     ]
 
 
-def test_ingest_summary_stacks_pages_and_parts_links() -> None:
+def test_ingest_summary_stacks_pages_and_splits_links() -> None:
     summary = pd.DataFrame(
         {
             "language": ["it", "en"],
@@ -113,7 +113,7 @@ def test_subsets_that_are_no_pairs_keep_their_names() -> None:
 
 
 def history(names: list[str]) -> pd.DataFrame:
-    """Curves of two methods that rise and fall."""
+    """Return rising and falling curves of two methods."""
     rows = [
         (method, step, name, 10 * shift + value)
         for shift, method in enumerate(["simcse", "ease"])
@@ -146,7 +146,7 @@ def test_the_only_part_of_a_development_score_is_not_drawn_twice() -> None:
     assert len(two.layout.annotations) == 3
 
 
-def test_curves_that_a_method_lacks_or_that_are_nan_are_left_out() -> None:
+def test_missing_and_nan_curves_are_skipped() -> None:
     curves = history(["loss", "entity_loss", "development"])
     curves = curves[~((curves["method"] == "simcse") & (curves["name"] == "entity_loss"))]
     curves.loc[(curves["method"] == "simcse") & (curves["name"] == "development"), "value"] = np.nan
@@ -217,7 +217,7 @@ def test_alignment_stands_against_uniformity_a_point_a_model() -> None:
 
 
 def plane(models: list[str]) -> pd.DataFrame:
-    """Three sentences and their translations; each model puts them elsewhere."""
+    """Return points of three sentences and their translations, different for each model."""
     rows = [
         (model, pair, language, f"{language} {pair}", 10.0 * place + pair, shift + place, variance)
         for place, (model, variance) in enumerate(zip(models, [0.25, np.nan, 0.5, 0.5], strict=False))

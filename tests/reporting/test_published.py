@@ -1,4 +1,4 @@
-"""Published figures: how papers are read, what their columns and models refer to, and which are refused."""
+"""Published figures: reading of papers, references of columns and models, and refused files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_encoders_are_the_same_under_any_owner_or_folder() -> None:
 
 
 def small_paper(**changes: Any) -> dict[str, Any]:
-    """A paper of one table, with changes to the table."""
+    """Return a paper with one table, with the given changes."""
     table = {
         "title": "T",
         "score": "accuracy",

@@ -1,4 +1,4 @@
-"""The papers' figures: that they are all there, add up and agree, and that our tasks score what their columns mean."""
+"""The papers' figures are complete and consistent, and their columns refer to scores of our tasks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ PRINTED_OTHERWISE = {
     # Tables 1 and 14 print 77.0.
     ("ease", "7", "EASE-BERTbase", "STS avg."): 77.0,
 }
-"""Where a paper prints two figures for one average, the other one."""
+"""The second figure of averages for which a paper prints two."""
 
 AVERAGES = {
     "ease": {"1": 18, "2": 6, "3": 6, "4": 6, "6": 6, "7": 6, "14": 13, "15": 9},
@@ -83,7 +83,7 @@ AVERAGES = {
     "mirror_bert": {"3": 9, "7": 4, "16": 7, "18": 3, "19": 3, "20": 8},
     "msimcse": {},
 }
-"""How many averages each table prints beside the figures that they are over."""
+"""Number of averages that each table prints beside their terms."""
 
 SCORES = {
     "ease": 10 + 16 + 16 + 1 + 8 + 2 + 4 + 7 + 8,
@@ -91,7 +91,7 @@ SCORES = {
     "mirror_bert": 10 + 7 + 1 + 14 + 2 + 6,
     "msimcse": 4 + 2 + 10 + 5 + 1 + 7,
 }
-"""How many scores the tables of each paper show."""
+"""Number of scores in the tables of each paper."""
 
 
 @pytest.mark.parametrize("name", ADDED_UP)
@@ -107,7 +107,7 @@ def test_the_tables_of_a_paper_are_there_with_all_their_figures(name: str) -> No
 
 
 def averages(name: str) -> list[tuple[str, str, str, float, float]]:
-    """Table, model, header, printed average, and the mean of the printed figures that it is over."""
+    """Return tuples of table, model, header, printed average, and the mean of its printed terms."""
     tables = published().root[name].tables
     found = []
     for number, table in tables.items():
@@ -127,7 +127,7 @@ def averages(name: str) -> list[tuple[str, str, str, float, float]]:
 def test_printed_averages_are_the_means_of_the_printed_figures(name: str) -> None:
     found = averages(name)
     assert Counter(number for number, *_ in found) == AVERAGES[name]
-    # A mean of n figures, each off by up to 0.05, is off by as much itself, and then rounded.
+    # A mean of figures that are rounded to 0.05 has the same error, and is rounded once more.
     wrong = {
         (name, number, model, header): mean
         for number, model, header, printed, mean in found
@@ -196,7 +196,7 @@ def known_scores() -> set[Source]:
             for name, value in vars(module).items()
             if name.endswith("METRIC") and isinstance(value, str)
         }
-        # What tasks that learn in one language and are tested in others give of the first one.
+        # Transfer tasks also score the training language.
         metrics |= {"development_accuracy"} if task == "mldoc" else set()
         subsets = [*module.files(module.Options(path=Path("absent"))), *extra_subsets(task)]
         known |= {Source(task, subset, metric) for subset in subsets for metric in metrics}
@@ -204,7 +204,7 @@ def known_scores() -> set[Source]:
 
 
 def extra_subsets(task: str) -> list[str]:
-    """Subsets that are no entry of `files`: groups of languages, and the language that a classifier learns in."""
+    """Subsets without an entry in `files`: language groups, and the training language of a classifier."""
     groups = getattr(import_module(f"ease.evaluation.tasks.{task}"), "GROUPS", {})
     return [*(f"{AVERAGE}_{group}" for group in groups), *(["en"] if task == "mldoc" else [])]
 

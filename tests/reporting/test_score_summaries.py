@@ -38,7 +38,7 @@ def test_only_rows_with_losses_are_written_and_the_total() -> None:
     assert rows[2:] == [["en", "20", "15"], ["total", "60", "55"]]
 
 
-def test_scores_part_into_subsets_and_main_scores() -> None:
+def test_scores_are_split_into_subsets_and_main_scores() -> None:
     subsets, mains = split_scores(make_scores().assign(seed=1))
     assert list(subsets["value"]) == [10, 20, 70, 80]
     assert mains.set_index(["method", "task"])["value"].to_dict() == {
@@ -61,7 +61,7 @@ def test_the_score_table_has_a_column_a_method_and_averages_last() -> None:
     }
 
 
-def test_averages_of_groups_are_no_part_of_the_main_score() -> None:
+def test_group_averages_are_excluded_from_the_main_score() -> None:
     group = pd.DataFrame([("ease", "parallel", "average_14", "accuracy", 0.0)], columns=COLUMNS)
     _, mains = split_scores(pd.concat([make_scores(), group]))
     assert mains.set_index(["method", "task"]).loc[("ease", "parallel"), "value"] == 75
@@ -79,7 +79,7 @@ def test_no_scores_give_an_empty_table() -> None:
     assert score_table(make_scores().head(0)).empty
 
 
-def test_a_method_that_lacks_a_score_has_a_gap() -> None:
+def test_a_missing_score_is_an_empty_cell() -> None:
     table = score_table(make_scores().query("not (method == 'simcse' and task == 'graded')"))
     assert np.isnan(table["simcse"].iloc[-1])
     assert table["ease"].iloc[-1] == 60
@@ -121,7 +121,7 @@ def test_an_empty_table_keeps_its_head() -> None:
 
 
 def make_sweep() -> pd.DataFrame:
-    """A start, and a method trained on one language or another, on two tasks; averages stand beside scores."""
+    """Rows of a start encoder and of a method trained on either language, on two tasks, with averages."""
     about = [
         ("start", "start", "en br kab", 1, None, 0.0),
         ("ease br", "ease", "en br", 1, 80.0, 10.0),

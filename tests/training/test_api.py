@@ -98,7 +98,7 @@ def test_texts_train_a_method_without_entities(files: Path) -> None:
     assert train(texts, str(files / "encoder"), "supervised_simcse", hard_negative_weight=0.5, **LOOP)
 
 
-def test_faults_are_named(files: Path) -> None:
+def test_errors_name_faults(files: Path) -> None:
     encoder = str(files / "encoder")
     with pytest.raises(EaseError, match="lack the column 'sentence'; they have text"):
         train(pd.DataFrame({"text": ["a"]}), encoder)

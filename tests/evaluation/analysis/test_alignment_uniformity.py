@@ -1,4 +1,4 @@
-"""Alignment and uniformity against plain loops, other libraries and known arrangements of points."""
+"""Alignment and uniformity equal plain loops, other libraries and known values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ OPTIONS = AlignmentOptions(graded="stsb:dev")
 
 
 def encode_by(vectors: dict[str, list[float]]) -> Encode:
-    """An encoder that knows each sentence's vector."""
+    """Return an encoder with a given vector for each sentence."""
     return lambda sentences: np.array([vectors[sentence] for sentence in sentences], dtype=np.float32)
 
 
 def squared_distance(first: Sequence[float], second: Sequence[float]) -> float:
-    """Of two vectors scaled to length 1, number by number."""
+    """Return the squared distance of two normalised vectors, computed number by number."""
     lengths = [math.sqrt(math.fsum(x * x for x in vector)) for vector in (first, second)]
     return math.fsum((a / lengths[0] - b / lengths[1]) ** 2 for a, b in zip(first, second, strict=True))
 
@@ -60,13 +60,13 @@ def test_two_points_have_known_values(cosine: int, distance: int) -> None:
     assert uniformity(np.vstack([left, right])) == pytest.approx(-2 * distance, abs=1e-12)
 
 
-def test_points_spread_over_the_sphere_come_near_the_least_uniformity() -> None:
+def test_uniformity_of_random_points_is_near_the_minimum() -> None:
     many = np.random.default_rng(0).normal(size=(2000, 512))
-    # Independent directions of so many dimensions are all but orthogonal: exp(−4), raised a little by their spread.
+    # Random directions in so many dimensions are almost orthogonal: exp(−4), plus a little for their spread.
     assert uniformity(many) == pytest.approx(-4 + 8 / 512, abs=2e-3)
 
 
-def test_drawn_sentences_come_near_all_and_repeat_by_their_seed() -> None:
+def test_a_seeded_sample_approximates_all_sentences() -> None:
     embeddings = np.random.default_rng(1).normal(loc=0.4, size=(3000, 5))
     exact = uniformity(embeddings)
     drawn = [uniformity(embeddings, max_sentences=1500, seed=seed) for seed in (0, 0, 1)]
@@ -108,7 +108,7 @@ def test_a_table_counts_positive_pairs_and_distinct_sentences_and_averages_subse
         [model, subset] for model in ("square", "point") for subset in ("x", "y", "average")
     ]
     x, y, average, *point = table.drop(columns=["model", "subset"]).to_dict("records")
-    # Of the six pairs of a square's corners four have distance √2, two are opposite.
+    # Four of the six pairs of a square's corners have distance √2, two are opposite.
     corners = math.log((4 * math.exp(-4) + 2 * math.exp(-8)) / 6)
     assert x == pytest.approx({"alignment": 2, "uniformity": corners, "positives": 2, "sentences": 4})
     assert y == pytest.approx({"alignment": 4, "uniformity": -8, "positives": 1, "sentences": 2})
@@ -117,7 +117,7 @@ def test_a_table_counts_positive_pairs_and_distinct_sentences_and_averages_subse
     assert all(row["alignment"] == pytest.approx(row["uniformity"], abs=1e-12) == 0 for row in point)
 
 
-def test_what_cannot_be_measured_is_told() -> None:
+def test_impossible_measurements_are_refused() -> None:
     with pytest.raises(EaseError, match="^m, de-en: none of 4 pairs is graded higher than 5; lower `above`"):
         compare_alignment_uniformity(
             {"m": encode_by(VECTORS)}, {"de-en": GRADED}, OPTIONS.model_copy(update={"above": 5.0})

@@ -1,4 +1,4 @@
-"""Cosines of positive and negative pairs against plain loops, and their figure's shares against counting."""
+"""Cosines of positive and negative pairs equal plain loops; the shares in the figure equal counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPTIONS = CosineOptions(graded="stsb:dev", pairs=30)
 
 
 def graded(seed: int, count: int) -> list[GradedPair]:
-    """Pairs of numbers, the nearer the higher graded; some without a grade."""
+    """Pairs of numbers; nearer numbers have higher grades, some pairs have none."""
     generator = np.random.default_rng(seed)
     pairs = []
     for number in range(count):
@@ -38,13 +38,13 @@ def graded(seed: int, count: int) -> list[GradedPair]:
 
 
 def by_angle(sentences: object) -> np.ndarray:
-    """Each number is an angle in degrees, halved, of a vector of some length."""
+    """Encode each number as a vector whose angle is half the number, in degrees."""
     angles = [math.radians(int(text)) / 2 for text in sentences]  # type: ignore[attr-defined]
     return np.array([[(2 + a) * math.cos(a), (2 + a) * math.sin(a)] for a in angles])
 
 
 def upright(sentences: object) -> np.ndarray:
-    """All alike."""
+    """Encode all sentences as the same vector."""
     return np.tile([0.0, 3.0], (len(list(sentences)), 1))  # type: ignore[call-overload]
 
 
@@ -117,7 +117,7 @@ def test_the_figure_shows_shares_by_steps_of_the_cosine() -> None:
     assert "Nothing to show" in empty.layout.annotations[0].text
 
 
-def test_what_cannot_be_compared_is_told() -> None:
+def test_impossible_comparisons_are_refused() -> None:
     alike = {"x": [GradedPair("1", "2", 3.0)]}
     with pytest.raises(EaseError, match="stsb:dev: none of 1 pairs is positive, graded above 4"):
         draw_pairs(alike, OPTIONS)

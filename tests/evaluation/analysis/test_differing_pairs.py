@@ -1,4 +1,4 @@
-"""The pairs on which two models differ, against hand-worked and counted ranks."""
+"""The pairs on which two models differ equal hand-computed ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
 
 def at_angles(angles: dict[str, float]) -> Encode:
-    """An encoder into the plane: each sentence has a direction, in degrees."""
+    """Return an encoder into the plane; each sentence has a direction, in degrees."""
     return lambda sentences: np.array(
         [
             (math.cos(math.radians(angles[sentence])), math.sin(math.radians(angles[sentence])))
@@ -29,7 +29,7 @@ def at_angles(angles: dict[str, float]) -> Encode:
     )
 
 
-def test_ranks_are_shares_of_pairs_below() -> None:
+def test_percentile_ranks_count_lower_pairs() -> None:
     assert percent_ranks([0.3, 0.1, 0.9]).tolist() == [50, 0, 100]
     assert percent_ranks([1, 1, 5, 1, 7]).tolist() == [25, 25, 75, 25, 100]
     values = np.random.default_rng(0).integers(0, 12, size=40).astype(float)
@@ -40,8 +40,8 @@ def test_ranks_are_shares_of_pairs_below() -> None:
 PAIRS = [GradedPair(f"s{row}", f"t{row}", gold) for row, gold in enumerate([0.0, 1.0, 2.0, 3.0, 4.0])]
 
 
-def test_a_gain_is_how_much_nearer_to_the_gold_rank_a_model_comes() -> None:
-    # Gold ranks 0 25 50 75 100; the model has 0 25 75 50 100, the baseline 50 25 0 100 75.
+def test_a_gain_is_the_reduction_of_the_distance_to_the_gold_rank() -> None:
+    # Ranks: gold 0 25 50 75 100, model 0 25 75 50 100, baseline 50 25 0 100 75.
     cosines = {
         "model": np.array([0.0, 0.1, 0.3, 0.2, 0.4]),
         "baseline": np.array([-0.2, -0.4, -0.9, 0.9, 0.1]),
@@ -55,14 +55,14 @@ def test_a_gain_is_how_much_nearer_to_the_gold_rank_a_model_comes() -> None:
 
 
 def encoders() -> dict[str, Encode]:
-    """Of the model a wider angle always means a lower grade; the baseline takes s0 and t0 for the same."""
+    """Return a model whose angles follow the grades, and a baseline for which s0 and t0 are equal."""
     angles = {f"s{row}": 0.0 for row in range(5)} | {f"t{row}": 90.0 - 20 * row for row in range(5)}
     return {"model": at_angles(angles), "baseline": at_angles({**angles, "t0": 0.0})}
 
 
-def test_the_greatest_changes_come_first_and_none_is_no_change() -> None:
+def test_largest_changes_come_first_and_unchanged_pairs_are_excluded() -> None:
     table = differing_pairs(encoders(), {"dev": PAIRS}, rows=3)
-    # The baseline's ranks are 100 0 25 50 75 where gold has 0 25 50 75 100.
+    # Ranks: baseline 100 0 25 50 75, gold 0 25 50 75 100.
     assert table["change"].tolist() == ["improved"] * 3
     assert table["sentence1"].tolist() == ["s0", "s1", "s2"], "equal gains keep the order of the pairs"
     assert table["gain"].tolist() == [100, 25, 25]
@@ -82,7 +82,7 @@ def test_the_greatest_changes_come_first_and_none_is_no_change() -> None:
     assert differing_pairs({"one": model, "other": model}, {"dev": PAIRS}, rows=3).empty
 
 
-def test_pairs_are_ranked_within_their_subset_and_ungraded_ones_left_out() -> None:
+def test_pairs_are_ranked_within_subsets_without_ungraded_pairs() -> None:
     more = [
         GradedPair("s0", "t4", 5.0),
         GradedPair("s0", "t0", 1.0),
@@ -94,7 +94,7 @@ def test_pairs_are_ranked_within_their_subset_and_ungraded_ones_left_out() -> No
     assert together[together["subset"] == "dev"]["gain"].tolist() == alone["gain"].tolist()
 
 
-def test_what_cannot_be_ranked_is_told() -> None:
+def test_impossible_rankings_are_refused() -> None:
     with pytest.raises(EaseError, match="dev: 1 pairs have a gold score"):
         differing_pairs(encoders(), {"dev": [PAIRS[0], GradedPair("s1", "t1", math.nan)]}, rows=1)
     zero: Encode = lambda sentences: np.zeros((len(sentences), 2))  # noqa: E731

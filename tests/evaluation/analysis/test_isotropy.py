@@ -1,4 +1,4 @@
-"""Isotropy and the mean vector against plain loops and known arrangements of vectors."""
+"""Isotropy and the mean vector equal plain loops and known values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIONS = IsotropyOptions(graded="stsb:dev")
 
 
 def loop_score(embeddings: np.ndarray) -> float:
-    """Eq. 2 term by term: both signs of every eigenvector, which the general solver finds in another order."""
+    """Return equation 2 term by term, for both signs of every eigenvector."""
     _, columns = np.linalg.eig(np.array([[a @ b for b in embeddings.T] for a in embeddings.T]))
     sums = []
     for direction in columns.T.real:
@@ -69,7 +69,7 @@ def test_long_vectors_do_not_overflow() -> None:
 
 
 def by_number(sentences: object) -> np.ndarray:
-    """Each number has a direction of its own."""
+    """Encode each number as its own direction."""
     return np.array([np.random.default_rng(int(text)).normal(loc=1, size=3) for text in sentences])  # type: ignore[attr-defined]
 
 
@@ -101,7 +101,7 @@ def test_a_table_counts_each_sentence_once_and_averages_subsets() -> None:
     assert unit["mean_vector_norm"][0] == pytest.approx(mean_vector_norm(scaled))
 
 
-def test_of_many_sentences_some_are_drawn_by_the_seed() -> None:
+def test_a_seeded_sample_is_drawn_from_many_sentences() -> None:
     drawn = [
         compare_isotropy(
             {"m": by_number}, {"x": PAIRS}, OPTIONS.model_copy(update={"max_sentences": 9, "seed": seed})
@@ -113,7 +113,7 @@ def test_of_many_sentences_some_are_drawn_by_the_seed() -> None:
     assert drawn[0]["isotropy"][0] != drawn[2]["isotropy"][0]
 
 
-def test_what_cannot_be_measured_is_told() -> None:
+def test_impossible_measurements_are_refused() -> None:
     broken: Encode = lambda sentences: np.full((len(sentences), 2), np.nan)  # noqa: E731
     zero: Encode = lambda sentences: np.zeros((len(sentences), 2))  # noqa: E731
     for encode, said in ((broken, "NaN"), (zero, "zero vectors")):

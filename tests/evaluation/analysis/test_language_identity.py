@@ -1,4 +1,4 @@
-"""Languages told from embeddings: known arrangements, scikit-learn apart, and sentences divided without overlap."""
+"""Language identification from embeddings: known values, scikit-learn, and splits without overlap."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ OPTIONS = LanguageIdentityOptions(parallel="sample_parallel", groups=(("en", *LA
 
 
 def content(text: str) -> np.ndarray:
-    """What a sentence says, whatever its language."""
+    """Return the content of a sentence without its language."""
     return np.random.default_rng(int(text.split()[1])).normal(size=8)
 
 
 def encoder(apart: float, noise: float = 0) -> Encode:
-    """Content, and a place for each language, by `apart` from the others, that nothing else uses but noise."""
+    """Encode content, and the language as a noisy one-hot vector scaled by `apart`."""
 
     def encode(sentences: object) -> np.ndarray:
         texts = list(sentences)  # type: ignore[call-overload]
@@ -46,7 +46,7 @@ def encoder(apart: float, noise: float = 0) -> Encode:
     return encode
 
 
-def test_an_encoder_that_marks_languages_is_told_and_a_neutral_one_is_not() -> None:
+def test_languages_are_identified_only_if_the_encoder_marks_them() -> None:
     table = compare_language_identity({"marked": encoder(5), "neutral": encoder(0)}, PARALLEL, OPTIONS)
     assert table["model"].tolist() == ["marked", "neutral"]
     assert table["languages"].tolist() == ["en, de, ja, sv"] * 2
@@ -58,7 +58,7 @@ def test_an_encoder_that_marks_languages_is_told_and_a_neutral_one_is_not() -> N
     assert (table["training"].tolist(), table["test"].tolist()) == ([320] * 2, [80] * 2)
 
 
-def test_accuracy_is_that_of_scikit_learn_on_the_same_division() -> None:
+def test_accuracy_equals_scikit_learns_on_the_same_split() -> None:
     encode = encoder(1, noise=0.5)
     (group,) = OPTIONS.groups
     division = divide(PARALLEL, group, OPTIONS)
@@ -74,7 +74,7 @@ def numbers(side: list[tuple[str, str]], language: str) -> list[int]:
     return [int(text.split()[1]) for code, text in side if code == language]
 
 
-def test_translations_stay_on_one_side_and_are_the_same_in_all_languages() -> None:
+def test_translations_stay_in_one_split_in_all_languages() -> None:
     fewer = OPTIONS.model_copy(update={"sentences": 50})
     for options, sizes in ((OPTIONS, (80, 20)), (fewer, (40, 10))):
         division = divide(PARALLEL, ("en", *LANGUAGES), options)
@@ -87,7 +87,7 @@ def test_translations_stay_on_one_side_and_are_the_same_in_all_languages() -> No
     assert divide(PARALLEL, LANGUAGES, OPTIONS) != divide(PARALLEL, LANGUAGES, other)
 
 
-def test_languages_that_translate_differing_sentences_never_share_one_across_sides() -> None:
+def test_no_translation_occurs_in_both_splits_across_languages() -> None:
     parts = {"de": range(60), "ja": range(40, 100), "sv": [*range(30), *range(30)]}
     parallel = [
         ParallelSentences((code, "en"), [f"{code} {n}" for n in chosen], [f"en {n}" for n in chosen])
@@ -100,7 +100,7 @@ def test_languages_that_translate_differing_sentences_never_share_one_across_sid
     assert sizes == {"en": 100, "de": 60, "ja": 60, "sv": 30}, "a repeated sentence counts once"
 
 
-def test_each_group_has_a_classifier_of_its_own_and_needs_not_hold_the_pivot() -> None:
+def test_each_group_has_its_own_classifier_with_or_without_the_pivot() -> None:
     groups = OPTIONS.model_copy(update={"groups": (("de", "ja"), ("en", "sv"))})
     table = compare_language_identity({"m": encoder(5)}, PARALLEL, groups)
     assert table["languages"].tolist() == ["de, ja", "en, sv"]
@@ -108,7 +108,7 @@ def test_each_group_has_a_classifier_of_its_own_and_needs_not_hold_the_pivot() -
     assert groups.pairs == ["de-en", "ja-en", "sv-en"]
 
 
-def test_wrong_choices_are_told() -> None:
+def test_invalid_choices_are_refused() -> None:
     words = LanguageIdentityOptions.model_validate(
         {"parallel": "tatoeba", "pivot": "eng", "groups": ["eng deu", "deu fra"]}
     )
@@ -125,7 +125,7 @@ def test_wrong_choices_are_told() -> None:
         compare_language_identity({"m": broken}, PARALLEL, OPTIONS)
 
 
-def test_real_sentences_of_tatoeba_are_told_apart_by_their_letters(test_data: Path) -> None:
+def test_languages_of_tatoeba_are_identified_by_their_letters(test_data: Path) -> None:
     options = LanguageIdentityOptions(
         parallel="tatoeba", pivot="eng", groups=(("eng", "deu", "hin"), ("eng", "tur", "ara", "bul"))
     )

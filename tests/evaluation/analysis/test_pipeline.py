@@ -29,7 +29,7 @@ def unit_embeddings(project: Project, method: str, sentences: list[str]) -> np.n
 
 @pytest.fixture(scope="module")
 def done(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
-    """A trained project that was analysed, and what was said."""
+    """A trained project on which `analysis` has run, and the command's output."""
     analysed = project.copy(tmp_path_factory.mktemp("analysed"))
     given: dict[str, Any] = {
         "multilingual__analysis__differing_pairs__rows": 3,
@@ -46,7 +46,7 @@ def graded(done: tuple[Project, str]) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
-def test_alignment_and_uniformity_are_those_of_the_saved_encoders(
+def test_alignment_and_uniformity_equal_those_of_the_saved_encoders(
     done: tuple[Project, str], graded: pd.DataFrame
 ) -> None:
     project, said = done
@@ -83,13 +83,13 @@ def test_the_differing_pairs_are_the_extremes_of_all_pairs(
         distance[method] = np.abs(ranks - rankdata(graded["score"])) / (len(graded) - 1) * 100
     gains = np.sort(distance["simcse"] - distance["ease"])
     assert table["change"].tolist() == ["improved"] * 3 + ["deteriorated"] * 3
-    # Cosines that rounding alone tells apart change places.
+    # Cosines that differ only by rounding may swap ranks.
     assert table["gain"].tolist() == pytest.approx([*gains[::-1][:3], *gains[:3]], abs=2)
     assert "nearer to gold than by simcse (improved)" in said
     assert table["sentence1"].isin(graded["sentence1"]).all()
 
 
-def test_translations_are_drawn_in_the_plane_of_each_encoder(done: tuple[Project, str]) -> None:
+def test_translations_are_plotted_for_each_encoder(done: tuple[Project, str]) -> None:
     project, _ = done
     table = analysed(project, "language_pair")
     assert table.groupby(["model", "language"]).size().to_dict() == {
@@ -99,7 +99,7 @@ def test_translations_are_drawn_in_the_plane_of_each_encoder(done: tuple[Project
     assert [trace["name"] for trace in figure["data"]] == ["translations", "ja", "en"] * 3
 
 
-def test_isotropy_is_that_of_the_saved_encoders(done: tuple[Project, str], graded: pd.DataFrame) -> None:
+def test_isotropy_equals_that_of_the_saved_encoders(done: tuple[Project, str], graded: pd.DataFrame) -> None:
     project, said = done
     table = analysed(project, "isotropy").set_index("model")
     sentences = list(dict.fromkeys(graded[["sentence1", "sentence2"]].to_numpy().ravel()))
@@ -135,12 +135,12 @@ def test_cosines_of_the_same_drawn_pairs_are_kept_for_each_encoder(
     assert "how well they separate" in said
 
 
-def test_languages_are_told_apart_by_each_encoder(done: tuple[Project, str]) -> None:
+def test_language_identity_is_measured_for_each_encoder(done: tuple[Project, str]) -> None:
     project, said = done
     table = analysed(project, "language_identity")
     assert sorted(table["model"]) == ["ease", "simcse", "untrained"]
     assert set(table["languages"]) == {"en, ja, ar, de"}
-    # 40 facts, a fifth of them to test on, in four languages.
+    # 40 facts in four languages; a fifth of the facts are test data.
     assert table[["training", "test", "chance"]].drop_duplicates().values.tolist() == [[128, 32, 25]]
     assert table["accuracy"].between(25, 100).all()
     assert "Accuracy of a classifier of languages on sample_parallel" in said
@@ -156,13 +156,13 @@ def test_mlflow_keeps_the_tables_and_the_plots(done: tuple[Project, str]) -> Non
     assert kept == {f"{name}.json" for name in tables} | {f"{name}.html" for name in plotted}
 
 
-def test_sentences_in_the_log_are_shortened_and_whole_in_the_table(done: tuple[Project, str]) -> None:
+def test_sentences_are_shortened_only_in_the_log(done: tuple[Project, str]) -> None:
     project, said = done
     longest = max(analysed(project, "differing_pairs")["sentence1"], key=len)
     assert (longest in said) == (len(longest) <= 60)
 
 
-def test_any_encoder_is_compared_and_what_cannot_be_is_told(
+def test_any_encoder_is_compared_and_impossible_comparisons_are_reported(
     done: tuple[Project, str], tmp_path: Path
 ) -> None:
     project = done[0].copy(tmp_path / "other")
@@ -180,9 +180,7 @@ def test_any_encoder_is_compared_and_what_cannot_be_is_told(
     )
 
 
-def test_encoders_that_are_not_there_are_left_out_unless_named(
-    done: tuple[Project, str], tmp_path: Path
-) -> None:
+def test_untrained_encoders_are_skipped_unless_named(done: tuple[Project, str], tmp_path: Path) -> None:
     project = done[0].copy(tmp_path / "partly")
     shutil.rmtree(project.folder / "data" / "06_models" / "multilingual" / "simcse" / "encoder")
     part = "multilingual.measure_alignment_uniformity"

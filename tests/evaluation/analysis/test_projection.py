@@ -1,4 +1,4 @@
-"""Points in the plane, against the singular value decomposition and what the points are known to be."""
+"""Projections into the plane equal the singular value decomposition and keep known groups separate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def embeddings_of(count: int, dimension: int) -> np.ndarray:
     return np.random.default_rng(7).normal(loc=0.5, size=(count, dimension))
 
 
-def test_principal_components_are_those_of_the_decomposition() -> None:
+def test_principal_components_equal_the_decomposition() -> None:
     embeddings = embeddings_of(30, 6)
     points, variance = project(embeddings, PCA)
     unit = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -33,12 +33,12 @@ def test_principal_components_are_those_of_the_decomposition() -> None:
 
 
 def two_groups() -> np.ndarray:
-    """Forty directions near one of two axes."""
+    """Return forty directions, each near one of two axes."""
     random = np.random.default_rng(1)
     return np.repeat(np.eye(8)[:2], 20, axis=0) + random.normal(scale=0.05, size=(40, 8))
 
 
-def test_tsne_keeps_groups_apart_and_repeats_by_its_seed() -> None:
+def test_tsne_separates_groups_and_is_seeded() -> None:
     points, variance = project(two_groups(), TSNE)
     assert points.shape == (40, 2)
     assert np.isnan(variance)
@@ -47,7 +47,7 @@ def test_tsne_keeps_groups_apart_and_repeats_by_its_seed() -> None:
     assert np.array_equal(project(two_groups(), TSNE).points, points)
 
 
-def test_tsne_gives_the_same_picture_on_any_number_of_threads() -> None:
+def test_tsne_is_independent_of_the_number_of_threads() -> None:
     pictures = []
     for threads in (1, 2):
         with threadpool_limits(threads):
@@ -75,7 +75,7 @@ def test_sentences_are_drawn_with_their_translations_by_the_seed() -> None:
 
 
 def encode(sentences: object) -> np.ndarray:
-    """Each number has a direction of its own; Japanese stands apart."""
+    """Encode each number as its own direction; Japanese sentences are shifted."""
     texts = list(sentences)  # type: ignore[call-overload]
     rows = [np.random.default_rng(int(text[1:])).normal(size=4) for text in texts]
     return np.array([[5.0, *row, 9.0 * (text[0] == "文")] for row, text in zip(rows, texts, strict=True)])
@@ -97,7 +97,7 @@ def test_a_table_names_model_language_and_pair_of_each_point() -> None:
     assert variances["flat"].item() == pytest.approx(1)
 
 
-def test_what_has_no_picture_is_told() -> None:
+def test_impossible_projections_are_refused() -> None:
     collapsed: Encode = lambda sentences: np.ones((len(sentences), 4))  # noqa: E731
     with pytest.raises(EaseError, match="^collapsed, sample_parallel:ja-en: .*has the model collapsed"):
         project_parallel({"collapsed": collapsed}, SENTENCES, PCA)

@@ -1,4 +1,4 @@
-"""What is analysed is what the evaluation tasks read."""
+"""Analyses read the same sentence pairs as the evaluation tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_graded_pairs_of_the_sample_keep_their_order_and_blanks(tmp_path: Path) 
     assert [found["en"][row].gold for row in (0, 2)] == [5, 0.5]
 
 
-def test_real_graded_sets_come_by_their_subsets(test_data: Path) -> None:
+def test_real_graded_sets_are_read_by_subset(test_data: Path) -> None:
     folder = test_data / "eval" / "stsb"
     found = graded_pairs("stsb", stsb.Options(path=folder, subsets=("train", "dev")))
     assert list(found) == ["train", "dev"]
@@ -35,7 +35,7 @@ def test_real_graded_sets_come_by_their_subsets(test_data: Path) -> None:
     assert len(trial["trial"]) == len(lines) - 1
 
 
-def test_language_pairs_of_sts_2017_come_apart(test_data: Path) -> None:
+def test_language_pairs_of_sts_2017_are_read_separately(test_data: Path) -> None:
     options = sts17.Options(path=test_data / "eval" / "sts2017", subsets=("en-en", "ar-ar"))
     found = graded_pairs("sts17", options)
     assert {pair: len(pairs) for pair, pairs in found.items()} == {"en-en": 250, "ar-ar": 250}
@@ -43,7 +43,7 @@ def test_language_pairs_of_sts_2017_come_apart(test_data: Path) -> None:
     assert not found["ar-ar"][0].left.isascii()
 
 
-def test_tatoeba_gives_one_pair_of_languages_whatever_is_scored(test_data: Path) -> None:
+def test_tatoeba_returns_one_language_pair_for_any_scored_subsets(test_data: Path) -> None:
     folder = test_data / "eval" / "tatoeba"
     found = parallel_sentences("tatoeba", tatoeba.Options(path=folder, subsets=("fra-eng",)), "deu-eng")
     files = [folder / f"tatoeba.deu-eng.{side}" for side in ("deu", "eng")]
@@ -66,13 +66,13 @@ def facts(tmp_path: Path) -> sample_parallel.Options:
     return sample_parallel.Options(path=tmp_path / "parallel.parquet")
 
 
-def test_parallel_sentences_are_those_that_both_languages_state(facts: sample_parallel.Options) -> None:
+def test_parallel_sentences_exist_in_both_languages(facts: sample_parallel.Options) -> None:
     found = parallel_sentences("sample_parallel", facts, "zh-min-nan-en")
     assert found == (("zh-min-nan", "en"), ["it", "nn̄g"], ["one", "two"])
     assert parallel_sentences("sample_parallel", facts, "en-en").left == ["one", "two", "three"]
 
 
-def test_what_a_task_does_not_have_is_told(facts: sample_parallel.Options) -> None:
+def test_missing_pairs_and_languages_of_a_task_are_refused(facts: sample_parallel.Options) -> None:
     with pytest.raises(EaseError, match="no sentence in sv; it has en, zh-min-nan"):
         parallel_sentences("sample_parallel", facts, "sv-en")
     with pytest.raises(

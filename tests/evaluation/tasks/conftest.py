@@ -1,4 +1,4 @@
-"""A real, if simple, encoder for the tasks' tests."""
+"""A simple encoder for the tests of tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ease.evaluation.tasks import Encode
 
 @pytest.fixture(scope="session")
 def encode() -> Encode:
-    """Hashed bags of words: deterministic, and good enough to rank graded pairs."""
+    """Encode sentences as hashed bags of words, which suffices to rank graded pairs."""
     vectorizer = HashingVectorizer(n_features=512, alternate_sign=False, token_pattern=r"\S+")
 
     def encode_bags(sentences: Sequence[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Our scores against MTEB's: those it published of a real encoder, and those it gives here on the same rows."""
+"""Our scores equal MTEB's: those published for a real encoder, and those that MTEB computes here on the same rows."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ PUBLISHED = {
 
 @pytest.fixture(scope="module")
 def minilm() -> Encode:
-    # Small batches pad less: a third faster on a CPU than the default.
+    # Small batches need less padding: a third faster on a CPU than the default.
     return encode_with(load_encoder(str(get_model_path())), EncodingOptions(batch_size=32))
 
 
 def score_at_hand(encode: Encode, folder: Path) -> dict[tuple[str, str], float]:
-    """Main scores of the published sets whose files are there."""
+    """Return the main scores of the published sets whose files exist."""
     scores = {}
     for name in FOLDERS:
         task = get_task(name)
@@ -63,7 +63,7 @@ def test_a_real_encoder_has_its_published_scores(test_data: Path, minilm: Encode
 
 
 class LocalTask(AbsTaskSTS):
-    """STS 2017's English pairs as a task of MTEB whose rows are given."""
+    """An MTEB task with STS 2017's English pairs as its rows."""
 
     rows: ClassVar[dict[str, list[Any]]] = {}
     metadata = TaskMetadata(
@@ -104,7 +104,7 @@ def english(test_data: Path) -> sts17.Options:
 
 
 def score_by_mteb(encoder: SentenceTransformer) -> float:
-    """MTEB's own score of the local task, in points."""
+    """Return MTEB's score of the local task, in points."""
     done = mteb.evaluate(
         encoder, [LocalTask()], cache=None, show_progress_bar=False, encode_kwargs={"batch_size": 32}
     )

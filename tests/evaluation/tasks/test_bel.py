@@ -1,4 +1,4 @@
-"""Biomedical entity linking: every form of file, composite mentions and ties by hand, brute force, and bad files."""
+"""Biomedical entity linking: every file format, composite mentions, ties, brute force, and invalid files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_documents_are_linked_to_the_nearest_name(
     )
     with caplog.at_level(logging.INFO):
         scores = bel.evaluate(encode, options)
-    # Found at once: the first and the liver, whose name stands for D3 and D4; ovarian cancer is second.
+    # At rank 1: the first mention, and the liver, which is a name of both D3 and D4; ovarian cancer is at rank 2.
     assert [(score.subset, score.metric, score.value, score.note) for score in scores] == [
         ("ncbi-disease", "accuracy_at_1", 50, ""),
         ("ncbi-disease", "accuracy_at_5", 75, ""),
@@ -78,7 +78,7 @@ def test_all_parts_of_a_composite_mention_must_be_found(tmp_path: Path, encode: 
         document_line("breast cancer|ovarian cancer", "D1|D2"),  # both
         document_line("breast cancer+ovarian cancer", "D2+D1"),  # in any order
         document_line("breast cancer|ovarian cancer", "D1"),  # the second only among the next
-        document_line("ovarian cancer+", "D2"),  # nothing behind the mark
+        document_line("ovarian cancer+", "D2"),  # no part after the separator
     ]
     assert accuracies(encode, write_documents(tmp_path, "".join(lines))) == (75, 100)
 
@@ -89,7 +89,7 @@ def test_a_name_of_several_concepts_is_one_candidate(tmp_path: Path, encode: Enc
     assert accuracies(encode, write_documents(tmp_path, lines, names=names)) == (100, 100)
 
 
-def test_names_that_cannot_be_told_apart_are_not_found(tmp_path: Path) -> None:
+def test_names_with_identical_embeddings_are_misses(tmp_path: Path) -> None:
     names = "".join(f"D{number}||name {number}\n" for number in range(9))
     options = write_documents(tmp_path, document_line("name 3", "D3"), names=names)
     assert accuracies(lambda texts: np.ones((len(texts), 3)), options) == (0, 0)
@@ -135,7 +135,7 @@ def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) ->
     assert first.subset == "askapatient"
     assert first.value == pytest.approx(np.mean(shares))
     assert first.deviation == pytest.approx(np.std(shares, ddof=1))
-    # Every name but the right one is as near to "cold" or nearer, of the three.
+    # Of the three names, all but the right one are at least as near to "cold".
     assert fifth.value == 100
     (tmp_path / "askapatient" / "AskAPatient.fold-7.test.preprocessed_query.txt").unlink()
     missing = missing_files(bel.files(bel.Options(path=tmp_path)))
@@ -144,7 +144,7 @@ def test_askapatient_is_the_mean_of_ten_folds(tmp_path: Path, encode: Encode) ->
     ]
 
 
-def test_cometa_is_read_by_its_columns(tmp_path: Path, encode: Encode) -> None:
+def test_cometa_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> None:
     write(tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt", "1||head ache\n2||sore + throat\n")
     rows = (
         'ID\tTerm\tGeneral SNOMED ID\tExample\n0\tHead\t1\t"my\n""head"" aches"\n1\tsore + throat\t2\tit is\n'
@@ -161,7 +161,7 @@ def test_cometa_is_read_by_its_columns(tmp_path: Path, encode: Encode) -> None:
     assert read_cometa(path)[1] == Query(("sore + throat",), frozenset({"2"}))
 
 
-def test_mentions_of_marks_alone_are_looked_up_as_they_are(tmp_path: Path) -> None:
+def test_mentions_of_punctuation_alone_are_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "queries.txt", "1||+\n1|2||Ca2+\n")
     assert read_mentions(path) == [Query(("+",), frozenset("1")), Query(("ca2",), frozenset("12"))]
 
@@ -189,13 +189,13 @@ Read = Callable[[Path], object]
         (read_cometa, "", "holds no row"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, read: Read, text: str, message: str) -> None:
+def test_errors_name_invalid_files(tmp_path: Path, read: Read, text: str, message: str) -> None:
     path = write(tmp_path / "bad.txt", text)
     with pytest.raises(EaseError, match=rf"bad\.txt.*{message}"):
         read(path)
 
 
-def test_bad_documents_are_named(tmp_path: Path, encode: Encode) -> None:
+def test_errors_name_invalid_documents(tmp_path: Path, encode: Encode) -> None:
     options = write_documents(tmp_path, "", "\n")
     with pytest.raises(EaseError, match="processed_test: holds no mention of a concept"):
         bel.evaluate(encode, options)

@@ -1,4 +1,4 @@
-"""Bilingual lexicon induction: the published dictionaries by brute force, small ones by hand, and bad files."""
+"""Bilingual lexicon induction: published dictionaries, small hand-made dictionaries, and invalid files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pairs = list[tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def encode_letters() -> Encode:
-    """Hashed runs of letters: words that are spelt alike lie near each other."""
+    """Encode words by hashed letter n-grams: words with similar spelling are near each other."""
     vectorizer = HashingVectorizer(n_features=128, analyzer="char_wb", ngram_range=(1, 3), lowercase=False)
 
     def encode(words: Sequence[str]) -> np.ndarray:
@@ -30,7 +30,7 @@ def encode_letters() -> Encode:
 
 
 def encode_codes(words: Sequence[str]) -> np.ndarray:
-    """Each word is its own direction: s3 and t3, of two languages, are the same one, turned."""
+    """Encode each word as its own direction; t3 is s3 rotated."""
     rows = np.zeros((len(words), 8), dtype=np.float32)
     for row, word in enumerate(words):
         number = int(word[1:]) % 8
@@ -55,7 +55,7 @@ def read(path: Path) -> Pairs:
 
 
 def by_brute_force(encode: Encode, training: Pairs, test: Pairs, center: bool) -> tuple[float, float]:
-    """Accuracy and mean reciprocal rank from whole matrices in double precision."""
+    """Return accuracy and mean reciprocal rank, computed from full matrices in double precision."""
     words = [list(dict.fromkeys(pair[side] for pair in training + test)) for side in (0, 1)]
     vectors = []
     for language in words:
@@ -104,7 +104,7 @@ def test_published_dictionaries_agree_with_brute_force(
     assert [(score.subset, score.metric) for score in scores[:2]] == [
         *((pair, "accuracy_at_1"), (pair, "mean_reciprocal_rank"))
     ]
-    # A word whose rank rests on the last digit counts 0.05.
+    # One word whose rank depends on rounding counts 0.05.
     assert scores[0].value == pytest.approx(accuracy, abs=0.11)
     assert scores[1].value == pytest.approx(reciprocal, abs=0.05)
     assert 5 < scores[0].value < scores[1].value < 60
@@ -112,7 +112,7 @@ def test_published_dictionaries_agree_with_brute_force(
     assert main_score(scores) == scores[0].value
 
 
-def test_a_turned_space_is_turned_back(tmp_path: Path) -> None:
+def test_a_rotated_space_is_aligned(tmp_path: Path) -> None:
     write(tmp_path, "en-de", numbered(*range(8)), numbered(2, 5))
     scores = bli.evaluate(encode_codes, bli.Options(path=tmp_path, neighbours=1))
     assert [(score.subset, score.metric, score.value, score.note) for score in scores] == [
@@ -125,20 +125,20 @@ def test_a_turned_space_is_turned_back(tmp_path: Path) -> None:
     ]
 
 
-def test_several_translations_of_a_word_are_all_right_and_it_counts_once(tmp_path: Path) -> None:
-    # t6 stands for the same direction as t2's translation would, t7 for another.
+def test_every_translation_is_correct_and_a_word_counts_once(tmp_path: Path) -> None:
+    # The map aligns s2 with t2 and s3 with t3; t7 and t4 have other directions.
     write(tmp_path, "en-de", numbered(*range(8)), [("s2", "t7"), ("s2", "t2"), ("s3", "t4")])
     accuracy, reciprocal = bli.evaluate(encode_codes, bli.Options(path=tmp_path, neighbours=1))[:2]
     assert accuracy.value == 50
-    # The right direction comes first for s3, and the seven others are tied: t4 is the last of all eight.
+    # t3 is first for s3; the seven others are tied, so t4 ranks last of all eight.
     assert reciprocal.value == pytest.approx(100 * (1 + 1 / 8) / 2)
 
 
-def test_a_vocabulary_says_what_is_chosen_among(tmp_path: Path) -> None:
+def test_the_vocabulary_file_defines_the_candidates(tmp_path: Path) -> None:
     training, test = numbered(*range(10)), numbered(1, 2)
     write(tmp_path, "en-de", training, test)
     (tmp_path / "words.en.txt").write_text("s1\n\ns2\ns3\n", encoding="utf-8")
-    # t10 cannot be told from t2. Nor can t9 from t1, but it comes after the first three words and only trains.
+    # t10 has the embedding of t2. t9 has that of t1, but comes after the first three words, so only training uses t9.
     (tmp_path / "words.de.txt").write_text("t5\n\nt6\nt10\nt9\n", encoding="utf-8")
     options = bli.Options(path=tmp_path, neighbours=1, vocabulary="words.{language}.txt", vocabulary_size=3)
     accuracy, reciprocal = bli.evaluate(encode_codes, options)[:2]
@@ -177,14 +177,14 @@ def test_a_collapsed_encoder_finds_nothing(tmp_path: Path) -> None:
         ("a\tb\n\xff", "line 2: not UTF-8"),
     ],
 )
-def test_bad_dictionaries_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_name_invalid_dictionaries(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path, "en-de", numbered(1), numbered(1))
     (tmp_path / "en-de" / "yacle.train.freq.5k.en-de.tsv").write_bytes(text.encode("latin-1"))
     with pytest.raises(EaseError, match=message):
         bli.evaluate(encode_codes, bli.Options(path=tmp_path))
 
 
-def test_bad_options_and_vocabularies_are_named(tmp_path: Path) -> None:
+def test_errors_name_invalid_options_and_vocabularies(tmp_path: Path) -> None:
     write(tmp_path, "en-de", numbered(1), numbered(1))
     with pytest.raises(ValidationError, match=r"vocabulary 'words\.txt': write \{language\}"):
         bli.Options(path=tmp_path, vocabulary="words.txt")

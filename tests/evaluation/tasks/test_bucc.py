@@ -1,4 +1,4 @@
-"""BUCC: small corpora in the published form, mined by brute force as well, and bad files."""
+"""BUCC: small corpora in the published format, mining by brute force, and invalid files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pairs = Sequence[tuple[int, int]]
 def write_split(
     folder: Path, language: str, split: str, queries: Sequence[str], targets: Sequence[str], gold: Pairs
 ) -> list[Path]:
-    """The three files of a split, as the shared task publishes them."""
+    """Write the three files of a split in the shared task's format."""
     name = f"{language}-en"
     (folder / name).mkdir(exist_ok=True)
     texts = {
@@ -35,7 +35,7 @@ def write_split(
 
 
 def corpora(seed: int, parallel: int, alone: int) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-    """Sentences of random words; those that are parallel share most of theirs, and stand at unlike rows."""
+    """Return sentences of random words; parallel sentences share most words and have different rows."""
     generator = np.random.default_rng(seed)
 
     def sentence() -> list[str]:
@@ -55,7 +55,7 @@ def corpora(seed: int, parallel: int, alone: int) -> tuple[list[str], list[str],
 def best_pairs(
     encode: Encode, queries: list[str], targets: list[str], k: int | None
 ) -> dict[tuple[int, int], float]:
-    """Each query's best target with its score, from the whole matrix: cosines, or margins over k neighbours."""
+    """Return each query's best target and score from the full matrix: cosines, or margins over k neighbours."""
     left, right = (
         rows / np.linalg.norm(rows, axis=1)[:, None]
         for rows in (encode(queries).astype(float), encode(targets).astype(float))
@@ -71,13 +71,13 @@ def best_pairs(
 
 
 def f1(found: set[tuple[int, int]], gold: set[tuple[int, int]]) -> float:
-    """Harmonic mean of precision and recall."""
+    """Return the harmonic mean of precision and recall."""
     hits = len(found & gold)
     return 2 * hits / (len(found) + len(gold))
 
 
 def encode_rows(sentences: Sequence[str]) -> np.ndarray:
-    """Sums of random word vectors: no two sentences of unlike words are equally near a third."""
+    """Encode sentences as sums of random word vectors, so that no two cosines are equal."""
     vectors = []
     for sentence in sentences:
         words = [np.random.default_rng(int(word[1:])).standard_normal(32) for word in sentence.split()]
@@ -116,16 +116,16 @@ def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFix
 def test_the_threshold_comes_from_the_sample_and_the_score_from_the_training_set(
     tmp_path: Path, encode: Encode
 ) -> None:
-    # Cosines of the sample: 1 for a true pair, 0.5 for a false one, so that the threshold is 0.75.
+    # Cosines of the sample: 1 for a true pair, 0.5 for a false pair; the threshold is therefore 0.75.
     write_split(tmp_path, "de", "sample", ["a", "b x"], ["a", "b y", "q", "r"], [(0, 0)])
-    # Of the training set: 1, false; 0.82 and 0.5, true. The last is below the threshold.
+    # Cosines of the training set: 1 (false), 0.82 and 0.5 (true). The last is below the threshold.
     queries, targets = ["c", "d e f", "g h"], ["c", "d e", "g i", "q"]
     write_split(tmp_path, "de", "training", queries, targets, [(1, 1), (2, 2)])
     scores = evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))
     assert scores[0].value == pytest.approx(100 * 2 * 1 / (2 + 2))
 
 
-def test_missing_languages_are_listed_and_do_not_stop_the_others(tmp_path: Path) -> None:
+def test_missing_languages_are_listed_and_do_not_prevent_other_scores(tmp_path: Path) -> None:
     for split, seed in (("sample", 3), ("training", 4)):
         write_split(tmp_path, "zh", split, *corpora(seed, 20, 20))
     write_split(tmp_path, "ru", "sample", *corpora(5, 20, 20))
@@ -166,7 +166,7 @@ def test_each_corpus_is_encoded_once(tmp_path: Path, encode: Encode) -> None:
     assert seen == [3, 4, 5, 6]
 
 
-def test_a_mark_of_byte_order_and_crlf_change_nothing(tmp_path: Path) -> None:
+def test_bom_and_crlf_are_ignored(tmp_path: Path) -> None:
     paths = write_split(tmp_path, "de", "sample", ["a\x85b", "c"], ["d", "é\u2028f"], [(0, 1), (0, 1)])
     plain = read_split(*paths)
     for path in paths:
@@ -196,7 +196,7 @@ def test_a_mark_of_byte_order_and_crlf_change_nothing(tmp_path: Path) -> None:
         ("gold", "de-1\tde-1\n", r"sample\.gold, line 1: the id de-1 is not in .*sample\.en;"),
     ],
 )
-def test_bad_files_are_named_with_their_line(
+def test_errors_name_the_line_of_invalid_files(
     tmp_path: Path, encode: Encode, part: str, text: str, said: str
 ) -> None:
     for split in ("sample", "training"):
@@ -209,7 +209,7 @@ def test_bad_files_are_named_with_their_line(
 
 
 @pytest.mark.parametrize(("value", "said"), [(np.nan, "hold NaN or infinity"), (0.0, "are zero vectors")])
-def test_a_broken_encoder_is_named_with_its_pair(tmp_path: Path, value: float, said: str) -> None:
+def test_errors_name_the_language_pair_of_invalid_embeddings(tmp_path: Path, value: float, said: str) -> None:
     for split in ("sample", "training"):
         write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])
     with pytest.raises(EaseError, match=f"bucc de-en sample: 2 of 2 rows of the queries {said}"):

@@ -1,4 +1,4 @@
-"""Tasks of graded pairs: the real files, hand-made ones, and bad ones."""
+"""Tasks of graded pairs: real, hand-made and invalid files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ease.evaluation.tasks.components.graded_pairs import read_graded_pairs
 
 
 def cosine(encode: Encode, left: str, right: str) -> float:
-    """Cosine of two sentences, one at a time."""
+    """Return the cosine of two sentences, encoded one at a time."""
     a, b = encode([left])[0].astype(float), encode([right])[0].astype(float)
     return float(a @ b / (np.sqrt(a @ a) * np.sqrt(b @ b)))
 
 
-def test_stsb_dev_agrees_with_scipy_on_the_split_lines(test_data: Path, encode: Encode) -> None:
+def test_stsb_dev_agrees_with_scipy(test_data: Path, encode: Encode) -> None:
     file = test_data / "eval" / "stsb" / "sts-dev.csv"
     lines = [line.split("\t") for line in file.read_text(encoding="utf-8").split("\n") if line]
     expected = spearmanr(
@@ -52,7 +52,7 @@ def test_sickr_trial_agrees_with_scipy(test_data: Path, encode: Encode) -> None:
     )
     scores = sickr.evaluate(encode, sickr.Options(path=file.parent, subsets=("trial", "train")))
     assert [score.subset for score in scores] == ["trial", "train"]
-    # Bags of words have many equal cosines, which rounding ranks.
+    # Bags of words have many equal cosines, whose order depends on rounding.
     assert scores[0].value == pytest.approx(100 * expected.statistic, abs=0.05)
 
 
@@ -63,11 +63,11 @@ def test_the_development_score_of_the_multilingual_setting(test_data: Path, enco
 
 
 def sts_line(score: str, left: str = "a b", right: str = "a c", extra: str = "") -> str:
-    """One line as the benchmark writes it."""
+    """Return a line in the benchmark's format."""
     return f"main-news\theadlines\t2013\t0001\t{score}\t{left}\t{right}{extra}"
 
 
-def test_quotes_crlf_a_mark_of_byte_order_further_columns_and_blank_grades(tmp_path: Path) -> None:
+def test_quotes_crlf_bom_extra_columns_and_blank_grades(tmp_path: Path) -> None:
     text = "\r\n".join(
         [
             sts_line("1.0", 'an "odd', "line"),
@@ -104,7 +104,7 @@ def test_columns_of_sick_are_found_by_name(tmp_path: Path) -> None:
         (sts_line("1"), "1 of 1 sentence pairs"),
     ],
 )
-def test_a_bad_benchmark_file_is_named_with_its_line(
+def test_errors_name_the_line_of_an_invalid_benchmark_file(
     tmp_path: Path, encode: Encode, content: str | bytes | None, said: str
 ) -> None:
     file = tmp_path / "sts-dev.csv"
@@ -115,7 +115,7 @@ def test_a_bad_benchmark_file_is_named_with_its_line(
     assert str(caught.value).startswith((str(file), "stsb dev: "))
 
 
-def test_a_missing_column_of_sick_is_named(tmp_path: Path, encode: Encode) -> None:
+def test_the_error_names_a_missing_column_of_sick(tmp_path: Path, encode: Encode) -> None:
     (tmp_path / "SICK_trial.txt").write_text("pair_ID\tsentence_A\tsentence_B\n1\ta\tb\n", encoding="utf-8")
     with pytest.raises(EaseError, match=r"SICK_trial\.txt: no column relatedness_score; it has pair_ID"):
         sickr.evaluate(encode, sickr.Options(path=tmp_path, subsets=("trial",)))
@@ -131,14 +131,14 @@ def test_grades_of_sick_are_from_1_to_5(tmp_path: Path, encode: Encode, score: f
 
 
 def write_graded(path: Path, scores: list[object]) -> sample_graded.Options:
-    """A file of pairs with these scores, ever more alike."""
+    """Write pairs of increasing similarity with these scores."""
     left = ["a b c d e f"] * len(scores)
     right = [" ".join("abcdef"[: index + 1]) for index in range(len(scores))]
     pq.write_table(pa.table({"sentence1": left, "sentence2": right, "score": scores}), path)
     return sample_graded.Options(path=path)
 
 
-def test_sample_graded_ranks_pairs_and_leaves_ungraded_ones_out(tmp_path: Path, encode: Encode) -> None:
+def test_sample_graded_ranks_pairs_and_skips_ungraded_pairs(tmp_path: Path, encode: Encode) -> None:
     options = write_graded(tmp_path / "graded.parquet", [1.0, 2.0, None, 3.0, 4.0])
     (score,) = sample_graded.evaluate(encode, options)
     assert (score.task, score.subset, score.metric) == ("sample_graded", "en", "spearman")
@@ -155,13 +155,15 @@ def test_sample_graded_ranks_pairs_and_leaves_ungraded_ones_out(tmp_path: Path, 
         ([], "holds no sentence pair"),
     ],
 )
-def test_bad_graded_pairs_are_named(tmp_path: Path, encode: Encode, scores: list[object], said: str) -> None:
+def test_errors_name_invalid_graded_pairs(
+    tmp_path: Path, encode: Encode, scores: list[object], said: str
+) -> None:
     options = write_graded(tmp_path / "graded.parquet", scores)
     with pytest.raises(EaseError, match=rf"graded\.parquet.*{said}"):
         sample_graded.evaluate(encode, options)
 
 
-def test_files_that_are_no_tables_are_named(tmp_path: Path, encode: Encode) -> None:
+def test_errors_name_files_that_are_not_tables(tmp_path: Path, encode: Encode) -> None:
     options = sample_graded.Options(path=tmp_path / "graded.parquet")
     with pytest.raises(EaseError, match=r"graded\.parquet: cannot be read"):
         sample_graded.evaluate(encode, options)
@@ -176,7 +178,7 @@ def test_files_that_are_no_tables_are_named(tmp_path: Path, encode: Encode) -> N
         sample_graded.evaluate(encode, options)
 
 
-def test_an_encoder_that_gives_zero_vectors_is_named_with_its_task(tmp_path: Path) -> None:
+def test_errors_name_the_task_of_zero_vectors(tmp_path: Path) -> None:
     options = write_graded(tmp_path / "graded.parquet", [1.0, 2.0])
     with pytest.raises(EaseError, match="sample_graded en: 2 of 2 rows of the left embeddings are zero"):
         sample_graded.evaluate(lambda sentences: np.zeros((len(sentences), 3)), options)

@@ -1,4 +1,4 @@
-"""MewsC-16: the published files of lines, tables of our own, and bad ones."""
+"""MewsC-16: published text files, tables of this project, and invalid files."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ ROWS = [(f"{words} {word}", words.upper()) for words in ("sun rain wind", "cup g
 
 
 def write_lines(folder: Path, language: str, rows: list[tuple[str, str]], end: str = "\n") -> None:
-    """A language in its published form."""
+    """Write a language in the published format."""
     for name, column in [("sentences", 0), ("categories", 1)]:
         content = "".join(f"{row[column]}{end}" for row in rows)
         (folder / f"{language}_{name}.txt").write_bytes(content.encode())
 
 
 def write_table(path: Path, rows: list[tuple[str | None, str | None]]) -> None:
-    """A language in the project's own form."""
+    """Write a language as a table of this project."""
     sentences, categories = zip(*rows, strict=True) if rows else ((), ())
     columns = {
         **{"sentence": pa.array(sentences, pa.string()), "category": pa.array(categories, pa.string())},
@@ -68,7 +68,7 @@ def test_the_real_files_have_the_sizes_of_the_paper(test_data: Path) -> None:
         data = read_language(paths)
         sentences, classes = PUBLISHED[language]
         assert len(set(data.labels)) == classes
-        # The paper counts 65,425 sentences, its release holds 65,433.
+        # The paper counts 65,425 sentences; its release has 65,433.
         assert abs(len(data.texts) + data.blank - sentences) <= 8
 
 
@@ -103,15 +103,15 @@ def test_lines_and_tables_score_the_same_and_missing_languages_are_noted(
     assert missing["ja"] == [tmp_path / "ja_sentences.txt", tmp_path / "ja_categories.txt"]
 
 
-def test_a_table_goes_before_lines(tmp_path: Path) -> None:
+def test_a_table_takes_precedence_over_text_files(tmp_path: Path) -> None:
     write_lines(tmp_path, "en", ROWS)
     write_table(tmp_path / "en.parquet", [*ROWS])
     assert files(Options(path=tmp_path, subsets=("en",))) == {"en": (tmp_path / "en.parquet",)}
 
 
 @pytest.mark.parametrize("form", ["lines", "CRLF", "table"])
-def test_blank_sentences_are_left_out_and_counted(tmp_path: Path, encode: Encode, form: str) -> None:
-    # The topic of the blank sentences has no other: it is no class.
+def test_blank_sentences_are_skipped_and_counted(tmp_path: Path, encode: Encode, form: str) -> None:
+    # All sentences of this topic are blank, so the topic is not a class.
     rows = [ROWS[0], ("", "MEDIA"), *ROWS[1:], ("\u3000 ", "MEDIA")]
     if form == "table":
         write_table(tmp_path / "ja.parquet", [*rows, (None, "MEDIA")])
@@ -125,7 +125,7 @@ def test_blank_sentences_are_left_out_and_counted(tmp_path: Path, encode: Encode
     assert (accuracy.value, accuracy.note) == (100, f"blank texts skipped: {blank}")
 
 
-def test_lines_that_do_not_pair_are_named(tmp_path: Path, encode: Encode) -> None:
+def test_errors_name_files_of_different_lengths(tmp_path: Path, encode: Encode) -> None:
     write_lines(tmp_path, "tr", ROWS)
     (tmp_path / "tr_categories.txt").write_text("x\n", encoding="utf-8")
     with pytest.raises(
@@ -134,7 +134,7 @@ def test_lines_that_do_not_pair_are_named(tmp_path: Path, encode: Encode) -> Non
         evaluate(encode, Options(path=tmp_path))
 
 
-def test_bad_tables_are_named(tmp_path: Path, encode: Encode) -> None:
+def test_errors_name_invalid_tables(tmp_path: Path, encode: Encode) -> None:
     path = tmp_path / "tr.parquet"
     options = Options(path=tmp_path)
     write_table(path, [*ROWS, ("a sentence", None)])
@@ -157,7 +157,7 @@ def test_the_mean_is_over_the_languages(tmp_path: Path) -> None:
     calls: list[int] = []
 
     def encode_one_language(texts: list[str]) -> np.ndarray:
-        """Tell the topics of the first language apart, and in the second two sentences across topics."""
+        """Separate the topics of the first language; confuse two sentences of the second."""
         calls.append(len(texts))
         return np.eye(2)[[0, 0, 0, 1, 1, 1] if len(calls) == 1 else [0, 0, 1, 0, 1, 1]]
 

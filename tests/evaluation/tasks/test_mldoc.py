@@ -1,4 +1,4 @@
-"""MLDoc: hand-made files in the form that its scripts write, the grid, and bad files."""
+"""MLDoc: hand-made files in the format of its scripts, the grid, and invalid files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORDINARY = "said on Monday the a of in to for with by that at from".split()
 
 
 def documents(seed: int, count: int, topical: float) -> str:
-    """Lines of a category, a tab and twelve words, of which a share is topical."""
+    """Return lines of a category, a tab and twelve words; a share of the words is topical."""
     generator = np.random.default_rng(seed)
     lines = []
     for number in range(count):
@@ -46,7 +46,7 @@ def documents(seed: int, count: int, topical: float) -> str:
 
 
 def write_mldoc(folder: Path, languages: Sequence[str], topical: float = 0.5) -> Options:
-    """English files to learn from and tests, fewer of whose words are topical the later the language comes."""
+    """Write English training files, and test files with fewer topical words for each further language."""
     (folder / "english.train.1000").write_text(documents(0, 200, topical), encoding="utf-8")
     (folder / "english.dev").write_text(documents(1, 80, topical), encoding="utf-8")
     for number, language in enumerate(languages, start=1):
@@ -56,12 +56,12 @@ def write_mldoc(folder: Path, languages: Sequence[str], topical: float = 0.5) ->
 
 
 def embedded(path: Path, encode: Encode) -> LabelledEmbeddings:
-    """A file, read and encoded apart from the task."""
+    """Read and encode a file without the task's code."""
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     return LabelledEmbeddings(encode([text for _, text in rows]), [label for label, _ in rows])
 
 
-def test_languages_are_scored_as_by_classifiers_trained_apart(tmp_path: Path, encode: Encode) -> None:
+def test_scores_equal_those_of_separately_trained_classifiers(tmp_path: Path, encode: Encode) -> None:
     options = write_mldoc(tmp_path, ["de", "zh"])
     english, german, chinese, mean = evaluate(encode, options)
     training, development, test = (
@@ -86,7 +86,7 @@ def test_languages_are_scored_as_by_classifiers_trained_apart(tmp_path: Path, en
     assert mean.value == pytest.approx((german.value + chinese.value) / 2)
 
 
-def test_subsets_metrics_and_what_is_missing(tmp_path: Path, encode: Encode) -> None:
+def test_subsets_metrics_and_missing_files(tmp_path: Path, encode: Encode) -> None:
     options = write_mldoc(tmp_path, ["de", "fr"])
     scores = evaluate(encode, options)
     assert [(score.subset, score.metric) for score in scores] == [
@@ -118,13 +118,13 @@ def test_documents_are_cleaned() -> None:
     assert clean_document("b'is a letter") == "b'is a letter"
 
 
-def test_what_python_3_writes_is_read_as_its_text(tmp_path: Path) -> None:
+def test_bytes_literals_written_by_python_3_are_decoded(tmp_path: Path) -> None:
     text = "株価は「上昇」した。 It's\ta tab"
     (tmp_path / "japanese.test").write_text(f"MCAT\t{text.encode()!r}\n", encoding="utf-8")
     assert read_documents(tmp_path / "japanese.test").texts == ["株価は「上昇」した。 It's a tab"]
 
 
-def test_a_mark_of_byte_order_crlf_and_blank_documents(tmp_path: Path) -> None:
+def test_bom_crlf_and_blank_documents(tmp_path: Path) -> None:
     content = "CCAT\tone\r\nGCAT\t(c) Reuters Limited 1997\r\n\r\nMCAT\ttwo\r\n"
     (tmp_path / "german.test").write_bytes(b"\xef\xbb\xbf" + content.encode())
     data = read_documents(tmp_path / "german.test")
@@ -152,14 +152,16 @@ def test_a_mark_of_byte_order_crlf_and_blank_documents(tmp_path: Path) -> None:
         ("english.train.1000", b"CCAT\ta\nECAT\tb\n", "mldoc: No training row is of class GCAT, MCAT"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, encode: Encode, name: str, content: bytes, said: str) -> None:
+def test_errors_name_invalid_files(
+    tmp_path: Path, encode: Encode, name: str, content: bytes, said: str
+) -> None:
     options = write_mldoc(tmp_path, ["de"])
     (tmp_path / name).write_bytes(content)
     with pytest.raises(EaseError, match=said):
         evaluate(encode, options)
 
 
-def test_a_diverged_encoder_is_named(tmp_path: Path) -> None:
+def test_errors_name_the_task_of_non_finite_embeddings(tmp_path: Path) -> None:
     options = write_mldoc(tmp_path, ["de"])
     with pytest.raises(
         EaseError, match="mldoc: 200 of 200 rows of the embeddings of english.train.1000 hold NaN"

@@ -1,4 +1,4 @@
-"""Multi-SimLex: small files of the published form, pairs across languages by hand, and bad files."""
+"""Multi-SimLex: small files in the published format, hand-made cross-lingual pairs, and invalid files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def table(folder: Path, name: str, rows: Sequence[Row]) -> None:
 
 
 def write(folder: Path, words: Mapping[str, Sequence[str]], grades: Mapping[str, Sequence[str]]) -> None:
-    """Both files: of each language its pairs, such as "a b/a c", and their grades."""
+    """Write both files: the pairs of each language, such as "a b/a c", and their grades."""
     count = len(next(iter(grades.values())))
     translation, scores = [], []
     for row in range(count):
@@ -43,7 +43,7 @@ WORDS = {
 GRADES = {"ENG": ["6", "2.6", "0", "1.5"], "FRA": ["5.5", "1.4", "0.3", "3"]}
 
 
-def test_languages_and_pairs_of_them_are_scored(tmp_path: Path, encode: Encode) -> None:
+def test_languages_and_language_pairs_are_scored(tmp_path: Path, encode: Encode) -> None:
     write(tmp_path, WORDS, GRADES)
     scores = multisimlex.evaluate(encode, multisimlex.Options(path=tmp_path, subsets=("en", "fr", "en-fr")))
     english, french, both, *means = scores
@@ -64,11 +64,11 @@ def test_languages_and_pairs_of_them_are_scored(tmp_path: Path, encode: Encode) 
     assert main_score(scores) == pytest.approx(average(scores[:3], 3).value)
 
 
-def test_pairs_across_languages_are_made_where_the_grades_agree(tmp_path: Path) -> None:
+def test_cross_lingual_pairs_require_similar_grades(tmp_path: Path) -> None:
     write(tmp_path, WORDS, GRADES)
     options = multisimlex.Options(path=tmp_path, subsets=("en-fr",))
     pairs, _ = multisimlex.read_subset("en-fr", multisimlex.files(options)["en-fr"])
-    # 2.6 and 1.4 differ by a fifth of the scale, 1.5 and 3 by more.
+    # 2.6 and 1.4 differ by a fifth of the scale; 1.5 and 3 differ by more.
     assert pairs == [
         *(("a b", "b x", 5.75), ("a x", "a b", 5.75)),
         *(("a b", "a z", pytest.approx(2.0)), ("x a", "a c", pytest.approx(2.0))),
@@ -77,7 +77,7 @@ def test_pairs_across_languages_are_made_where_the_grades_agree(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["ENG-FRA.txt", "FRA_ENG.txt"])
-def test_a_file_of_a_pair_of_languages_goes_first(tmp_path: Path, encode: Encode, name: str) -> None:
+def test_a_file_of_a_language_pair_takes_precedence(tmp_path: Path, encode: Encode, name: str) -> None:
     write(tmp_path, WORDS, GRADES)
     (tmp_path / name).write_text("a b\ta b\t5.1\n\na b\tb c\t2\na\tb\t3.4\n", encoding="utf-8")
     options = multisimlex.Options(path=tmp_path, subsets=("en-fr",))
@@ -97,7 +97,7 @@ def test_rows_are_joined_by_their_id(tmp_path: Path, encode: Encode) -> None:
     header, *lines = (tmp_path / "scores.csv").read_text(encoding="utf-8").splitlines()
     (tmp_path / "scores.csv").write_text("\n".join([header, *lines[::-1]]), encoding="utf-8")
     assert multisimlex.evaluate(encode, options)[0] == before
-    # Without an ID the order counts: the grades are those of other pairs now.
+    # Without an ID, rows are joined by their order, so the grades now belong to other pairs.
     kept = [line.partition(",")[2] for line in [header, *lines[::-1]]]
     (tmp_path / "scores.csv").write_text("\n".join(kept), encoding="utf-8")
     assert multisimlex.evaluate(encode, options)[0].value != before.value
@@ -109,7 +109,7 @@ def test_words_with_commas_are_quoted(tmp_path: Path) -> None:
     assert pairs == [("a, b", "c", 1.0), ("d", "e", 2.0)]
 
 
-def test_pairs_without_a_word_or_a_grade_are_left_out(tmp_path: Path, encode: Encode) -> None:
+def test_pairs_without_a_word_or_a_grade_are_skipped(tmp_path: Path, encode: Encode) -> None:
     words = {"ENG": [*WORDS["ENG"], "/b", "a/c d"], "FRA": [*WORDS["FRA"], "x/y", "x/ "]}
     grades = {"ENG": [*GRADES["ENG"], "3", "1"], "FRA": [*GRADES["FRA"], "", "1"]}
     write(tmp_path, WORDS, GRADES)
@@ -126,7 +126,7 @@ def test_pairs_without_a_word_or_a_grade_are_left_out(tmp_path: Path, encode: En
     ]
 
 
-def test_all_languages_and_pairs_are_asked_for_by_default(tmp_path: Path) -> None:
+def test_all_languages_and_pairs_are_scored_by_default(tmp_path: Path) -> None:
     options = multisimlex.Options(path=tmp_path)
     missing = missing_files(multisimlex.files(options))
     assert len(missing) == 13 + 78
@@ -169,7 +169,7 @@ HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
         (HEADER + "1,a,b\n", GRADED + "1,2\n", "multisimlex en: 1 of 1 sentence pairs have a gold score"),
     ],
 )
-def test_bad_files_are_named(
+def test_errors_name_invalid_files(
     tmp_path: Path, encode: Encode, translation: str, scores: str, message: str
 ) -> None:
     (tmp_path / "translation.csv").write_text(translation)
@@ -178,6 +178,6 @@ def test_bad_files_are_named(
         multisimlex.evaluate(encode, multisimlex.Options(path=tmp_path, subsets=("en",)))
 
 
-def test_a_missing_file_is_named(tmp_path: Path, encode: Encode) -> None:
+def test_the_error_names_a_missing_file(tmp_path: Path, encode: Encode) -> None:
     with pytest.raises(EaseError, match=r"translation\.csv: no such file"):
         multisimlex.evaluate(encode, multisimlex.Options(path=tmp_path))

@@ -1,4 +1,4 @@
-"""PAWS-X: hand-made files in the published form, a classifier trained apart, and bad files."""
+"""PAWS-X: hand-made files in the published format, a separately trained classifier, and invalid files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = [f"w{number}" for number in range(40)]
 
 
 def pairs(seed: int, count: int, changed: int) -> str:
-    """Rows of which every second one repeats its sentence in another order; in the others some words are changed."""
+    """Return rows; every second row repeats its sentence in another word order, the others replace some words."""
     generator = np.random.default_rng(seed)
     lines = []
     for number in range(count):
@@ -33,7 +33,7 @@ def pairs(seed: int, count: int, changed: int) -> str:
 
 
 def write_pawsx(folder: Path, languages: Sequence[str]) -> Options:
-    """English to learn from, and tests: the later a language comes, the more alike are what is no paraphrase."""
+    """Write English training data, and test data that are harder for each further language."""
     (folder / "en").mkdir()
     (folder / "en" / "train.tsv").write_text(pairs(0, 300, 4), encoding="utf-8")
     (folder / "en" / "dev_2k.tsv").write_text(pairs(1, 100, 4), encoding="utf-8")
@@ -45,7 +45,7 @@ def write_pawsx(folder: Path, languages: Sequence[str]) -> Options:
 
 
 def embedded(path: Path, encode: Encode) -> LabelledEmbeddings:
-    """A file, read and encoded apart from the task."""
+    """Read and encode a file without the task's code."""
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
     features = []
     for u, v in zip(encode([row[1] for row in rows]), encode([row[2] for row in rows]), strict=True):
@@ -60,13 +60,13 @@ def embedded(path: Path, encode: Encode) -> LabelledEmbeddings:
     return LabelledEmbeddings(np.array(features), [row[3] for row in rows])
 
 
-def test_features_are_both_sentences_their_distance_and_their_product() -> None:
+def test_features_are_embeddings_difference_and_product() -> None:
     left, right = np.array([[1.0, -2.0], [0.5, 0]]), np.array([[3.0, 4.0], [-1, 2]])
     expected = [[1, -2, 3, 4, 2, 6, 3, -8], [0.5, 0, -1, 2, 1.5, 2, -0.5, 0]]
     assert pair_features(left, right).tolist() == expected
 
 
-def test_languages_are_scored_as_by_classifiers_trained_apart(tmp_path: Path, encode: Encode) -> None:
+def test_scores_equal_those_of_separately_trained_classifiers(tmp_path: Path, encode: Encode) -> None:
     options = write_pawsx(tmp_path, ["en", "zh"])
     development, english, chinese, average = evaluate(encode, options)
     training, held, test = (
@@ -87,7 +87,7 @@ def test_languages_are_scored_as_by_classifiers_trained_apart(tmp_path: Path, en
     assert average.note == "2 of 7 subsets"
 
 
-def test_subsets_and_what_is_missing(tmp_path: Path, encode: Encode) -> None:
+def test_subsets_and_missing_files(tmp_path: Path, encode: Encode) -> None:
     options = write_pawsx(tmp_path, ["de", "ja"])
     scores = evaluate(encode, options)
     assert [(score.subset, score.metric) for score in scores] == [
@@ -154,14 +154,16 @@ def test_quotation_marks_are_text_and_untranslated_pairs_are_counted(tmp_path: P
         ("en/train.tsv", HEADER.encode() + b"1\ta\tb\t1\n", "pawsx: All 1 training rows are of class 1"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, encode: Encode, name: str, content: bytes, said: str) -> None:
+def test_errors_name_invalid_files(
+    tmp_path: Path, encode: Encode, name: str, content: bytes, said: str
+) -> None:
     options = write_pawsx(tmp_path, ["de"])
     (tmp_path / name).write_bytes(content)
     with pytest.raises(EaseError, match=said):
         evaluate(encode, options)
 
 
-def test_a_diverged_encoder_is_named(tmp_path: Path) -> None:
+def test_errors_name_the_task_of_non_finite_embeddings(tmp_path: Path) -> None:
     options = write_pawsx(tmp_path, ["de"])
     with pytest.raises(EaseError, match="pawsx: 600 of 600 rows of the embeddings of en/train.tsv hold NaN"):
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)

@@ -1,4 +1,4 @@
-"""QNLI: the development set against the rank-sum statistic, and bad files."""
+"""QNLI: the development set agrees with the rank-sum statistic; invalid files are refused."""
 
 from __future__ import annotations
 
@@ -38,15 +38,17 @@ def test_the_development_set_agrees_with_the_rank_sums(test_data: Path, encode: 
     assert 60 < score.value < 80
 
 
-def test_a_pair_in_the_wrong_order_costs_its_share(tmp_path: Path, encode: Encode) -> None:
-    # Cosines 1 and 0.5 of answers, 0.5 and 0 of others: of four comparisons three are won and one is a tie.
+def test_the_score_counts_pairs_in_the_right_order_and_half_of_the_ties(
+    tmp_path: Path, encode: Encode
+) -> None:
+    # Cosines 1 and 0.5 for answers, 0.5 and 0 for others: three of four comparisons are right, one is a tie.
     rows = ROWS + "2\ta b\tb c\tentailment\n3\ta b\tc d\tnot_entailment\n"
     (score,) = qnli.evaluate(encode, write(tmp_path, HEADER + rows))
     assert score.value == pytest.approx(100 * 3.5 / 4)
 
 
 @pytest.mark.parametrize("block", [1, 3, 100])
-def test_a_block_of_pairs_is_encoded_at_a_time(tmp_path: Path, encode: Encode, block: int) -> None:
+def test_pairs_are_encoded_in_blocks(tmp_path: Path, encode: Encode, block: int) -> None:
     lines = "".join(
         f"{n}\tw{n} a\tw{n % 3} a\t{'entailment' if n % 2 else 'not_entailment'}\n" for n in range(10)
     )
@@ -93,12 +95,12 @@ def test_quotation_marks_are_text_and_columns_are_found_by_name(tmp_path: Path, 
         (HEADER + "0\ta\tb\tnot_entailment\n", "all 1 pairs have one label"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, encode: Encode, text: str, message: str) -> None:
+def test_errors_name_invalid_files(tmp_path: Path, encode: Encode, text: str, message: str) -> None:
     with pytest.raises(EaseError, match=message):
         qnli.evaluate(encode, write(tmp_path, text))
 
 
-def test_other_faults_are_named(tmp_path: Path, encode: Encode) -> None:
+def test_errors_name_other_faults(tmp_path: Path, encode: Encode) -> None:
     with pytest.raises(EaseError, match=r"dev\.tsv: no such file"):
         qnli.evaluate(encode, qnli.Options(path=tmp_path))
     options = write(tmp_path, HEADER + ROWS)

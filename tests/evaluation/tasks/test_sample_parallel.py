@@ -19,7 +19,7 @@ Row = tuple[str | None, str | None, str | None]
 
 
 def write_facts(path: Path, rows: Sequence[Row]) -> Path:
-    """A file of parallel sentences."""
+    """Write a file of parallel sentences."""
     fact_ids, languages, texts = (
         (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     )
@@ -30,7 +30,7 @@ def write_facts(path: Path, rows: Sequence[Row]) -> Path:
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Path:
-    """Three facts in three languages; "ja" states two of them right, "it" swaps two."""
+    """Three facts in three languages; "ja" has one fact wrong, "it" swaps two."""
     english = ["one alpha", "two beta", "three gamma"]
     japanese = ["one a", "two b", "nothing at all"]
     italian = ["uno beta", "due alpha", "tre gamma"]
@@ -42,7 +42,7 @@ def facts(tmp_path: Path) -> Path:
 
 def test_each_language_is_matched_with_english_in_both_directions(facts: Path, encode: Encode) -> None:
     scores = evaluate(encode, Options(path=facts, candidates=3))
-    # ja: two of three are found both ways. it: of "beta", "alpha", "gamma" only the last is at its own fact.
+    # ja: two of three are found in both directions. it: of "beta", "alpha", "gamma" only the last is at its own fact.
     assert [(score.task, score.subset, score.metric) for score in scores] == [
         ("sample_parallel", subset, "retrieval_accuracy") for subset in ("it-en", "ja-en", "average")
     ]
@@ -63,7 +63,7 @@ def test_another_pivot(facts: Path, encode: Encode) -> None:
     ]
 
 
-def test_facts_that_one_side_lacks_are_no_candidates(tmp_path: Path, encode: Encode) -> None:
+def test_facts_missing_in_one_language_are_no_candidates(tmp_path: Path, encode: Encode) -> None:
     rows: list[Row] = [(f"f{n}", "en", text) for n, text in enumerate(["a", "b", "c"])]
     rows += [("f0", "sv", "a"), ("f2", "sv", "c"), ("f9", "sv", "z"), ("f1", "tr", "b"), ("f2", "tr", "c")]
     path = write_facts(tmp_path / "parallel.parquet", rows)
@@ -101,13 +101,13 @@ def test_a_sentence_is_encoded_once(facts: Path, encode: Encode) -> None:
         ([("f0", "en", "a"), ("f0", "sv", "b")], "1 facts are stated in both sv and en, fewer than the 2"),
     ],
 )
-def test_bad_facts_are_named(tmp_path: Path, encode: Encode, rows: list[Row], said: str) -> None:
+def test_errors_name_invalid_facts(tmp_path: Path, encode: Encode, rows: list[Row], said: str) -> None:
     path = write_facts(tmp_path / "parallel.parquet", rows)
     with pytest.raises(EaseError, match=rf"parallel\.parquet.*{said}"):
         evaluate(encode, Options(path=path, candidates=2))
 
 
-def test_a_language_that_the_file_lacks_is_named(facts: Path, encode: Encode) -> None:
+def test_the_error_names_a_language_missing_in_the_file(facts: Path, encode: Encode) -> None:
     with pytest.raises(EaseError, match="no sentence in de; it has en, it, ja"):
         evaluate(encode, Options(path=facts, candidates=2, languages=("ja", "de")))
 
@@ -119,6 +119,6 @@ def test_one_candidate_or_the_pivot_itself_is_refused() -> None:
         Options(path=Path("x"), languages=("ja", "en"))
 
 
-def test_a_diverged_encoder_is_named_with_its_languages(facts: Path) -> None:
+def test_errors_name_the_languages_of_non_finite_embeddings(facts: Path) -> None:
     with pytest.raises(EaseError, match="sample_parallel it-en: 3 of 3 rows of the queries hold NaN"):
         evaluate(lambda sentences: np.full((len(sentences), 3), np.nan), Options(path=facts, candidates=3))

@@ -1,4 +1,4 @@
-"""SentEval's sets: the real files, an independent computation, hand-made ones of every form, and bad ones."""
+"""SentEval's sets: real files, an independent computation, hand-made files of every format, and invalid files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = {"good": "great moving fine warm", "bad": "dull flat tired loud"}
 
 
 def reviews(kind: str, count: int, seed: int = 0) -> str:
-    """Lines of a few words, most of which fit the kind."""
+    """Return lines of a few words, most of which are typical of the class."""
     generator = np.random.default_rng([seed, len(kind)])
     every = [word for words in WORDS.values() for word in words.split()]
     lines = [
@@ -31,14 +31,14 @@ def reviews(kind: str, count: int, seed: int = 0) -> str:
 
 
 def questions(count: int) -> str:
-    """Lines of TREC's form, two types in turn."""
+    """Return lines in TREC's format, with two alternating types."""
     kinds = {"HUM:ind": "Who wrote", "LOC:other": "Where is", "NUM:date": "When was"}
     forms = [*kinds.items()]
     return "".join(f"{forms[n % 3][0]} {forms[n % 3][1]} number {n} ?\n" for n in range(count))
 
 
 def sentiments(count: int, seed: int) -> str:
-    """Lines of SST's form."""
+    """Return lines in SST's format."""
     lines = []
     for label, kind in enumerate(("bad", "good")):
         lines += [f"{text}\t{label}" for text in reviews(kind, count, seed).splitlines()]
@@ -47,7 +47,7 @@ def sentiments(count: int, seed: int) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """All four sets, small."""
+    """Write small versions of all four sets."""
     contents = {
         "mr": (reviews("good", 40), reviews("bad", 40)),
         "subj": (reviews("bad", 40, 5), reviews("good", 40, 5)),
@@ -71,7 +71,7 @@ def by_subset(scores: list[Score], metric: str) -> dict[str, Score]:
     return {score.subset: score for score in scores if score.metric == metric}
 
 
-def test_the_real_files_are_read_whole_latin_1_among_them(test_data: Path) -> None:
+def test_real_files_are_read_completely_including_latin_1(test_data: Path) -> None:
     folder = test_data / "eval" / "senteval"
     found = available_subsets(files(Options(path=folder, subsets=("mr", "trec"))))
     reviews = read_set("mr", found["mr"])["all"]
@@ -93,7 +93,7 @@ def test_a_part_of_trec_equals_plain_loops(test_data: Path, tmp_path: Path, enco
     texts: dict[str, list[str]] = {}
     labels: dict[str, list[str]] = {}
     (tmp_path / "TREC").mkdir()
-    # Abbreviations are too few in a part for two folds of each class.
+    # A part has too few abbreviations for two folds of each class.
     for name, count in (("train_5500.label", 300), ("TREC_10.label", 100)):
         raw = (test_data / "eval" / "senteval" / "TREC" / name).read_bytes().splitlines(keepends=True)
         lines = [line for line in raw if not line.startswith(b"ABBR")][:count]
@@ -154,7 +154,7 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
     assert 50 < accuracies["mr"].value < 100
 
 
-def test_sets_that_are_missing_do_not_stop_the_others(folder: Path, encode: Encode) -> None:
+def test_missing_sets_do_not_prevent_the_scores_of_others(folder: Path, encode: Encode) -> None:
     (folder / FILES["sst2"][1]).unlink()
     (folder / FILES["subj"][0]).unlink()
     scores = evaluate(encode, options(folder))
@@ -170,9 +170,7 @@ def test_sets_that_are_missing_do_not_stop_the_others(folder: Path, encode: Enco
         files(options(folder, "cr"))
 
 
-def test_utf_8_and_latin_1_may_stand_in_one_file_and_blank_lines_are_counted(
-    folder: Path, encode: Encode
-) -> None:
+def test_utf_8_and_latin_1_may_be_mixed_and_blank_lines_are_counted(folder: Path, encode: Encode) -> None:
     path = folder / FILES["mr"][0]
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + "café\r\n".encode() + b"caf\xe9 noir\r\n \r\n")
     data = read_set("mr", tuple(folder / name for name in FILES["mr"]))["all"]
@@ -201,7 +199,7 @@ def test_utf_8_and_latin_1_may_stand_in_one_file_and_blank_lines_are_counted(
         ("sst2", 0, b"dull\t0\nflat\t0\n", "senteval sst2: All 2 training rows are of class 0"),
     ],
 )
-def test_bad_files_are_named(
+def test_errors_name_invalid_files(
     folder: Path, encode: Encode, subset: str, file: int, content: bytes, said: str
 ) -> None:
     (folder / FILES[subset][file]).write_bytes(content)
@@ -209,12 +207,12 @@ def test_bad_files_are_named(
         evaluate(encode, options(folder, subset))
 
 
-def test_a_diverged_encoder_is_named(folder: Path) -> None:
+def test_errors_name_the_task_of_non_finite_embeddings(folder: Path) -> None:
     with pytest.raises(EaseError, match="senteval mr: 80 of 80 rows of the embeddings of all hold NaN"):
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options(folder, "mr"))
 
 
-def test_options_are_those_of_senteval_and_wrong_ones_are_refused() -> None:
+def test_options_equal_those_of_senteval_and_invalid_options_are_refused() -> None:
     plain = Options(path=Path("x"))
     assert (plain.folds, plain.seed) == (10, 1111)
     assert plain.strengths == tuple(2.0**power for power in range(-2, 4))

@@ -1,4 +1,4 @@
-"""The short-text clustering sets: real files, hand-made ones, and bad ones."""
+"""The short-text clustering sets: real, hand-made and invalid files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ TABBED = "".join(f"{label}\t{text}\n" for label, text in ROWS)
 
 
 def values(scores: list[Score]) -> dict[tuple[str, str], float]:
-    """Scores by subset and metric."""
+    """Return scores by subset and metric."""
     return {(score.subset, score.metric): score.value for score in scores}
 
 
-def test_the_real_files_are_read_whole(test_data: Path) -> None:
+def test_real_files_are_read_completely(test_data: Path) -> None:
     found = available_subsets(files(Options(path=test_data / "eval" / "stc")))
     sizes = {}
     for subset, paths in found.items():
@@ -89,7 +89,7 @@ def test_every_form_is_read(tmp_path: Path, encode: Encode) -> None:
     assert main_score(scores) == 100
 
 
-def test_sets_that_are_missing_do_not_stop_the_others(tmp_path: Path, encode: Encode) -> None:
+def test_missing_sets_do_not_prevent_the_scores_of_others(tmp_path: Path, encode: Encode) -> None:
     (tmp_path / "t.txt").write_text(TABBED, encoding="utf-8")
     (tmp_path / "biomedical.txt").write_text("a text without its label\n", encoding="utf-8")
     options = Options(path=tmp_path)
@@ -103,7 +103,7 @@ def test_sets_that_are_missing_do_not_stop_the_others(tmp_path: Path, encode: En
         evaluate(encode, Options(path=tmp_path, subsets=("tweet",)))
 
 
-def test_a_mark_of_byte_order_crlf_tabs_blank_lines_and_odd_line_ends(tmp_path: Path) -> None:
+def test_bom_crlf_tabs_blank_lines_and_unusual_line_separators(tmp_path: Path) -> None:
     text = "1\tfirst\r\n\r\n2\twith\ta tab\r\n3\t one\x85line\u2028only \r\n1\t \r\n"
     (tmp_path / "t.txt").write_bytes(b"\xef\xbb\xbf" + text.encode())
     data = read_set("googlenews-t", (tmp_path / "t.txt",))
@@ -120,7 +120,7 @@ def test_a_class_with_one_member_and_a_blank_text(tmp_path: Path, encode: Encode
 
 
 def write_pair(folder: Path, texts: bytes, labels: bytes) -> Options:
-    """A set in two files."""
+    """Write a set in two files."""
     (folder / "searchsnippets.txt").write_bytes(texts)
     (folder / "searchsnippets_label.txt").write_bytes(labels)
     return Options(path=folder, subsets=("searchsnippets",))
@@ -138,7 +138,7 @@ def write_pair(folder: Path, texts: bytes, labels: bytes) -> Options:
         (b"a\nb\n", b"1\n2\n", r"stc searchsnippets: 2 texts in 2 classes; .* more texts than classes"),
     ],
 )
-def test_bad_paired_files_are_named(
+def test_errors_name_invalid_paired_files(
     tmp_path: Path, encode: Encode, texts: bytes, labels: bytes, said: str
 ) -> None:
     with pytest.raises(EaseError, match=said):
@@ -157,7 +157,7 @@ def test_bad_paired_files_are_named(
         ("tweet", "tweet.txt", b'{"text": "a", "cluster": null}\n', r"line 1: the label is missing"),
     ],
 )
-def test_bad_files_are_named_with_their_line(
+def test_errors_name_the_line_of_invalid_files(
     tmp_path: Path, encode: Encode, subset: str, name: str, content: bytes, said: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -165,7 +165,7 @@ def test_bad_files_are_named_with_their_line(
         evaluate(encode, Options(path=tmp_path, subsets=(subset,)))
 
 
-def test_a_diverged_encoder_is_named_with_its_set_and_zero_vectors_are_noted(
+def test_errors_name_the_set_of_non_finite_embeddings_and_zero_vectors_are_noted(
     tmp_path: Path, encode: Encode
 ) -> None:
     (tmp_path / "t.txt").write_text(TABBED, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""STS 2012 to 2016: the real files against a plain computation, and made ones with what the real ones hold."""
+"""STS 2012 to 2016: real files agree with a plain computation; hand-made files have the same peculiarities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ease.evaluation.tasks.components.graded_pairs import read_paired_files
 
 COUNTS = {"2012": 3108, "2013": 1500, "2014": 3750}
 TIES = 0.05
-"""Bags of words have many equal cosines, which rounding ranks."""
+"""Bags of words have many equal cosines, whose order depends on rounding."""
 
 
 def write_part(folder: Path, pairs: bytes, grades: bytes, part: str, prefix: str = "STS") -> None:
@@ -24,7 +24,7 @@ def write_part(folder: Path, pairs: bytes, grades: bytes, part: str, prefix: str
 
 
 def write_year(folder: Path, year: str, prefix: str = "STS") -> Path:
-    """A year each of whose parts holds three pairs, ever more alike, and one without a grade."""
+    """Write a year; each part has three pairs of increasing similarity, and one without a grade."""
     for part in sts.PARTS[year]:
         pairs = b"a b\tc d\na b\te f\na b\ta c\na b c\ta b c\tsource\n"
         write_part(folder / f"STS{year[2:]}-en-test", pairs, b"0\n\n2.5\n5\n", part, prefix)
@@ -32,7 +32,7 @@ def write_year(folder: Path, year: str, prefix: str = "STS") -> Path:
 
 
 @pytest.mark.parametrize("year", COUNTS)
-def test_a_year_agrees_with_scipy_on_the_split_lines(test_data: Path, encode: Encode, year: str) -> None:
+def test_a_year_agrees_with_scipy(test_data: Path, encode: Encode, year: str) -> None:
     folder = test_data / "eval" / "sts" / "senteval" / f"STS{year[2:]}-en-test"
     cosines: list[list[float]] = []
     grades: list[list[float]] = []
@@ -53,7 +53,7 @@ def test_a_year_agrees_with_scipy_on_the_split_lines(test_data: Path, encode: En
     assert abs(mean.value - whole.value) > 0.3, "the two figures are not the same"
 
 
-def test_the_grades_of_2012_are_those_of_its_file_of_all(test_data: Path) -> None:
+def test_grades_of_2012_come_from_the_file_of_all_parts(test_data: Path) -> None:
     options = sts.Options(path=test_data / "eval" / "sts" / "senteval", subsets=("2012",))
     (paths,) = sts.files(options).values()
     golds = [
@@ -63,7 +63,7 @@ def test_the_grades_of_2012_are_those_of_its_file_of_all(test_data: Path) -> Non
     assert golds == [float(grade) for grade in everything]
 
 
-def test_blank_grades_are_left_out_and_counted(
+def test_blank_grades_are_skipped_and_counted(
     tmp_path: Path, encode: Encode, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -81,7 +81,7 @@ def test_blank_grades_are_left_out_and_counted(
     assert "e f" not in seen, "nothing is encoded in vain"
 
 
-def test_the_names_of_2016_hold_the_year_or_not(tmp_path: Path, encode: Encode) -> None:
+def test_file_names_of_2016_may_contain_the_year(tmp_path: Path, encode: Encode) -> None:
     options = sts.Options(path=write_year(tmp_path, "2016", "STS2016"), subsets=("2016",))
     assert sts.evaluate(encode, options)[0].value == pytest.approx(100)
     write_year(tmp_path / "plain", "2016")
@@ -89,7 +89,7 @@ def test_the_names_of_2016_hold_the_year_or_not(tmp_path: Path, encode: Encode) 
     assert sts.evaluate(encode, plain)[0].value == pytest.approx(100)
 
 
-def test_years_that_are_not_there_are_left_out_and_named(tmp_path: Path, encode: Encode) -> None:
+def test_missing_years_are_skipped_and_named(tmp_path: Path, encode: Encode) -> None:
     options = sts.Options(path=write_year(write_year(tmp_path, "2013"), "2014"))
     (tmp_path / "STS14-en-test" / "STS.gs.images.txt").unlink()
     scores = sts.evaluate(encode, options)
@@ -105,7 +105,7 @@ def test_years_that_are_not_there_are_left_out_and_named(tmp_path: Path, encode:
         sts.evaluate(encode, sts.Options(path=tmp_path / "empty"))
 
 
-def test_a_mark_of_byte_order_crlf_quotes_and_blank_ends(tmp_path: Path) -> None:
+def test_bom_crlf_quotes_and_trailing_blanks(tmp_path: Path) -> None:
     pairs = b'\xef\xbb\xbfan "odd\tline\r\nx"\tcaf\xc2\x85y\tsource\tanother\r\n\r\n'
     write_part(tmp_path, pairs, b"\xef\xbb\xbf4.5\r\n\r\n\r\n\r\n", "belief")
     first, second = read_paired_files(tmp_path / "STS.input.belief.txt", tmp_path / "STS.gs.belief.txt")
@@ -138,7 +138,9 @@ def test_a_mark_of_byte_order_crlf_quotes_and_blank_ends(tmp_path: Path) -> None
         (b"a\tb\nc\td\n", b"3\n\n", "sts 2015 belief: 1 of 1 sentence pairs have a gold score: at least 2"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, encode: Encode, pairs: bytes, grades: bytes, said: str) -> None:
+def test_errors_name_invalid_files(
+    tmp_path: Path, encode: Encode, pairs: bytes, grades: bytes, said: str
+) -> None:
     write_part(write_year(tmp_path, "2015") / "STS15-en-test", pairs, grades, "belief")
     with pytest.raises(EaseError, match=said):
         sts.evaluate(encode, sts.Options(path=tmp_path))

@@ -1,4 +1,4 @@
-"""STS 2017 and the pairs of languages added to it: SemEval's files and the extended set's."""
+"""STS 2017 and its added language pairs: SemEval's files and those of the extended set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_track(folder: Path, track: str) -> tuple[list[str], list[str]]:
     return lines, (folder / f"STS.gs.{track}.txt").read_text(encoding="utf-8").split()
 
 
-def test_the_tracks_agree_with_scipy_on_the_split_lines(test_data: Path, encode: Encode) -> None:
+def test_tracks_agree_with_scipy(test_data: Path, encode: Encode) -> None:
     folder = test_data / "eval" / "sts2017"
     *scores, mean = sts17.evaluate(encode, sts17.Options(path=folder, subsets=tuple(AT_HAND)))
     for score, (pair, track) in zip(scores, AT_HAND.items(), strict=True):
@@ -35,7 +35,7 @@ def test_the_tracks_agree_with_scipy_on_the_split_lines(test_data: Path, encode:
         expected = spearmanr(cosines, [float(grade) for grade in grades]).statistic
         assert len(lines) == 250
         assert (score.task, score.subset, score.metric) == ("sts17", pair, "spearman")
-        # Bags of words have many equal cosines, which rounding ranks.
+        # Bags of words have many equal cosines, whose order depends on rounding.
         assert score.value == pytest.approx(100 * expected, abs=0.05)
     assert (mean.subset, mean.note) == ("average", "4 of 10 subsets")
     assert (
@@ -43,7 +43,9 @@ def test_the_tracks_agree_with_scipy_on_the_split_lines(test_data: Path, encode:
     )
 
 
-def test_the_extended_form_scores_as_the_tracks_do(test_data: Path, tmp_path: Path, encode: Encode) -> None:
+def test_extended_files_score_like_the_original_tracks(
+    test_data: Path, tmp_path: Path, encode: Encode
+) -> None:
     folder = test_data / "eval" / "sts2017"
     for pair, track in AT_HAND.items():
         lines, grades = read_track(folder, track)
@@ -66,9 +68,7 @@ def test_all_ten_pairs_under_their_published_names(tmp_path: Path, encode: Encod
     assert not mean.note
 
 
-def test_semevals_archives_are_read_from_their_folders_before_the_extended_set(
-    tmp_path: Path, encode: Encode
-) -> None:
+def test_semeval_folders_take_precedence_over_the_extended_set(tmp_path: Path, encode: Encode) -> None:
     for folder in ("STS2017.eval.v1.1", "STS2017.gs"):
         (tmp_path / folder).mkdir()
     (tmp_path / "STS.en-tr.txt").write_text(LINES, encoding="utf-8")
@@ -81,7 +81,7 @@ def test_semevals_archives_are_read_from_their_folders_before_the_extended_set(
     assert sts17.evaluate(encode, options)[0].value == pytest.approx(-100)
 
 
-def test_what_is_missing_is_named_as_it_is_published(tmp_path: Path) -> None:
+def test_missing_files_have_their_published_names(tmp_path: Path) -> None:
     for kind in ("input", "gs"):
         (tmp_path / f"STS.{kind}.track4b.es-en.txt").write_text("1\n")
     lacking = missing_files(sts17.files(sts17.Options(path=tmp_path)))
@@ -99,7 +99,7 @@ def test_what_is_missing_is_named_as_it_is_published(tmp_path: Path) -> None:
     }
 
 
-def test_bad_files_and_unknown_pairs_are_named(tmp_path: Path, encode: Encode) -> None:
+def test_errors_name_invalid_files_and_unknown_pairs(tmp_path: Path, encode: Encode) -> None:
     (tmp_path / "STS.en-de.txt").write_text(LINES + "a\tb\n", encoding="utf-8")
     with pytest.raises(
         EaseError, match=r"STS\.en-de\.txt, line 4: 2 tab-separated columns instead of at least 3"

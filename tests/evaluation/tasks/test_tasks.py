@@ -1,4 +1,4 @@
-"""Discovery of tasks, their configuration, and the averages of their scores."""
+"""Tasks are discovered with their configuration, and their scores are averaged."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_a_task_keeps_the_protocol(name: str) -> None:
         task.Options.model_validate({**options.model_dump(), "paht": "x"})
 
 
-def test_an_unknown_task_is_named_with_its_neighbours() -> None:
+def test_the_error_for_an_unknown_task_suggests_similar_names() -> None:
     with pytest.raises(EaseError, match=r"'stbs': did you mean sts.*Choose from .*sickr"):
         get_task("stbs")
     with pytest.raises(EaseError, match="Unknown evaluation task '_graded'"):
         get_task("_graded")
 
 
-def test_a_main_score_averages_subsets_and_not_their_average() -> None:
+def test_the_main_score_averages_subsets_but_no_averages() -> None:
     scores = [
         Score("stsb", subset, "spearman", value) for subset, value in [("a", 10), ("b", 40), ("average", 99)]
     ]
@@ -51,7 +51,7 @@ def test_a_main_score_averages_subsets_and_not_their_average() -> None:
     assert main_score(scores) == 25
 
 
-def test_several_tasks_weigh_the_same_whatever_their_subsets() -> None:
+def test_tasks_have_equal_weights_for_any_number_of_subsets() -> None:
     scores = [
         *(Score("stsb", "a", "spearman", 10), Score("sickr", "b", "spearman", 80)),
         *(Score("stsb", "c", "spearman", 30), Score("sample_parallel", "a", "retrieval_accuracy", 50)),

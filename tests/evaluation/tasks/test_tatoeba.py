@@ -1,4 +1,4 @@
-"""Tatoeba: the real files, the groups of languages, ties, and bad files."""
+"""Tatoeba: real files, language groups, ties, and invalid files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ease.evaluation.tasks.tatoeba import (
 
 
 def write_pair(folder: Path, code: str, own: str, english: str) -> None:
-    """Both files of a language, of sentences that a semicolon parts."""
+    """Write both files of a language; semicolons separate the sentences."""
     for side, text in ((code, own), ("eng", english)):
         lines = "".join(f"{sentence}\n" for sentence in text.split(";"))
         (folder / f"tatoeba.{code}-eng.{side}").write_text(lines, encoding="utf-8")
@@ -60,7 +60,7 @@ def test_every_real_pair_is_read_and_missing_languages_are_listed(test_data: Pat
     pairs = [subset for subset in scores if not subset.startswith("average")]
     assert len(pairs) == 112 - len(missing)
     assert scores["average"].note == f"{len(pairs)} of 112 subsets"
-    assert scores["average_table4"].note == "14 of 16 subsets"  # French and Japanese are not at hand
+    assert scores["average_table4"].note == "14 of 16 subsets"  # the files of French and Japanese are missing
     assert scores["average_others"].value == pytest.approx(
         np.mean([scores[f"{code}-eng"].value for code in OTHERS if f"{code}-eng" in scores])
     )
@@ -68,7 +68,7 @@ def test_every_real_pair_is_read_and_missing_languages_are_listed(test_data: Pat
 
 
 @pytest.mark.parametrize("code", ["amh", "deu", "tzl"])
-def test_accuracy_agrees_with_scikit_learn_over_the_own_number_of_rows(
+def test_accuracy_agrees_with_scikit_learn_for_each_number_of_rows(
     code: str, test_data: Path, encode: Encode
 ) -> None:
     folder = test_data / "eval" / "tatoeba"
@@ -78,7 +78,7 @@ def test_accuracy_agrees_with_scikit_learn_over_the_own_number_of_rows(
     )
     cosines = cosine_similarity(own.astype(float), english.astype(float))
     rivals = cosines - 9 * np.eye(len(cosines))
-    # Counted where the translation is nearer than any other sentence, ties apart.
+    # A hit requires the translation to be nearer than any other sentence; ties are excluded.
     forward = np.diagonal(cosines) > rivals.max(axis=1) + 1e-9
     backward = np.diagonal(cosines) > rivals.max(axis=0) + 1e-9
     score = evaluate(encode, Options(path=folder, subsets=(f"{code}-eng",)))[0]
@@ -89,9 +89,9 @@ def test_accuracy_agrees_with_scikit_learn_over_the_own_number_of_rows(
 
 
 @pytest.mark.slow
-def test_accuracy_is_what_mteb_published_of_a_real_encoder(test_data: Path) -> None:
+def test_accuracy_equals_that_published_by_mteb(test_data: Path) -> None:
     encode = encode_with(load_encoder(str(get_model_path())), EncodingOptions(batch_size=32))
-    # MTEB's accuracies of all-MiniLM-L6-v2 on Tatoeba: English is searched, in the smallest files of Latin script.
+    # MTEB's accuracies of all-MiniLM-L6-v2 with English candidates, on the smallest files in Latin script.
     published = {"gsw": 0.153846, "cha": 0.175182, "tzl": 0.067308}
     for code, accuracy in published.items():
         subset = f"{code}-eng"
@@ -100,7 +100,7 @@ def test_accuracy_is_what_mteb_published_of_a_real_encoder(test_data: Path) -> N
         assert parallel_accuracy(own, english).forward == pytest.approx(accuracy, abs=1e-6)
 
 
-def test_groups_are_averaged_over_what_is_there(tmp_path: Path, encode: Encode) -> None:
+def test_groups_are_averaged_over_available_languages(tmp_path: Path, encode: Encode) -> None:
     write_pair(tmp_path, "deu", "a;b;c;d", "a;b;c;d")  # in all groups but the others
     write_pair(tmp_path, "ita", "a;b;x;y", "a;b;c;d")  # in Table 4 and the 36
     write_pair(tmp_path, "afr", "a;x;y;z", "a;b;c;d")  # in the others and the 36
@@ -120,7 +120,7 @@ def test_groups_are_averaged_over_what_is_there(tmp_path: Path, encode: Encode) 
     }
 
 
-def test_chosen_subsets_alone_are_scored(tmp_path: Path, encode: Encode) -> None:
+def test_only_selected_subsets_are_scored(tmp_path: Path, encode: Encode) -> None:
     for code in ("deu", "ita", "afr"):
         write_pair(tmp_path, code, "a;b", "a;b")
     scores = evaluate(encode, Options(path=tmp_path, subsets=("afr-eng",)))
@@ -153,7 +153,7 @@ def test_both_sides_are_encoded_at_once(tmp_path: Path, encode: Encode) -> None:
     assert calls == [4]
 
 
-def test_a_mark_of_byte_order_crlf_and_odd_line_ends_change_nothing(tmp_path: Path, encode: Encode) -> None:
+def test_bom_crlf_and_unusual_line_separators_are_ignored(tmp_path: Path, encode: Encode) -> None:
     write_pair(tmp_path, "deu", "a x;b\x85b;c", "a;b\u2028b;c")
     plain = evaluate(encode, Options(path=tmp_path))
     for path in tmp_path.iterdir():
@@ -172,21 +172,23 @@ def test_a_mark_of_byte_order_crlf_and_odd_line_ends_change_nothing(tmp_path: Pa
         (b"a\n", b"a\n", r"tatoeba deu-eng: 1 pair\(s\).*at least 2 candidates"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, encode: Encode, own: bytes, english: bytes, said: str) -> None:
+def test_errors_name_invalid_files(
+    tmp_path: Path, encode: Encode, own: bytes, english: bytes, said: str
+) -> None:
     (tmp_path / "tatoeba.deu-eng.deu").write_bytes(own)
     (tmp_path / "tatoeba.deu-eng.eng").write_bytes(english)
     with pytest.raises(EaseError, match=said):
         evaluate(encode, Options(path=tmp_path))
 
 
-def test_no_file_at_all_is_an_error_that_names_the_first(tmp_path: Path, encode: Encode) -> None:
+def test_the_error_names_the_first_file_if_none_exists(tmp_path: Path, encode: Encode) -> None:
     (tmp_path / "tatoeba.afr-eng.eng").write_text("a\n")
     with pytest.raises(EaseError, match=r"tatoeba\.afr-eng\.afr: no such file"):
         evaluate(encode, Options(path=tmp_path))
 
 
 @pytest.mark.parametrize(("value", "said"), [(np.nan, "hold NaN or infinity"), (0.0, "are zero vectors")])
-def test_a_broken_encoder_is_named_with_its_pair(tmp_path: Path, value: float, said: str) -> None:
+def test_errors_name_the_language_pair_of_invalid_embeddings(tmp_path: Path, value: float, said: str) -> None:
     write_pair(tmp_path, "deu", "a;b", "a;b")
     with pytest.raises(EaseError, match=f"tatoeba deu-eng: 2 of 2 rows of the queries {said}"):
         evaluate(lambda sentences: np.full((len(sentences), 3), value), Options(path=tmp_path))

@@ -1,4 +1,4 @@
-"""TNEWS: the real few-shot files, an independent computation, both forms of labels, and bad files."""
+"""TNEWS: real few-shot files, an independent computation, both label formats, and invalid files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUMBERED = "".join(line(label=n, sentence=text) for n, text in ROWS)
 
 
 def characters(texts: object) -> np.ndarray:
-    """Counts of characters, by their codes: a simple encoder that reads Chinese."""
+    """Encode texts as hashed character counts, which works for Chinese."""
     rows = np.zeros((len(list(texts)), 256), dtype=np.float32)  # type: ignore[call-overload]
     for row, text in zip(rows, texts, strict=True):  # type: ignore[call-overload]
         np.add.at(row, [ord(character) % 256 for character in text], 1)
@@ -92,7 +92,7 @@ def test_topics_are_read_by_name_or_by_number(tmp_path: Path, encode: Encode) ->
     assert main_score(scores) == 100
 
 
-def test_what_is_missing_and_blank_sentences_are_told(tmp_path: Path, encode: Encode) -> None:
+def test_missing_files_are_listed_and_blank_sentences_noted(tmp_path: Path, encode: Encode) -> None:
     (tmp_path / "dev.json").write_text(NAMED + line(label=103, sentence=" "), encoding="utf-8")
     options = Options(path=tmp_path, subsets=("dev", "train"))
     assert missing_files(files(options)) == {"train": [tmp_path / "train.json"]}
@@ -122,7 +122,7 @@ def test_what_is_missing_and_blank_sentences_are_told(tmp_path: Path, encode: En
         (line(label=103, sentence="a").encode() * 3, "tnews dev: 3 texts in 1 classes; .* at least two"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, encode: Encode, content: bytes, said: str) -> None:
+def test_errors_name_invalid_files(tmp_path: Path, encode: Encode, content: bytes, said: str) -> None:
     (tmp_path / "dev.json").write_bytes(content)
     with pytest.raises(EaseError, match=said):
         evaluate(encode, Options(path=tmp_path, subsets=("dev",)))
