@@ -44,7 +44,7 @@ def paper(bare: Project) -> Catalog:
 
 
 def traces() -> list[Any]:
-    """Return what a Kedro session changes in its process."""
+    """Return the process state that a Kedro session changes."""
     return [dict(os.environ), sys.path[:], Path.cwd(), sys.excepthook, mlflow.get_tracking_uri()]
 
 

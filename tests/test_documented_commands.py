@@ -148,7 +148,7 @@ def test_a_module_is_there_with_its_options(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("words", of_kind("options"))
-def test_options_alone_are_those_of_a_benchmark(words: list[str]) -> None:
+def test_options_without_a_command_belong_to_a_benchmark(words: list[str]) -> None:
     benchmarks = (ROOT / "benchmarks").glob("*.py")
     assert any(set(options_of(words)) <= defined_options(path) for path in benchmarks)
 

@@ -73,7 +73,7 @@ def test_the_printed_table_is_the_saved_one_and_that_of_the_scores(project: Proj
 
 def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) -> None:
     log = project.log.read_text(encoding="utf-8")
-    # The default sample has 14 languages more than this one, each a row of the table of what was ingested.
+    # The default sample has 14 more languages, each with a row in the table of ingested data.
     assert len(log.splitlines()) + 14 < 100
     assert "Warning" not in log
     assert "deprecated" not in log
@@ -187,7 +187,7 @@ def test_a_model_is_registered_when_asked(copy: Project) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_curves_in_mlflow_are_those_of_the_history(
+def test_the_curves_in_mlflow_equal_the_history(
     project: Project, client: MlflowClient, runs: dict[str, Run], method: str
 ) -> None:
     history = pd.DataFrame(project.json(f"06_models/multilingual/{method}/history.json"))
@@ -240,7 +240,7 @@ def test_the_parent_run_is_named_by_its_setting_and_holds_the_headline_scores(
     assert parent.data.metrics == pytest.approx(expected)
 
 
-def test_the_parent_run_logs_each_parameter_once_and_those_of_its_tasks_alone(runs: dict[str, Run]) -> None:
+def test_the_parent_run_logs_each_parameter_once_and_only_its_tasks_parameters(runs: dict[str, Run]) -> None:
     parameters = runs["train_multilingual"].data.params
     assert parameters["multilingual.ease.training.batch_size"] == "16"
     assert parameters["tasks.sample_parallel.candidates"] == "30"

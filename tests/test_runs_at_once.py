@@ -65,7 +65,7 @@ def test_each_run_publishes_the_encoder_that_it_made(copy: Project, tmp_path: Pa
 def test_a_second_training_is_refused_and_leaves_the_first_one_alone(copy: Project, tmp_path: Path) -> None:
     work = copy.folder / "data" / "06_models" / "work" / "multilingual.ease"
     first = Started(copy, tmp_path / "first.log", steps=1_000_000)
-    first.wait_for_step(30)  # beyond what the finished training of the copy has left
+    first.wait_for_step(30)  # past the last step of the finished training in the copy
     job = work / "job.json"
     before = (job.stat().st_mtime_ns, job.read_bytes())
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DO_NOT_TRACK", "true")
-# Otherwise Spark's workers start the first Python on the path, which lacks this project's packages.
+# Otherwise Spark's workers start the first Python on the path, which does not have this project's packages.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 # Warnings of libraries about other libraries, which a user of this project cannot fix.

@@ -34,9 +34,7 @@ def test_a_folder_has_the_size_of_its_files(project: Project) -> None:
     assert kept(project)["multilingual.untrained.encoder"] == {"file_size": size}
 
 
-def test_a_later_run_replaces_the_statistics_of_its_own_datasets_alone(
-    project: Project, tmp_path: Path
-) -> None:
+def test_a_later_run_replaces_only_the_statistics_of_its_datasets(project: Project, tmp_path: Path) -> None:
     copy = project.copy(tmp_path / "copy")
     before = kept(copy)
     changed = {**before, "multilingual.comparison": {"rows": 0, "columns": 0, "file_size": 0}}

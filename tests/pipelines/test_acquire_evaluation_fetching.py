@@ -226,7 +226,7 @@ def test_fetches_the_published_files(server: FileServer, tmp_path: Path, test_da
     assert (tmp_path / some).read_bytes() == (test_data / "eval" / some).read_bytes()
 
 
-def test_the_sums_of_sick_and_sts17_are_those_of_the_published_files(test_data: Path) -> None:
+def test_checksums_of_sick_and_sts17_equal_the_published_files(test_data: Path) -> None:
     sources = read_sources()
     members = [
         m

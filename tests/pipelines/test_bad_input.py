@@ -168,7 +168,7 @@ def test_an_unknown_namespace_says_so(trained: Project) -> None:
 
 
 @pytest.mark.slow
-def test_the_message_comes_last_from_a_kedro_of_its_own(trained: Project) -> None:
+def test_the_message_is_printed_last_by_a_separate_kedro_process(trained: Project) -> None:
     done = trained.run("acquire", check=False, start=True, acquire__wikipedia="nowhere")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("Error: nowhere does not exist")

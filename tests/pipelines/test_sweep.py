@@ -69,7 +69,7 @@ def test_a_grid_is_every_combination() -> None:
     assert len({variant.label for variant in variants}) == 4
 
 
-def test_each_language_has_a_model_of_its_own_and_the_start_is_scored_once() -> None:
+def test_each_language_has_its_own_model_and_the_start_is_scored_once() -> None:
     each = sweep(
         variants=[{"method": START, "seeds": [1]}, {"method": "ease", "seeds": [1]}], each_language=True
     )
@@ -92,7 +92,7 @@ def test_a_single_training_is_chosen_by_its_label_and_seed() -> None:
         sweep(variants=TWO, only="ease seed=3").chosen_trainings(LANGUAGES)
 
 
-def test_a_sweeps_table_has_the_newest_scores_of_its_own_trainings_in_their_order() -> None:
+def test_a_sweeps_table_has_the_newest_scores_of_its_trainings_in_order() -> None:
     rows = [
         {"model": name, "development": None, "deviation": None}
         for name in ("simcse seed=1", "dropped seed=1", "ease seed=2")
@@ -152,7 +152,7 @@ def drawn(seed: int, pairs: pd.DataFrame = PAIRS, rows: int = 5) -> pd.DataFrame
     return drawn_pairs(ibis.memtable(pairs), rows, seed).order_by("pair_id").to_pandas()
 
 
-def test_pairs_are_drawn_evenly_by_the_seed_alone() -> None:
+def test_pairs_are_drawn_evenly_and_depend_only_on_the_seed() -> None:
     first = drawn(seed=1)
     assert first["language"].value_counts().to_dict() == {"en": 5, "br": 5, "kab": 5}
     assert list(first.columns) == list(PAIRS.columns)

@@ -26,7 +26,7 @@ def best(table: ComparisonTable, header: str) -> list[str]:
     return [row.label for row in table.rows if row.cells[column].best]
 
 
-def test_rows_stand_with_the_encoder_that_they_start_from() -> None:
+def test_rows_are_grouped_by_their_start_encoder() -> None:
     assert [(row.name, row.origin) for row in built("2").rows] == [
         ("mBERTbase (avg.)", "paper"),
         ("SimCSE-mBERTbase", "paper"),
@@ -44,7 +44,7 @@ def test_rows_stand_with_the_encoder_that_they_start_from() -> None:
     ]
 
 
-def test_published_figures_stand_as_printed() -> None:
+def test_published_figures_are_shown_as_printed() -> None:
     assert texts(row_of(built("2"), "EASE-XLM-Rbase")) == (
         "80.6 65.3 80.4 34.2 59.1 37.6 46.5 51.2 56.6 59.5 57.1".split()
     )
@@ -128,7 +128,7 @@ def test_an_ablation_shows_only_counterparts_of_its_rows() -> None:
     ]
 
 
-def test_a_table_of_ours_alone_has_a_column_a_score() -> None:
+def test_a_table_with_only_our_scores_has_one_column_per_score() -> None:
     columns = {code: Source("sample_parallel", f"{code}-en", "retrieval_accuracy") for code in ("de", "ja")}
     rows = [*all_rows(), row("sample_parallel", "de-en", 60.0, "retrieval_accuracy", method="simcse")]
     table = build_plain_table("Sample", "accuracy", columns, own(rows))
@@ -137,7 +137,7 @@ def test_a_table_of_ours_alone_has_a_column_a_score() -> None:
     assert best(table, "de") == ["EASE, multilingual"]
 
 
-def test_cells_are_written_for_people() -> None:
+def test_cells_are_formatted() -> None:
     assert Cell().text == "–"
     assert Cell(-0.04, signed=True).text == "0.0"
     assert Cell(-12.34).text == "−12.3"

@@ -59,7 +59,7 @@ def test_only_tables_with_our_scores_are_shown_and_the_others_named(made: Report
     assert msimcse.startswith("Tables of mSimCSE (2022) without a score of ours: 1 (Sentence retrieval")
 
 
-def test_tasks_that_a_paper_shows_have_no_table_of_their_own() -> None:
+def test_tasks_in_a_papers_tables_have_no_separate_table() -> None:
     titles = [table.title for table in report([row("stsb", "dev", 1.0)]).tables]
     assert titles == []
     titles = [table.title for table in report([row("sample_graded", "en", 1.0)]).tables]
@@ -87,7 +87,7 @@ def test_markdown_is_aligned_for_reading_as_text(made: Report) -> None:
         assert len({len(line) for line in block.splitlines()}) == 1, block
 
 
-def test_footnotes_and_notes_stand_below_their_table(made: Report) -> None:
+def test_footnotes_and_notes_are_below_their_table(made: Report) -> None:
     text = render_markdown(made)
     section = text[text.index("EASE (2022), Table 5:") : text.index("EASE (2022), Table 7:")]
     assert "| 26.0¹ |" in re.sub(" +", " ", section)
@@ -143,7 +143,7 @@ def test_names_are_escaped() -> None:
     assert "| a\\|b " in text
 
 
-def test_models_say_version_code_and_seeds(made: Report) -> None:
+def test_models_are_listed_with_version_code_and_seeds(made: Report) -> None:
     table = made.models.set_index(["Model", "Seeds"])
     assert table.loc[("EASE, multilingual", "not recorded")].to_dict() == {
         "Version or name": "2026-01-02T03.04.05.678Z",

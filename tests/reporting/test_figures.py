@@ -61,7 +61,7 @@ def test_the_bars_are_the_figures_with_whiskers_over_seeds() -> None:
     assert plot_table_bars([("Pairs", rows_of("2"))]).layout.title.text == "Pairs"
 
 
-def test_colour_means_ours() -> None:
+def test_our_models_are_coloured() -> None:
     figure = plot_table_bars([("Pairs", rows_of("2"))])
     own_names = {model.label for model in own()}
     for bar in figure.data:
@@ -110,7 +110,7 @@ def test_scatter_is_omitted_if_none_of_our_models_has_both_tasks() -> None:
     assert build_scatters(options(), published(), own(apart)) == []
 
 
-def test_the_scatter_holds_a_named_point_a_model() -> None:
+def test_the_scatter_has_one_named_point_per_model() -> None:
     panels = build_scatters(options(), published(), own())
     figure = plot_table_scatter(panels)
     assert len(figure.data) == sum(len(panel.points) for panel in panels)
@@ -120,7 +120,7 @@ def test_the_scatter_holds_a_named_point_a_model() -> None:
     assert figure.layout.xaxis.title.text.startswith("Table 14")
 
 
-def test_names_of_points_side_by_side_are_placed_apart() -> None:
+def test_labels_of_neighbouring_points_do_not_overlap() -> None:
     points = pd.DataFrame({"label": ["a long name"] * 4, "x": [5.0, 5.2, 5.4, 5.6], "y": [5.0] * 4})
     places = place_labels(points, [0, 10], [0, 10], 1000, 300)
     assert places[0] == "top center"

@@ -86,7 +86,7 @@ def test_ingest_summary_stacks_pages_and_splits_links() -> None:
     assert axis_titles(figure) == {"pages", "links", "language"}
 
 
-def test_scores_stand_beside_one_another_by_language_and_as_main_scores() -> None:
+def test_scores_are_grouped_by_language_and_as_main_scores() -> None:
     figure = plot_scores(SCORES)
     by_language, mains = traces(figure, "EASE")
     assert dict(zip(by_language.x, by_language.y, strict=True)) == {"it": 70, "ja": 74}
@@ -100,7 +100,7 @@ def test_scores_stand_beside_one_another_by_language_and_as_main_scores() -> Non
     assert len(ranges) == 1, "panels are compared by eye, so they share a range"
 
 
-def test_scores_of_single_subsets_need_no_panel_of_their_own() -> None:
+def test_tasks_with_a_single_subset_have_no_panel() -> None:
     figure = plot_scores(SCORES[SCORES["task"] == "sample_graded"])
     assert len(figure.data) == 1
     assert list(figure.data[0].y) == [80]
@@ -134,7 +134,7 @@ def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
     assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
 
 
-def test_steps_are_written_below_the_lowest_panels_alone() -> None:
+def test_only_the_lowest_panels_label_the_steps() -> None:
     figure = plot_curves(history(["loss", "development", "pairs_per_second", "self_loss"]))
     assert [axis.showticklabels for axis in figure.select_xaxes()] == [False, False, None, None]
 
@@ -175,7 +175,7 @@ def test_variants_show_each_seed_and_the_mean() -> None:
     assert axis_titles(figure) == {"retrieval accuracy (points)"}
 
 
-def test_the_funnel_says_what_is_left_and_what_each_filter_removed() -> None:
+def test_the_funnel_shows_remaining_and_removed_pairs_of_each_filter() -> None:
     funnel = pd.DataFrame(
         {
             "language": ["it", "en"],
@@ -205,7 +205,7 @@ ALIGNMENT = pd.DataFrame(
 )
 
 
-def test_alignment_stands_against_uniformity_a_point_a_model() -> None:
+def test_alignment_is_plotted_against_uniformity_with_one_point_per_model() -> None:
     figure = plot_alignment_uniformity(ALIGNMENT)
     (untrained,), (ease,) = traces(figure, "untrained"), traces(figure, "EASE")
     assert (list(untrained.x), list(untrained.y)) == ([-0.4], [0.3]), "the average stands for several subsets"

@@ -177,7 +177,7 @@ def test_figures_that_one_table_takes_from_another_are_the_same(
     )
 
 
-def test_dueams_mean_of_bucc_is_that_of_its_own_paper() -> None:
+def test_dueams_mean_of_bucc_equals_its_papers() -> None:
     for column, model in (
         ("DuEAM (unsupervised)", "DuEAMunsupv"),
         ("DuEAM (cross-lingual NLI)", "DuEAMwklysupv"),
@@ -238,7 +238,7 @@ def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep(bare: Project, 
     assert named - trained - labels == set()
 
 
-def test_every_paper_has_a_file_of_its_own_and_eases_comes_first() -> None:
+def test_every_paper_has_its_own_file_and_eases_is_first() -> None:
     files = sorted((PARAMETERS / "published").iterdir())
     found = {file.stem: list(parameters(f"published/{file.name}")["published"]) for file in files}
     assert found == {name: [name] for name in sorted(ADDED_UP)}

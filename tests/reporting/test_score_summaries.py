@@ -50,7 +50,7 @@ def test_scores_are_split_into_subsets_and_main_scores() -> None:
     assert list(subsets.columns) == list(mains.columns) == COLUMNS
 
 
-def test_the_score_table_has_a_column_a_method_and_averages_last() -> None:
+def test_the_score_table_has_one_column_per_method_and_averages_last() -> None:
     table = score_table(make_scores())
     assert table.to_dict("list") == {
         "task": ["parallel", "parallel", "parallel", "graded"],
@@ -68,7 +68,7 @@ def test_group_averages_are_excluded_from_the_main_score() -> None:
     assert "average_14" not in set(score_table(pd.concat([make_scores(), group]))["subset"])
 
 
-def test_second_figures_have_rows_and_averages_of_their_own() -> None:
+def test_secondary_scores_have_their_own_rows_and_averages() -> None:
     second = make_scores().query("task == 'parallel'").assign(metric="margin", value=1.0)
     table = score_table(pd.concat([make_scores(), second]))
     averages = table[table["subset"] == "average"].set_index("metric")["ease"]
@@ -103,7 +103,7 @@ def test_a_table_is_markdown_with_aligned_columns() -> None:
     ]
 
 
-def test_columns_of_written_numbers_are_aligned_on_demand() -> None:
+def test_columns_of_formatted_numbers_are_aligned_on_request() -> None:
     table = pd.DataFrame({"model": ["a"], "score": ["1.0 ± 0.5"], "note": ["b"]})
     assert format_table(table, right=["score"]).splitlines() == [
         "| model |     score | note |",

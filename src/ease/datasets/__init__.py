@@ -1,1 +1,1 @@
-"""Kedro datasets that kedro-datasets lacks."""
+"""Kedro datasets that kedro-datasets does not provide."""

@@ -73,7 +73,7 @@ class AtomicSave:
 
     @contextmanager
     def _saving(self) -> Iterator[Path]:
-        """Yield the path to write to; what is written there gets its final name, and the version is pinned."""
+        """Yield the path to write to; the written file or folder gets its final name, and the version is pinned."""
         with atomic_path(self._at(super()._get_save_path())) as partial:  # type: ignore[misc]
             yield partial
         self._pin()
@@ -120,7 +120,7 @@ class RowsDataset(JSONDataset):
         return table_preview(columns or _columns(rows), rows[:ROWS_SHOWN])
 
     def _newest(self) -> list[dict[str, Any]]:
-        """Return the rows of the newest version, whatever version this run loads or saves."""
+        """Return the rows of the newest version, even if this run loads or saves another version."""
         newest = type(self)(filepath=str(self._filepath), version=Version(None, None), missing_ok=True)
         return list(newest.load())
 

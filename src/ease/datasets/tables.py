@@ -66,7 +66,7 @@ class TableDataset(AtomicSave, FileDataset):
         return [path]
 
     def statistics(self) -> dict[str, int]:
-        """Return rows, columns and bytes of the version that `load` would read, by its files' footers alone."""
+        """Return rows, columns and bytes of the version that `load` would read, from the footers of its files."""
         path = self._path_to_load()
         return {} if path is None else parquet_statistics(self._parquet_files(path))
 
@@ -102,7 +102,7 @@ class TableDataset(AtomicSave, FileDataset):
         """Return a few rows for Kedro-Viz, which passes the catalog entry's `preview_args`.
 
         Args:
-            spread: Column of which to show several values.
+            spread: Column whose preview shows several values.
             labels: `columns`, the entity columns that get a column of labels beside them, and `filepath`, the versioned
                 table of labels.
         """
@@ -128,7 +128,7 @@ class PartsDataset(TableDataset):
 
     The parts are in a cache outside Kedro's versions, so that an unchanged part is made once. A version holds hard
     links to them (copies if the file system has no links), so that it costs no space and outlives the cache. A remote
-    version, for lack of links, is a JSON list of the parts' addresses, and needs the parts to exist.
+    version is a JSON list of the parts' addresses, since stores have no links; the parts must continue to exist.
     """
 
     def save(self, data: Sequence[Path] | ibis.Table) -> None:

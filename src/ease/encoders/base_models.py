@@ -1,4 +1,4 @@
-"""What a model card says of the encoder that a training starts from; never a path of this machine."""
+"""Names of start encoders for model cards, without paths of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 
 
 def base_model_of(name: str) -> str | None:
-    """Return the hub name of an encoder; None if it has none.
+    """Return the hub name of an encoder; None if the encoder has no hub name.
 
     Args:
         name: A hub name, a folder, a file of word vectors, or `random:`. A folder is named by its place in the hub's
@@ -32,7 +32,7 @@ def base_model_of(name: str) -> str | None:
 
 
 def start_of(name: str) -> str:
-    """Return in words what a training starts from, a folder or file by its own name alone.
+    """Return a description of a training's start encoder; folders and files appear without their path.
 
     Args:
         name: As `base_model_of` accepts it.

@@ -49,7 +49,7 @@ class EmbeddingCache:
         """Begin a transaction.
 
         Raises:
-            EaseError: If the file is no database, or cannot be written.
+            EaseError: If the file is not a database, or cannot be written.
         """
         try:
             with closing(sqlite3.connect(self._file, timeout=WAIT)) as database, database:

@@ -105,7 +105,7 @@ def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> No
 
 
 def training_head(encoder: SentenceTransformer, pooling: str | None, seed: int) -> nn.Module:
-    """Return the pooling's layers between encoder and losses; the identity if it has none."""
+    """Return the pooling's layers between encoder and losses; the identity if there are none."""
     head = getattr(get_pooling(pooling), "training_head", None) if pooling else None
     return nn.Identity() if head is None else head(embedding_dimension(encoder), seed)
 

@@ -59,7 +59,7 @@ def encode_with(
 
 
 def _open_cache(model: SentenceTransformer, folder: Path, source: str | Path | None) -> EmbeddingCache:
-    """Open a model's cache, and note where the model comes from."""
+    """Open a model's cache, and record the model's source."""
     key = fingerprint(model)
     if source is not None:
         note_user(folder, key, source)
@@ -104,7 +104,7 @@ def best_device() -> str:
 def _encode_distinct(
     model: SentenceTransformer, sentences: list[str], cache: EmbeddingCache | None, batch_size: int, name: str
 ) -> np.ndarray:
-    """Encode sentences that the cache lacks, longest first, so that a lack of memory shows at once."""
+    """Encode sentences that are not in the cache, longest first, so that memory errors occur early."""
     embeddings = np.empty((len(sentences), embedding_dimension(model)), dtype=np.float32)
     known = np.zeros(len(sentences), dtype=bool)
     for position, vector in cache.read(sentences) if cache else ():

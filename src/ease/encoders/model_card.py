@@ -28,7 +28,7 @@ class DataSource(BaseModel):
 
 
 class ModelCardData(BaseModel):
-    """Information on a model card that the training lacks."""
+    """Information for a model card that is not known from the training."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -30,7 +30,7 @@ def train_tokenizer(
     same order give the same vocabulary in every process, unlike the library's WordPiece and Unigram trainers.
 
     Args:
-        sentences: Training sentences, of which `max_sentences` are read.
+        sentences: Training sentences; only `max_sentences` of them are read.
         vocabulary_size: Maximum number of entries, including special tokens.
         max_length: Maximum number of tokens of a sequence, including special tokens.
         lowercase: Whether to fold case.

@@ -100,7 +100,7 @@ def train_and_test(
         choosing: Development data, to which no model is fitted, or folds of the training data.
 
     Raises:
-        EaseError: If there is only one class, a class is tested that the training data lack, or a class has fewer rows
+        EaseError: If there is only one class, a test class is missing in the training data, or a class has fewer rows
             than there are folds.
     """
     if not strengths:

@@ -124,7 +124,7 @@ def csls_ranks(
     Args:
         queries: (n, dimension), of length 1, mapped into the space of the targets.
         targets: (m, dimension), of length 1.
-        sources: (s, dimension), the queries' whole vocabulary, mapped: r(y) is the mean cosine with its nearest.
+        sources: (s, dimension), the queries' vocabulary, mapped: r(y) is the mean cosine with the nearest sources.
         gold: (pairs, 2), rows of queries and of targets; each query has one or more.
         neighbours: k of r.
         block: Queries and targets compared at once.

@@ -17,7 +17,7 @@ from ease.io.files import report_write_errors
 def cached_scores(
     folder: Path | None, task: str, depends_on: Any, compute: Callable[[], Sequence[Score]]
 ) -> list[Score]:
-    """Return a model's scores on a task, computed only if the folder lacks them.
+    """Return a model's scores on a task; compute them only if they are not in the folder.
 
     Args:
         folder: Cache of the model; None computes always.

@@ -45,7 +45,7 @@ Located = Mapping[str, LocatedSet]
 
 
 def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
-    """Find and hash the files of the named tasks, and log what is missing and where to download it.
+    """Find and hash the files of the named tasks, and log missing files and where to download them.
 
     Args:
         references: Tasks or single subsets, such as `stsb` or `stsb:test`.
@@ -149,7 +149,7 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
 
 
 def development_fault(name: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
-    """Return the error message for a development task that lacks files.
+    """Return the error message for a development task with missing files.
 
     Args:
         name: Name of the task.
@@ -173,7 +173,7 @@ def check_scorable(references: Sequence[str], located: Located) -> None:
 
 
 def unscorable_fault(references: Sequence[str], offer: str = "") -> str:
-    """Return the error message for tasks of which no data exist; `offer` is another way to get them."""
+    """Return the error message for tasks without data; `offer` is another way to get the data."""
     ways = ", or ".join(filter(None, ["get them", offer, "name others in `tasks`"]))
     return f"There are no data of {', '.join(references)}, which score the variants: {ways}."
 
@@ -184,7 +184,7 @@ def read_located(data: Mapping[str, Any]) -> dict[str, LocatedSet]:
 
 
 def scorable(references: Sequence[str], located: Located) -> list[str]:
-    """Return the references of which at least one subset can be scored."""
+    """Return the references with at least one subset that can be scored."""
     kept = []
     for reference in references:
         name, _, subset = reference.partition(":")

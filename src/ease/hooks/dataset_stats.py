@@ -24,9 +24,9 @@ STATS_FILE = Path(".viz") / "stats.json"
 
 
 class DatasetStats:
-    """Writes the statistics of what a run saved, and of what it loaded where they are not known yet.
+    """Writes the statistics of the datasets that a run saved, and of those that it loaded if they have none yet.
 
-    Kedro-Viz's own hook knows pandas data frames alone, and forgets all datasets of earlier runs.
+    Kedro-Viz's own hook supports only pandas data frames, and drops the statistics of earlier runs.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class DatasetStats:
 
     @hook_impl
     def before_pipeline_run(self, catalog: DataCatalog) -> None:
-        """Read what earlier runs wrote, before Kedro-Viz's hook replaces it."""
+        """Read the statistics of earlier runs, before Kedro-Viz's hook replaces them."""
         self._catalog = catalog
         try:
             known = json.loads(self._file.read_text(encoding="utf-8"))
@@ -51,13 +51,13 @@ class DatasetStats:
 
     @hook_impl
     def after_dataset_loaded(self, dataset_name: str) -> None:
-        """Take the statistics of a dataset that has none."""
+        """Record the statistics of a dataset that has none yet."""
         if "file_size" not in self._stats.get(dataset_name, {}):
             self._take(dataset_name)
 
     @hook_impl
     def after_dataset_saved(self, dataset_name: str) -> None:
-        """Take the statistics of the new version."""
+        """Record the statistics of the new version."""
         self._take(dataset_name)
 
     @hook_impl(trylast=True)

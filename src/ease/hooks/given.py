@@ -36,7 +36,7 @@ def configured_parameters(loader: AbstractConfigLoader) -> dict[str, Any]:
 
 
 def restore_trailing_colons(given: dict[str, Any], configured: Mapping[str, Any]) -> None:
-    """Replace, in place, each mapping `{text: null}` by `text:` if the configured parameter is no mapping."""
+    """Replace, in place, each mapping `{text: null}` by `text:` if the configured parameter is not a mapping."""
     for name, value in given.items():
         if not isinstance(value, dict) or name not in configured:
             continue

@@ -1,4 +1,4 @@
-"""Write beside every version what it was made from; refuse `--only-missing-outputs` over stale versions."""
+"""Write the inputs of every version beside it; refuse `--only-missing-outputs` over stale versions."""
 
 from __future__ import annotations
 

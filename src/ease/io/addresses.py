@@ -1,7 +1,7 @@
 """Local and remote paths: files of this machine, or of a store that fsspec reaches (s3://, gs://, hdfs://).
 
 fsspec reads endpoints and credentials from its environment variables and `~/.config/fsspec`. `UPath` alone does
-not replace this module: it leaves out the host, does not write atomically, lists from a stale cache, and raises each
+not replace this module: it omits the host, does not write atomically, lists from a stale cache, and raises each
 store's own errors.
 """
 
@@ -42,7 +42,7 @@ def located(address: str | Path) -> Path:
         path = UPath(address)
         if path.protocol in _LOCAL:
             return Path(path.path)
-        path.fs  # noqa: B018 - connects, and so raises at once what is missing
+        path.fs  # noqa: B018 - connects, so a missing package or credential raises here
     except ImportError as error:
         raise EaseError(f"{address} needs a package that is not installed: {error}.") from None
     except Exception as error:
@@ -51,7 +51,7 @@ def located(address: str | Path) -> Path:
 
 
 def address_of(path: Path) -> str:
-    """Return the text from which `located` makes the same path; `str` of a `UPath` leaves out the host."""
+    """Return the text from which `located` makes the same path; `str` of a `UPath` omits the host."""
     options = as_remote(path).storage_options if is_remote(path) else {}
     if not (host := options.get("host")):
         return str(path)
@@ -102,7 +102,7 @@ def kind_of(path: Path) -> Literal["file", "directory"] | None:
     """Return the kind of a path, None if nothing exists there.
 
     Raises:
-        EaseError: If the store refuses access or cannot be reached, which `exists` would not tell from a missing path.
+        EaseError: If the store refuses access or cannot be reached, which `exists` would report as a missing path.
     """
     if not is_remote(path):
         return "file" if path.is_file() else "directory" if path.is_dir() else None

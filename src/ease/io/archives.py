@@ -37,8 +37,8 @@ def unpack(archive: Path, members: Mapping[str, Path], max_bytes: int) -> list[s
         The missing members.
 
     Raises:
-        EaseError: If the file is no archive or broken, a member occurs twice or is a link or device, the members are
-            larger than allowed, or the disk is full.
+        EaseError: If the file is not an archive or is broken, a member occurs twice or is a link or device, the
+            members are larger than allowed, or the disk is full.
     """
     missing, left = dict(members), max_bytes
     try:

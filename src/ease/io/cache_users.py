@@ -12,7 +12,7 @@ USERS = ".encoders"
 """Suffix of the file `<fingerprint>.encoders`: one encoder per line."""
 
 HUB = "hub:"
-"""Prefix of an encoder that is no local folder or file."""
+"""Prefix of an encoder that is not a local folder or file."""
 
 
 def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:

@@ -168,7 +168,7 @@ def _names_a_module(value: object) -> bool:
 
 
 def _meaning(value: Any) -> Any:
-    """Return a syntax tree as nested tuples, equal in every version of Python, without what is only for people."""
+    """Return a syntax tree as nested tuples, equal in all versions of Python, without docstrings, logs and messages."""
     if isinstance(value, ast.Raise) and isinstance(value.exc, ast.Call):
         return "raise", _meaning(value.exc.func)  # without the message
     if isinstance(value, ast.AST):

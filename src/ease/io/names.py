@@ -7,7 +7,7 @@ import re
 
 _SAFE = re.compile(r"[\w-]([\w .-]*[\w-])?")
 _LONGEST = 100
-"""Bytes. MLflow accepts 250 characters for a whole dotted name, file systems 255 bytes for a file name."""
+"""Bytes. MLflow accepts 250 characters for a complete dotted name, file systems 255 bytes for a file name."""
 
 
 def safe_name(name: str) -> str:

@@ -18,7 +18,7 @@ from typing import IO, Any, cast
 from ease.errors import EaseError
 
 LONGEST_LINE = 1 << 20
-"""Bytes; a longer line means that the file is no text, or that a quotation mark is never closed."""
+"""Bytes; a longer line means that the file is not text, or that a quotation mark is never closed."""
 
 Column = str | int
 """A column by its name, or by its number from 1 if the file has no header."""

@@ -122,7 +122,7 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
             embeddings: Initial entity embeddings, shape (entities, entity dimension), if `reads_entities`.
 
         Raises:
-            EaseError: If the encoder lacks something that the method needs.
+            EaseError: If the encoder does not support the method.
         """
         return cls(options)
 

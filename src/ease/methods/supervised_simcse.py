@@ -71,5 +71,5 @@ class SupervisedSimcse(TrainingMethod[SupervisedSimcseOptions]):
 
 
 def absent_negatives(present: Tensor, anchors: int) -> Tensor:
-    """Exclude the hard negatives that candidates lack: (m,), false if a hard negative is missing -> (anchors, 2m)."""
+    """Return the mask of missing hard negatives among the candidates, (anchors, 2m); `present` is (m,)."""
     return torch.cat([torch.zeros_like(present), ~present]).expand(anchors, -1)

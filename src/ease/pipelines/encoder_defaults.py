@@ -59,7 +59,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
             yield Defaults(training=row.training)
 
     def describe(self, encoder: str) -> str:
-        """Return the encoder and the row of its defaults, in words."""
+        """Return a description of the encoder and the row of its defaults."""
         own, kind = _last_part(encoder), _kind(encoder)
         if own in self.root and own not in KINDS:
             return f"the encoder {own}"

@@ -138,7 +138,7 @@ def _step(node: Node, catalog: Catalog) -> Step:
 
 
 def _place(dataset: object) -> Path | None:
-    """Return the local path of a dataset; None if it has none."""
+    """Return the local path of a dataset; None if the dataset is remote or not versioned."""
     versioned = isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", "")
     return Path(dataset._filepath) if versioned else None  # type: ignore[attr-defined]
 
@@ -179,7 +179,7 @@ def _language_checks(step: Step) -> Iterator[Check]:
 
 
 def _check_languages(source: str, languages: Sequence[str], project: Project) -> None:
-    """Refuse unknown languages; a folder may have dumps of others, and a mirror is asked for its list later."""
+    """Refuse unknown languages; a folder may have dumps of others, and a mirror's list is checked later."""
     if is_mirror(source) or WIKIPEDIA_LANGUAGES.issuperset(languages):
         return
     if source == SAMPLE:

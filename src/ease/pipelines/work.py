@@ -21,7 +21,7 @@ def lock_for_run(folder: Path) -> FolderLock:
 
 
 def scratch_for_run(work: str | Path, name: str) -> Path:
-    """Create a folder of this run alone, which is removed when the run ends; remove those that killed runs left."""
+    """Create a folder for this run, which is removed when the run ends; remove the folders of killed runs."""
     remove_abandoned_scratch(Path(work))
     return _held.enter_context(scratch_folder(Path(work), name))
 

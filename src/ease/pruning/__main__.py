@@ -42,7 +42,7 @@ def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
     """List or remove the leftovers of a project.
 
     Raises:
-        EaseError: If the folder is no project, or a run is active in it.
+        EaseError: If the folder is not a project, or a run is active in it.
     """
     data, tables = data_folders(project)
     with lock_data_for_removal(data):

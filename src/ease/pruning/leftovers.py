@@ -17,7 +17,7 @@ from ease.pruning.versions import Version, find_versions, needed_versions
 UNLINKED = "no version uses this part; it may belong to an unfinished ingest"
 UNKNOWN = "nothing says which encoder these embeddings belong to"
 UNCERTAIN = (UNLINKED, UNKNOWN)
-"""Reasons that do not suffice for a removal without being asked for it."""
+"""Reasons for which a file or folder is removed only on request."""
 
 _NUMBERED = re.compile(r"(?:sample-|sample-news-)?(\d+)-[0-9a-f]+(?:-[0-9a-f]+)?(?:\.sqlite)?")
 _PARTS = {

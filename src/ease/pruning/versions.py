@@ -63,7 +63,7 @@ def needed_versions(versions: Sequence[Version], keep: int) -> set[Version]:
         if version not in needed:
             needed.add(version)
             inputs = version.provenance().get("inputs", {}).items()
-            # A version without a recorded name is matched by its time alone.
+            # A version without a recorded name is matched only by its time.
             waiting += [
                 other
                 for other, name in names.items()

@@ -39,7 +39,7 @@ class Measured(NamedTuple):
     missing: tuple[Source, ...]
     note: str
     partial: bool
-    """Whether an average among the scores lacks subsets."""
+    """Whether one of the scores is an average without some subsets."""
 
     @property
     def comparable(self) -> bool:

@@ -1,4 +1,4 @@
-"""The content of the report: tables, figures, and which tables are left out."""
+"""The content of the report: tables, figures, and the names of omitted tables."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _points(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> 
         )
     axes = [_single_scores(paper, number) for number in (scatter.x, scatter.y)]
     scored = [model for model in own if all(_scored(model, axis) for axis in axes)]
-    # Means must be over the same columns, so columns that one of our models lacks are dropped for all.
+    # Means must be over the same columns, so a column without a score of one of our models is dropped for all.
     shared = [
         {header: source for header, source in axis.items() if all(_has(model, source) for model in scored)}
         for axis in axes

@@ -54,7 +54,7 @@ class StatementDeck:
                 self._facts[entity][fact.relation].append(fact)
 
     def lead(self, entity: Entity, random: Random) -> Statement:
-        """Draw an article's first statement: where a place lies, or the kind of the subject."""
+        """Draw an article's first statement: the location of a place, or the kind of the subject."""
         relation = _LEADS.get(entity.kind)
         facts = [fact for fact in self._facts[entity].get(relation or "", ()) if fact.subject == entity]
         if relation is None or not facts:

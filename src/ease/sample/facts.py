@@ -31,7 +31,7 @@ class Entity(NamedTuple):
 
     @property
     def qid(self) -> int:
-        """Wikidata number, derived from the entity alone (codes have at most four letters or digits)."""
+        """Wikidata number, derived only from the entity (codes have at most four letters or digits)."""
         return QID_BASE + (KINDS.index(self.kind) + 1) * 10_000_000 + int(self.code, 36)
 
 

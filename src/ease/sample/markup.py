@@ -75,7 +75,7 @@ class Marker:
     def write(
         self, sentence: Sentence, subject: Entity | None = None, lead: bool = False
     ) -> tuple[str, ExpectedSentence]:
-        """Return a sentence as wikitext, and what a parser should find in the wikitext.
+        """Return a sentence as wikitext, and the expected result of parsing the wikitext.
 
         Args:
             sentence: The prose.

@@ -70,7 +70,7 @@ class _Deck:
                 self._kinds[entity.kind].append(entity)
 
     def premises(self, fact: Fact) -> Iterator[Premise]:
-        """Yield a premise with the fact alone, and one with a second fact if there is one."""
+        """Yield a premise with only the fact, and one with a second fact if there is one."""
         partners = self._partners(fact)
         for statement, said in [
             (statement_of(fact), {fact}),

@@ -233,7 +233,7 @@ class EntityCollator(BaseDataCollator):
     """Data collator that gives the columns `entity` and `hard_negative` to the loss as labels."""
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
-        """Collate rows; a missing or null `hard_negative` means that a pair has none."""
+        """Collate rows; a missing or null `hard_negative` means that a pair has no hard negative."""
         rows = []
         for row in features:
             given = dict(row)

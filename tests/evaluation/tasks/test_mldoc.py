@@ -169,7 +169,7 @@ def test_errors_name_the_task_of_non_finite_embeddings(tmp_path: Path) -> None:
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)
 
 
-def test_the_grid_is_that_of_the_paper() -> None:
+def test_the_grid_equals_the_papers() -> None:
     grid = Options(path=Path("x")).grid
     assert len(grid) == 9
     assert {(one.batch_size, one.learning_rate) for one in grid} >= {(32, 0.1), (128, 0.001)}

@@ -35,7 +35,7 @@ def write_pair(folder: Path, code: str, own: str, english: str) -> None:
         (folder / f"tatoeba.{code}-eng.{side}").write_text(lines, encoding="utf-8")
 
 
-def test_the_languages_are_those_of_the_published_files_and_tables(test_data: Path) -> None:
+def test_languages_equal_those_of_the_published_files_and_tables(test_data: Path) -> None:
     at_hand = {path.name[8:11] for path in (test_data / "eval" / "tatoeba").glob("tatoeba.*-eng.eng")}
     assert len(LANGUAGES) == len(set(LANGUAGES)) == 112
     assert len(at_hand) > 100

@@ -83,7 +83,7 @@ def divide(
         options: Number of sentences, share of test sentences, and seed.
 
     Raises:
-        EaseError: If a split lacks a language.
+        EaseError: If a language is missing in a split.
     """
     pivots = sorted({pivot for pairs in parallel for pivot in pairs.right})
     order = np.random.default_rng(options.seed).permutation(len(pivots))

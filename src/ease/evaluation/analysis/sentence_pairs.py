@@ -28,7 +28,7 @@ def graded_pairs(task: str, options: BaseModel) -> dict[str, list[GradedPair]]:
     """Read the graded pairs of a task, by subset.
 
     Raises:
-        EaseError: If the task has none, or a file is wrong.
+        EaseError: If the task has no graded pairs, or a file is invalid.
     """
     pairs: dict[str, list[GradedPair]] = _reader(task, "read_pairs", "graded pairs")(options)
     return pairs
@@ -43,7 +43,7 @@ def parallel_sentences(task: str, options: BaseModel, subset: str) -> ParallelSe
     """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names.
 
     Raises:
-        EaseError: If the task has none, or not in these languages.
+        EaseError: If the task has no parallel sentences, or none in these languages.
     """
     left, right = _reader(task, "read_parallel", "parallel sentences")(options, subset)
     first, _, second = subset.rpartition("-")

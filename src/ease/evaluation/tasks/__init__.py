@@ -34,7 +34,7 @@ class Score:
     """One score: `value` in points, 0 to 100 (correlations may be negative).
 
     `deviation` is the standard deviation over the task's own repetitions, such as seeds of k-means. `note` is shown
-    beside the score, such as that an average lacks subsets.
+    beside the score, for example that an average is over some subsets only.
     """
 
     task: str
@@ -96,7 +96,7 @@ def available_subsets(files: Files) -> Files:
 
 
 def missing_files(files: Files) -> dict[str, list[Path]]:
-    """Return the missing files of each subset that lacks any."""
+    """Return the missing files of each incomplete subset."""
     lacking = {subset: [path for path in paths if not path.exists()] for subset, paths in files.items()}
     return {subset: paths for subset, paths in lacking.items() if paths}
 
@@ -126,11 +126,11 @@ def average(scores: Sequence[Score], wanted: int, subset: str = AVERAGE) -> Scor
 def averages(
     scores: Sequence[Score], wanted: int, groups: Mapping[str, Collection[str]] | None = None
 ) -> list[Score]:
-    """Means of each metric over all subsets, and over the groups that have a score as `average_<group>`.
+    """Return each metric's mean over all subsets, and over each group with scores as `average_<group>`.
 
     Args:
         scores: Of one task.
-        wanted: Number of subsets of the complete average; 0 leaves it out.
+        wanted: Number of subsets of the complete average; 0 omits the average.
         groups: Names of subsets by the name of the group.
     """
     means = []

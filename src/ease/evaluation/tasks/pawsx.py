@@ -104,7 +104,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy in each language and their average, and the accuracy on the English development data.
 
     Raises:
-        EaseError: With the task, if a file is wrong, an embedding is not finite, or a class lacks training data.
+        EaseError: With the task, if a file is wrong, an embedding is not finite, or a class has no training data.
     """
 
     def read(path: Path) -> LabelledFile:

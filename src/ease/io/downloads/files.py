@@ -168,7 +168,7 @@ class _Transfer:
             raise TransientError(f"the connection broke after {self.received()} of {total} bytes")
 
     def _range_headers(self) -> dict[str, str]:
-        """Ask for the rest if the server can tell that its file is unchanged, or a checksum will."""
+        """Request the rest of the file if a validator or a checksum can show that the server's file is unchanged."""
         size, validator = self.received(), self._read_validator()
         if size and validator:
             return {"Range": f"bytes={size}-", "If-Range": validator}

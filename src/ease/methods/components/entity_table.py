@@ -10,7 +10,7 @@ from ease.methods.components.losses import NO_ENTITY
 
 
 class EntityTable(nn.Module):
-    """A table of millions of rows, of which a step reads and updates those of its batch only.
+    """A table of millions of rows; a step reads and updates only the rows of its batch.
 
     `forward` returns a copy of the rows in use, the same ones in every process. After the backward pass,
     `reduce_gradient` averages the copy's gradient over the processes, and `set_sparse_gradient` makes it the sparse

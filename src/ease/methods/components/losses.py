@@ -121,7 +121,7 @@ def masked_token_loss(logits: Tensor, targets: Tensor, count: Tensor | None = No
     Args:
         logits: (k, vocabulary).
         targets: (k,), the masked tokens.
-        count: (), number of masked tokens in the whole batch, if these are a part. Default: k.
+        count: (), number of masked tokens in the complete batch, if `targets` are a part. Default: k.
     """
     dtype = torch.promote_types(logits.dtype, torch.float32)
     total = functional.cross_entropy(logits.to(dtype), targets, reduction="sum")

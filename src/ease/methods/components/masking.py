@@ -127,7 +127,7 @@ class MaskedLanguageModel(nn.Module):
         return torch.stack(losses).sum()
 
     def _loss(self, tokens: Tensor, shown: Tensor, chosen: Tensor, mask: Tensor, count: Tensor) -> Tensor:
-        """Return the loss of some texts, given the fields of `Masked` and the selected tokens of the whole batch."""
+        """Return the loss of some texts, given the fields of `Masked` and the selected tokens of the complete batch."""
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
         states = encoded[chosen].unsqueeze(0)  # (1, k, dimension)

@@ -18,7 +18,7 @@ def mask_token(encoder: SentenceTransformer) -> str:
     """Return the mask token of an encoder's tokenizer.
 
     Raises:
-        EaseError: If its tokenizer has none.
+        EaseError: If its tokenizer has no mask token.
     """
     token: str | None = getattr(encoder.tokenizer, "mask_token", None)
     if token is None:

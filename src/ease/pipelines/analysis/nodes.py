@@ -73,7 +73,7 @@ def find_differing_pairs(
 ) -> pd.DataFrame:
     """Find the graded pairs on which two models differ most, in both directions.
 
-    A model that is none of the setting's encoders is loaded from its folder or the hub.
+    A model that is not one of the setting's encoders is loaded from its folder or the hub.
 
     Raises:
         EaseError: If one of the two models is not trained yet, or does not load.

@@ -70,7 +70,7 @@ def score_baselines(
     encoding: EncodingOptions,
     **settings: Setting,
 ) -> list[dict[str, Any]]:
-    """Score the encoders that the parameters name, each in a nested MLflow run of its own.
+    """Score the encoders that the parameters name, each in its own nested MLflow run.
 
     Rows without a value name what could not be scored.
 

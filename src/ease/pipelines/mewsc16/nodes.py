@@ -69,7 +69,7 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     """List the Wikinews dumps of the languages with their dates; make the sample's or download a mirror's.
 
     Raises:
-        EaseError: If the source does not exist, lacks a language, or cannot be fetched.
+        EaseError: If the source does not exist, has no dump of a language, or cannot be downloaded.
     """
     source = options.wikinews
     if source == SAMPLE:

@@ -189,7 +189,7 @@ def variant_data(
 
 
 def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
-    """Draw a number of pairs of each language; the draw depends on the seed alone."""
+    """Draw a number of pairs of each language; the draw depends only on the seed."""
     ticket = draw(seed, pairs.pair_id)
     turn = ibis.row_number().over(group_by=pairs.language, order_by=[ticket, pairs.pair_id])
     return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")

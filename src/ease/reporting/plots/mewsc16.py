@@ -20,7 +20,7 @@ def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
 
     Args:
         statistics: One row a language: `language`, `sentences`, `label_types`, `paper_sentences`, `paper_label_types`;
-            missing if the paper lacks the language.
+            missing if the paper does not have the language.
     """
     title = "MewsC-16 as made here and as in the paper"
     if statistics.empty:

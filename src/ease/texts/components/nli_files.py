@@ -113,7 +113,7 @@ def _translated(paths: Sequence[Path]) -> Rows:
 
 
 def _columns(path: Path) -> Rows:
-    """Read the columns of XNLI, of which those of the language and the numbers are optional."""
+    """Read the columns of XNLI; the columns of the language and the numbers are optional."""
     header = column_names(path)
     optional = [name for name in ("language", "promptID", "pairID") if name in header]
     for number, fields in read_fields(path, ["gold_label", "sentence1", "sentence2", *optional]):

@@ -88,7 +88,7 @@ def _with_prompt(rows: ir.Table, reference: str | None) -> ir.Table:
         return rows.mutate(prompt=rows.prompt.coalesce(rows.premise))
     named = rows.filter(rows.language == reference).select("pair", named="premise")
     joined = rows.left_join(named, "pair").select(*rows.columns, "named")
-    # A pair that the reference language does not have is a premise of its own.
+    # A pair that the reference language does not have is a separate premise.
     return joined.mutate(prompt=joined.prompt.coalesce(joined.named, joined.pair)).drop("named")
 
 

@@ -99,7 +99,7 @@ def fetch_dumps(
         project: `wiki` for Wikipedia, `wikinews` for Wikinews.
 
     Raises:
-        EaseError: If the mirror lacks a finished dump of a language, a file is missing or has a wrong checksum, or the
+        EaseError: If the mirror has no finished dump of a language, a file is missing or has a wrong checksum, or the
             disk is full. Downloaded files are kept.
     """
     wikis = {language: wiki_name(language, project) for language in languages}
@@ -128,7 +128,7 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
     """Download Wikidata's dump; skips a file that exists.
 
     Raises:
-        EaseError: If the mirror lacks the dump, its checksum is wrong, or the disk is full.
+        EaseError: If the mirror does not have the dump, its checksum is wrong, or the disk is full.
     """
     with Client(options.download) as client:
         file = MirrorIndex(mirror.rstrip("/"), options, client).wikidata()

@@ -30,7 +30,7 @@ def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
         form: All of Wikidata as JSON, or its truthy statements.
 
     Raises:
-        EaseError: There is no dump, or several of which the newest is unclear, as with one without a date.
+        EaseError: There is no dump, or the newest of several is unclear, for example if one has no date.
     """
     name, in_words = _NAMES[form]
     files = list_files(source, name.fullmatch, in_words)

@@ -134,7 +134,7 @@ def _plan(
         site = read_siteinfo(dump)
         plans[dump] = {}
         for shard in split_into_shards(dump, options.bytes_per_shard):
-            # A shard reads past its end, so its rows depend on the whole file.
+            # A shard reads past its end, so its rows depend on the complete file.
             depends_on = (digest, shard.start, shard.end, *splitter, options.max_page_bytes)
             part = folder / dump.language / part_name(WIKIPEDIA_PARTS, *depends_on)
             plans[dump][part] = ShardTask(shard, site, options.splitter, options.max_page_bytes)

@@ -66,7 +66,7 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
     """Read a tab-separated file of graded pairs.
 
     Raises:
-        EaseError: With the file and line, if it cannot be read, lacks a column or a grade is not a number.
+        EaseError: With the file and line, if the file cannot be read, a column is missing or a grade is not a number.
     """
     pairs = []
     positions = [columns.left, columns.right, columns.gold]

@@ -60,7 +60,7 @@ def read_tab_separated(
         clean: Function applied to each text.
 
     Raises:
-        EaseError: With the line that lacks a tab, has an unknown label, or whose text `clean` refuses.
+        EaseError: With the line that has no tab or an unknown label, or whose text `clean` refuses.
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ from ease.io.text_tables import read_lines, read_records
 
 MARK = "||"
 UNLINKED = "cui-less"
-"""Concept of mentions that the dictionary lacks; such rows are skipped."""
+"""Concept of mentions that are not in the dictionary; such rows are skipped."""
 
 TERM, CONCEPT = "Term", "General SNOMED ID"
 
@@ -72,7 +72,7 @@ def read_cometa(path: Path) -> list[Query]:
     """Read the columns `Term` and `General SNOMED ID` of COMETA's tab-separated files.
 
     Raises:
-        EaseError: With the file, if it lacks a column or has no row, or the malformed line.
+        EaseError: With the file, if a column is missing or there are no rows; with the line, if it is malformed.
     """
     rows = read_records(path, (TERM, CONCEPT), "\t", quoted=True)
     return _queries(path, ((place, row[TERM], row[CONCEPT]) for place, row in rows), composite=False)

@@ -78,8 +78,8 @@ def score_transfer(
         wanted: Number of languages of the complete task.
 
     Raises:
-        EaseError: With the task, if a file is wrong, the embeddings are not finite, or a class is tested that the
-            training data lack.
+        EaseError: With the task, if a file is wrong, the embeddings are not finite, or a test class is missing in the
+            training data.
     """
     training, development, _ = next(iter(files.values()))
     with error_prefix(task):

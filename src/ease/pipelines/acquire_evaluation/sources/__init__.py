@@ -58,7 +58,7 @@ class Source(_Listed):
 
 
 def read_sources() -> dict[str, Source]:
-    """Return the known sources by task; MLDoc has none, since Reuters licenses its text."""
+    """Return the known sources by task; MLDoc has no source, since Reuters licenses its text."""
     folder = files(__name__)
     return {
         entry.name.removesuffix(".yml"): Source.model_validate(yaml.safe_load(entry.read_text("utf-8")))
