@@ -29,7 +29,7 @@ from ease.pipeline_registry import register_pipelines
 from tests.browser import Browser, browser
 from tests.project import Project
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.long, pytest.mark.browser, pytest.mark.slow]
 
 ATTEMPTS = 3
 PATIENCE = 180

@@ -126,6 +126,7 @@ def cut_seeds(sweep: dict[str, Any]) -> dict[str, Any]:
     return {**sweep, **cut}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_every_sweep_trains_all_its_variants(copy: Project) -> None:
     shortened: dict[str, Any] = {

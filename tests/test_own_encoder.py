@@ -12,7 +12,7 @@ from mlflow.tracking import MlflowClient
 
 from tests.project import Project, make_project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

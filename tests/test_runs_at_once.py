@@ -42,6 +42,7 @@ def test_two_runs_at_once_make_the_same_rows(copy: Project, tmp_path: Path) -> N
     assert not [path for path in data.rglob(".*") if path.name != ".gitkeep"]
 
 
+@pytest.mark.long
 def test_each_run_publishes_the_encoder_that_it_made(copy: Project, tmp_path: Path) -> None:
     before = copy.versions("06_models/multilingual/untrained/encoder")
     runs = []
@@ -62,6 +63,7 @@ def test_each_run_publishes_the_encoder_that_it_made(copy: Project, tmp_path: Pa
     assert not list((copy.folder / "data" / "06_models" / "work").glob("*scratch*"))
 
 
+@pytest.mark.long
 def test_a_second_training_is_refused_and_leaves_the_first_one_alone(copy: Project, tmp_path: Path) -> None:
     work = copy.folder / "data" / "06_models" / "work" / "multilingual.ease"
     first = Started(copy, tmp_path / "first.log", steps=1_000_000)

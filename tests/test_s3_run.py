@@ -17,7 +17,7 @@ from tests.test_spark_run import rows
 
 __all__ = ["make_bucket", "start_s3_server"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 PATHS = [
     *(

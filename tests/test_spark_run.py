@@ -13,7 +13,7 @@ import pytest
 from tests.project import Project
 from tests.spark import standing_cluster, submit_arguments
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.slow]
 
 TABLES = {
     "02_intermediate": ("sentences", "redirects", "sitelinks", "entity_types", "links.parquet"),

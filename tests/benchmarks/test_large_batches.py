@@ -10,6 +10,7 @@ import pytest
 from benchmarks import large_batches
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_gradient_caching_uses_less_memory(capfd: pytest.CaptureFixture[str]) -> None:
     large_batches.main(["--batch-sizes", "384", "--mini-batch-size", "16", "--steps", "1"])

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.search_memory import main
 
 
+@pytest.mark.long
 def test_both_searches_agree_and_their_cost_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     main(["--sizes", "300x500", "--dimension", "16"])
     ours, peer = (line.strip("| ").split(" | ") for line in capfd.readouterr().out.splitlines()[2:])

@@ -10,6 +10,7 @@ from benchmarks import wikidata_ingestion
 from benchmarks.made_wikidata import LANGUAGES, make_wikidata
 
 
+@pytest.mark.long
 def test_each_reader_is_measured_and_returns_the_rows_of_the_plain_loop(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

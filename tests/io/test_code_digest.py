@@ -153,7 +153,7 @@ def test_a_run_skips_outputs_of_documented_code_and_refuses_those_of_other_code(
 
     source = package / "methods" / "__init__.py"
     run()
-    edit(source, "Name every method", "List every method")
+    edit(source, "Return the names of all methods", "List all methods")
     forget()
     run(only_missing_outputs=True)
     assert len(list(made.iterdir())) == 1

@@ -100,7 +100,13 @@ def training_data(method: str, test_data: Path, folder: Path) -> tuple[dict[str,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", method_names())
+@pytest.mark.parametrize(
+    "method",
+    [
+        name if name in {"ease", "simcse"} else pytest.param(name, marks=pytest.mark.long)
+        for name in method_names()
+    ],
+)
 def test_fifty_steps_leave_a_real_encoder_good(
     method: str, before: float, test_data: Path, tmp_path: Path
 ) -> None:

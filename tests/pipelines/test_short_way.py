@@ -14,7 +14,7 @@ from tests.file_server import FileServer, running_server
 from tests.project import Project, make_project
 from tests.wikimedia.made_mirrors import add_dump, add_page_props, add_wikidata
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 SHORT = {"acquire__wikidata_titles": "page_props", "acquire__wikidata_types": "truthy"}
 TABLES = ("sitelinks", "entity_types", "links.parquet")

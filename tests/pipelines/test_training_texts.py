@@ -78,7 +78,7 @@ def test_simcse_is_trained_on_a_text_file(copy: Project) -> None:
         "taken": 64,
     }
     card = ModelCard.load(copy.latest("06_models/multilingual/simcse/encoder") / "README.md")
-    assert "| lines: sentences.txt |" in card.text
+    assert "| Lines of text: sentences.txt |" in card.text
     assert card.data.license == "other"
     made = json.loads(
         (copy.latest("05_model_input/multilingual/simcse/texts").parent / "provenance.json").read_text()

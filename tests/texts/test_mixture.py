@@ -154,7 +154,7 @@ def test_pairs_keep_their_sentences_and_their_order(gather_rows: GatherRows) -> 
         ),
         (
             {"kind": "nli", "path": "a", "form": "shuffled", "negatives": "none"},
-            "`negatives` is for triplets",
+            r"`negatives` applies to triplets, not to the form 'shuffled': remove it\. Its",
         ),
         ({"kind": "nli", "path": "a", "languages": []}, "languages"),
     ],

@@ -54,6 +54,7 @@ def test_without_gathering_negatives_come_from_the_own_process(make_job: MakeJob
     assert terms(run_job(job))[0][1] < terms(one)[0][1] - 0.4
 
 
+@pytest.mark.long
 def test_launched_processes_stop_and_torchrun_resumes(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,7 +45,7 @@ class Options(FileOptions):
     @model_validator(mode="after")
     def _of_triplets(self) -> Options:
         if self.negatives != "keep" and self.form != "triplets":
-            raise EaseError(f"`negatives` applies to triplets, not to the form {self.form!r}: remove it.")
+            raise EaseError(f"`negatives` applies to triplets, not to the form {self.form!r}: remove it")
         return self
 
 

@@ -55,6 +55,7 @@ def score_at_hand(encode: Encode, folder: Path) -> dict[tuple[str, str], float]:
     return scores
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_real_encoder_has_its_published_scores(test_data: Path, minilm: Encode) -> None:
     scores = score_at_hand(minilm, test_data / "eval")
