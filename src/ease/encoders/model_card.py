@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ease.io.models import StrictModel
 from ease.io.nested import dotted
 
 WIKIPEDIA_LICENCE = "CC BY-SA 4.0 (until June 2023: 3.0) and GFDL"
@@ -17,20 +18,16 @@ TEST_SCORES = "Test scores"
 """Title of the section that evaluation adds."""
 
 
-class DataSource(BaseModel):
+class DataSource(StrictModel):
     """Training data of a model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(description="name on the card, such as `Wikipedia (en)`")
     date: str | None = Field(None, description="date of the dump: YYYYMMDD")
     licence: str = Field(WIKIPEDIA_LICENCE, description="licence of the data")
 
 
-class ModelCardData(BaseModel):
+class ModelCardData(StrictModel):
     """Information for a model card that is not known from the training."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field("EASE sentence embeddings", description="title of the card")
     languages: tuple[str, ...] = Field((), description="codes of the training languages")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 
 RANDOM = "random:"
 """Name of an encoder that is built with random weights."""
 
 
-class RandomBertOptions(BaseModel):
+class RandomBertOptions(StrictModel):
     """Architecture of a BERT with random weights."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     layers: int = Field(2, ge=1, description="transformer layers")
     hidden_size: int = Field(128, ge=1, description="dimension of tokens and sentences")
@@ -38,10 +37,8 @@ class RandomBertOptions(BaseModel):
         return self
 
 
-class EncoderOptions(BaseModel):
+class EncoderOptions(StrictModel):
     """The encoder that training starts from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(
         RANDOM, min_length=1, description="a hub name, a folder, a file of word vectors, or `random:`"
@@ -64,10 +61,8 @@ class EncoderOptions(BaseModel):
         return {**options, "pooling": "mean"} if made_here else options
 
 
-class EncodingOptions(BaseModel):
+class EncodingOptions(StrictModel):
     """How sentences are encoded for evaluation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     batch_size: int | None = Field(
         None,
@@ -77,10 +72,8 @@ class EncodingOptions(BaseModel):
     cache: Path | None = Field(None, description="folder of the cache of embeddings; null: no cache")
 
 
-class WhiteningOptions(BaseModel):
+class WhiteningOptions(StrictModel):
     """Training sentences and dimension of the whitening map."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rows: int | None = Field(ge=2, description="maximum number of distinct training sentences; null: all")
     dimension: int | None = Field(

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from safetensors.numpy import load_file
 
 from ease.entities.vectors import iterate_entity_vectors, parse_numbers
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
 from ease.errors import EaseError
 from ease.io.lazy import ibis
+from ease.io.models import StrictModel
 from ease.wikimedia.dumps.files import DumpFile
 
 if TYPE_CHECKING:
@@ -29,10 +30,8 @@ logger = logging.getLogger(__name__)
 EXAMPLES = 10
 
 
-class EmbeddingOptions(BaseModel):
+class EmbeddingOptions(StrictModel):
     """Where the initial entity embeddings come from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: Literal["train", "file", "random"] = Field(
         "train",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.entities.hashing import draw
 from ease.io.lazy import ibis
+from ease.io.models import StrictModel
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -21,10 +22,8 @@ _TYPE, _FIRST, _LATER = 1, 2, 3
 """Keys that make the draws of different purposes independent."""
 
 
-class HardNegativeOptions(BaseModel):
+class HardNegativeOptions(StrictModel):
     """How hard negatives are mined."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     without: Literal["drop", "keep"] = Field(
         "drop", description="Drop or keep pairs without a hard negative."

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.errors import EaseError
 from ease.io.lazy import ibis
+from ease.io.models import StrictModel
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -18,10 +19,8 @@ if TYPE_CHECKING:
 KEY = ("language", "page_id", "sentence_index", "entity")
 
 
-class PairOptions(BaseModel):
+class PairOptions(StrictModel):
     """Which pairs of a sentence and a linked entity are kept."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_characters: int = Field(10, ge=1, description="Shorter sentences are dropped.")
     max_characters: int = Field(1000, ge=1, description="Longer sentences are dropped.")

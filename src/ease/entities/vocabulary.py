@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.entities.integers import as_int64
 from ease.io.lazy import ibis
+from ease.io.models import StrictModel
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-class VocabularyOptions(BaseModel):
+class VocabularyOptions(StrictModel):
     """Which entities are frequent enough to be learnt."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_link_count: int = Field(
         10, ge=0, description="Entities with at most this many incoming links are dropped."

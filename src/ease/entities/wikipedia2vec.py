@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)
@@ -22,10 +23,8 @@ logger = logging.getLogger(__name__)
 FAULT_FILE = "fault.txt"
 
 
-class Wikipedia2VecOptions(BaseModel):
+class Wikipedia2VecOptions(StrictModel):
     """Parameters of Wikipedia2Vec; the defaults are the package's own, as in the paper."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     min_word_count: int = Field(5, ge=1, description="Rarer words are dropped.")
     min_entity_count: int = Field(5, ge=1, description="Entities with fewer links are dropped.")

@@ -9,20 +9,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, reading_error, task_options
 from ease.evaluation.tasks import get_task, missing_files
 from ease.io.files import hash_contents
+from ease.io.models import StrictModel
 
 logger = logging.getLogger(__name__)
 
 
-class LocatedSet(BaseModel):
+class LocatedSet(StrictModel):
     """The files of a task's data with their checksums, the missing files and the unreadable subsets."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path
     subsets: Mapping[str, tuple[str, ...]]

@@ -6,7 +6,7 @@ import copy
 from typing import Any, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
@@ -14,16 +14,15 @@ from torch.nn import functional
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, Texts, TrainingMethod
 from ease.methods.components.word_movers_distance import word_movers_distances
 
 POSITIVE = "positive"
 
 
-class DueamOptions(BaseModel):
+class DueamOptions(StrictModel):
     """Parameters of DuEAM; the defaults are the paper's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     translation_weight: float = Field(0.003, ge=0, description="λ, of equation 2 in the joint loss")
     anchor: str | None = Field(

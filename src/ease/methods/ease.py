@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows, self_supervised_term
 from ease.methods.components.distributed import gather
 from ease.methods.components.entity_table import EntityTable
 from ease.methods.components.losses import excluded_candidates, info_nce
 
 
-class EaseOptions(BaseModel):
+class EaseOptions(StrictModel):
     """Parameters of EASE; the defaults are equations 1 to 4 with temperatures that suit cosines."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     entity_weight: float = Field(1.0, ge=0, description="λ of equation 4; 0: SimCSE alone")
     temperature: float = Field(0.05, gt=0, description="τ of equations 1 and 2, dividing the cosine")

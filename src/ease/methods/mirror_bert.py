@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
@@ -20,10 +21,8 @@ MASKED = "masked_sentence"
 """The column of second views with masked spans."""
 
 
-class MirrorBertOptions(BaseModel):
+class MirrorBertOptions(StrictModel):
     """Parameters of Mirror-BERT; the defaults are the paper's for sentences (section 3)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     temperature: float = Field(0.04, gt=0, description="τ of equation 1, dividing the cosine; 0.2 for words")
     span: int = Field(

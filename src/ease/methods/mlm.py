@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod
 from ease.methods.components.masking import MaskedLanguageModel
 
 
-class MlmOptions(BaseModel):
+class MlmOptions(StrictModel):
     """Parameters of masked-language modelling."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     probability: float = Field(0.15, gt=0, lt=1, description="of masking a token")
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
 from ease.methods.components.masking import MaskedLanguageModel
 
 
-class SimcseOptions(BaseModel):
+class SimcseOptions(StrictModel):
     """Parameters of SimCSE."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     self_temperature: float = Field(0.05, gt=0, description="τ, dividing the cosine")
     gather_negatives: bool = Field(

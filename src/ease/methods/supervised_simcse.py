@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Derive, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.losses import info_nce
@@ -17,10 +18,8 @@ from ease.methods.components.losses import info_nce
 POSITIVE, NEGATIVE = "positive", "negative"
 
 
-class SupervisedSimcseOptions(BaseModel):
+class SupervisedSimcseOptions(StrictModel):
     """Parameters of supervised SimCSE."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     temperature: float = Field(0.05, gt=0, description="τ of equation 5, dividing the cosine")
     hard_negative_weight: float = Field(

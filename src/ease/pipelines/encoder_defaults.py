@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic import ConfigDict, Field, RootModel, model_validator
 
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 
 KINDS = ("random", "pretrained")
 """Required rows: encoders with random weights (`random:`), and all others."""
@@ -17,19 +18,15 @@ DURATION = ("max_steps", "epochs")
 """Alternative lengths of a training: if one is given, the other has no default."""
 
 
-class Defaults(BaseModel):
+class Defaults(StrictModel):
     """Defaults for nulls in a recipe's `options` and `training`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     options: dict[str, Any] = Field({}, description="parameters of the method")
     training: dict[str, Any] = Field({}, description="parameters of the loop")
 
 
-class Row(BaseModel):
+class Row(StrictModel):
     """The defaults for one encoder, or for one kind of encoder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
     methods: dict[str, Defaults] = Field({}, description="overrides for single methods, by name")

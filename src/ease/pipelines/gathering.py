@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
+from ease.io.models import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, open_workspace, source_options
@@ -25,10 +26,8 @@ BATCH_ROWS = 100_000
 """Rows held in memory while a table is written."""
 
 
-class TextOptions(BaseModel):
+class TextOptions(StrictModel):
     """Limits of gathering training texts."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     memory_limit: str = Field("4GB", description="of DuckDB, which spills to disk beyond it")
 

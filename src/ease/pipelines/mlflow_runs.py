@@ -20,12 +20,13 @@ from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.time import get_current_time_millis
 from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from ease.encoders.model_card import with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
+from ease.io.models import StrictModel
 from ease.io.names import safe_name
 from ease.io.nested import dotted
 from ease.training.options import TrainingResult
@@ -62,10 +63,8 @@ def nested_run(
         yield run.info.run_id
 
 
-class TrackingOptions(BaseModel):
+class TrackingOptions(StrictModel):
     """What MLflow keeps of a trained model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     log_model: bool = Field(True, description="log a copy of each trained model with its card")
     register_model: bool = Field(

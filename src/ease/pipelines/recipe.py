@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, model_validator
 
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.methods import method_options, reads_entities
 from ease.pipelines.encoder_defaults import EncoderDefaults, fill
 from ease.texts import source_options
@@ -16,10 +17,8 @@ from ease.training.options import TrainingOptions, training_options
 logger = logging.getLogger(__name__)
 
 
-class CompleteRecipe(BaseModel):
+class CompleteRecipe(StrictModel):
     """A recipe without null parameters that have a default for the encoder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description="the name of a file in ease/methods")
     options: SerializeAsAny[BaseModel] = Field(description="the method's `Options`")
@@ -33,10 +32,8 @@ class CompleteRecipe(BaseModel):
         return self.training.seed
 
 
-class Recipe(BaseModel):
+class Recipe(StrictModel):
     """The parameters of a method for one setting, as in `parameters/methods/<method>.yml`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description="the name of a file in ease/methods")
     options: dict[str, Any] = Field(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from ease.encoders.options import EncoderOptions
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
+from ease.io.models import StrictModel
 from ease.io.registry import check_name
 from ease.wikimedia.languages import check_codes
 
@@ -25,10 +26,8 @@ MLM = "mlm"
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
-class Setting(BaseModel):
+class Setting(StrictModel):
     """Languages, encoder and evaluation tasks that all methods of a setting share."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[\w-]+$", description="the setting's name, as in paths and namespaces")
     languages: Words = Field(description="Wikipedia language codes")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator, model_validator
+from pydantic import ConfigDict, Field, RootModel, field_validator, model_validator
 
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 
 FIRST = "ease"
 """The paper whose tables come first in the report."""
@@ -26,11 +27,7 @@ class Source(NamedTuple):
     metric: str
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Named(_Entry):
+class Named(StrictModel):
     """A score that is averaged in a column but has no column of its own."""
 
     task: str
@@ -38,7 +35,7 @@ class Named(_Entry):
     metric: str
 
 
-class Column(_Entry):
+class Column(StrictModel):
     """A column of one score or the mean of several."""
 
     header: str
@@ -55,7 +52,7 @@ class Column(_Entry):
         return self
 
 
-class Model(_Entry):
+class Model(StrictModel):
     """A model of a paper, and the criteria for our counterparts."""
 
     base: str = Field(description="encoder that training starts from; models of one base are compared")
@@ -65,7 +62,7 @@ class Model(_Entry):
     checkpoints: tuple[str, ...] = Field((), description="hub names of the published model")
 
 
-class Table(_Entry):
+class Table(StrictModel):
     """A table of a paper."""
 
     title: str
@@ -109,7 +106,7 @@ class Table(_Entry):
         return self.rows[model][[column.header for column in self.columns].index(header)]
 
 
-class Paper(_Entry):
+class Paper(StrictModel):
     """A paper's models by name and tables by number."""
 
     citation: str

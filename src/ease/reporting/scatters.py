@@ -7,17 +7,16 @@ from statistics import fmean
 from typing import NamedTuple
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.reporting.own import OwnModel
 from ease.reporting.published import Paper, Published, Source
 
 
-class Scatter(BaseModel):
+class Scatter(StrictModel):
     """Two tables of a paper to plot against each other."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     paper: str
     title: str
@@ -25,10 +24,8 @@ class Scatter(BaseModel):
     y: str = Field(description="number of the table of the vertical axis")
 
 
-class ReportOptions(BaseModel):
+class ReportOptions(StrictModel):
     """Figures of the report beside the tables' own."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     scatters: tuple[Scatter, ...] = ()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from ease.io.models import StrictModel
 
 
-class SampleOptions(BaseModel):
+class SampleOptions(StrictModel):
     """Size and seed of the sample wiki; the same options give the same bytes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     seed: int = Field(default=0, ge=0, description="Seed of facts, templates and page layouts.")
     territories: int = Field(
@@ -48,10 +48,8 @@ class SampleOptions(BaseModel):
     )
 
 
-class SampleNewsOptions(BaseModel):
+class SampleNewsOptions(StrictModel):
     """Size and seed of the sample Wikinews; the same options give the same bytes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     seed: int = Field(default=0, ge=0, description="Seed of the stories and page layouts.")
     news_per_language: int = Field(

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, model_validator
 
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.io.registry import format_validation_error
 from ease.methods import method_options
 
@@ -23,10 +24,8 @@ def check_share(batch_size: int, processes: int) -> None:
         )
 
 
-class TrainingOptions(BaseModel):
+class TrainingOptions(StrictModel):
     """Parameters of the training loop, the same for every method."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     batch_size: int = Field(128, ge=2, description="pairs per step, over all processes")
     learning_rate: float = Field(3e-5, gt=0, description="peak learning rate of AdamW")
@@ -90,10 +89,8 @@ def training_options(values: Mapping[str, Any]) -> TrainingOptions:
         ) from error
 
 
-class TrainingJob(BaseModel):
+class TrainingJob(StrictModel):
     """The description of a training, which its processes read from job.json."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: Path = Field(description="work folder for checkpoints, metrics and the final model")
     pairs: Path = Field(description="training pairs, a Parquet file or a folder of them")
@@ -127,10 +124,8 @@ class TrainingJob(BaseModel):
         return {**values, "method_options": method_options(values["method"], options)}
 
 
-class TrainingResult(BaseModel):
+class TrainingResult(StrictModel):
     """Result of a training."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Path = Field(description="folder of the kept model, in the format of sentence-transformers")
     steps: int = Field(description="steps trained")

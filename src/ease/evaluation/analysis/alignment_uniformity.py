@@ -9,23 +9,22 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.sentence_pairs import distinct_sentences, measure_subsets
 from ease.evaluation.metrics import BLOCK_ELEMENTS, Floats, normalize_rows, pairwise_cosine
 from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.io.models import StrictModel
 
 COLUMNS = ["model", "subset", "alignment", "uniformity", "positives", "sentences"]
 MAX_SENTENCES = 10_000
 """50 million pairs, which take some seconds."""
 
 
-class AlignmentOptions(BaseModel):
+class AlignmentOptions(StrictModel):
     """Which pairs alignment and uniformity are measured on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     above: float = Field(4.0, description="pairs graded higher are positive")

@@ -6,22 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.sentence_pairs import sample
 from ease.evaluation.metrics import pairwise_cosine
 from ease.evaluation.tasks import Encode, error_prefix
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.io.models import StrictModel
 
 POSITIVE, NEGATIVE = "positive", "negative"
 COLUMNS = ["model", "kind", "cosine"]
 
 
-class CosineOptions(BaseModel):
+class CosineOptions(StrictModel):
     """Which pairs are positive and negative, and how many of each are shown."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     above: float = Field(4.0, description="pairs graded higher than this are positive")

@@ -7,20 +7,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import Floats, pairwise_cosine
 from ease.evaluation.tasks import Encode, error_prefix
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.io.models import StrictModel
 
 IMPROVED, DETERIORATED = "improved", "deteriorated"
 
 
-class DifferingOptions(BaseModel):
+class DifferingOptions(StrictModel):
     """Which models are compared, and on which pairs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     model: str = Field(description="a method, `untrained`, or the folder or hub name of an encoder")

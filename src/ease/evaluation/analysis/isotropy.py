@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.alignment_uniformity import MAX_SENTENCES
@@ -17,14 +17,13 @@ from ease.evaluation.analysis.sentence_pairs import distinct_sentences, measure_
 from ease.evaluation.metrics import finite_rows, row_lengths
 from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.io.models import StrictModel
 
 COLUMNS = ["model", "subset", "isotropy", "mean_vector_norm", "mean_length", "sentences"]
 
 
-class IsotropyOptions(BaseModel):
+class IsotropyOptions(StrictModel):
     """Which sentences are measured, and how."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     graded: str = Field(
         description="a task with graded pairs, or one subset of it, whose sentences are measured"

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, field_validator
+from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.sentence_pairs import ParallelSentences
 from ease.evaluation.tasks import Encode
+from ease.io.models import StrictModel
 
 if TYPE_CHECKING:
     from ease.evaluation.classifier import LabelledEmbeddings
@@ -28,10 +29,8 @@ def _words(value: Any) -> Any:
 Group = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
-class LanguageIdentityOptions(BaseModel):
+class LanguageIdentityOptions(StrictModel):
     """Languages, sentences and classifier."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     parallel: str = Field(description="a task with parallel sentences (`sample_parallel`, `tatoeba`)")
     pivot: str = Field("en", description="language that the task pairs all others with, by the task's code")

@@ -9,21 +9,20 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.sentence_pairs import ParallelSentences, sample
 from ease.evaluation.metrics import Floats, normalize_rows
 from ease.evaluation.tasks import Encode, error_prefix
+from ease.io.models import StrictModel
 
 COLUMNS = ["model", "pair", "language", "sentence", "x", "y", "variance"]
 LEAST_PAIRS = 3
 
 
-class ProjectionOptions(BaseModel):
+class ProjectionOptions(StrictModel):
     """Which sentences are shown, and the projection."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     parallel: str = Field(
         description="a task with parallel sentences and its language pair (`tatoeba:deu-eng`)"

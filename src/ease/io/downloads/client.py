@@ -11,12 +11,13 @@ from typing import NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import requests
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
 from ease import __version__
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +29,8 @@ _MAX_TEXT_BYTES = 64 << 20
 T = TypeVar("T")
 
 
-class DownloadOptions(BaseModel):
+class DownloadOptions(StrictModel):
     """Connections, retries and identification of downloads."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     connections: int = Field(2, ge=1, le=8, description="parallel downloads; Wikimedia asks for at most two")
     attempts: int = Field(

@@ -12,13 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from ease.errors import EaseError
 from ease.io.archives import unpack
 from ease.io.atomic import write_text_atomically
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
 from ease.io.files import hash_contents, report_write_errors
+from ease.io.models import StrictModel
 from ease.pipelines.acquire_evaluation.sources import Source
 
 logger = logging.getLogger(__name__)
@@ -32,10 +31,8 @@ _CHANGED = (
 )
 
 
-class FetchedSet(BaseModel):
+class FetchedSet(StrictModel):
     """The downloaded, present and failed files of a task, by their paths below the evaluation folder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     licence: str
     fetched: tuple[str, ...] = ()

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import locate_sets, read_sets
+from ease.io.models import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import read_sources
@@ -21,10 +22,8 @@ SAMPLE_SETS = ("parallel", "graded", "graded_dev")
 """The sample's own evaluation sets, addressed as `sample:NAME`."""
 
 
-class EvaluationSetOptions(BaseModel):
+class EvaluationSetOptions(StrictModel):
     """The folder of evaluation sets, and whether to download missing ones."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: Path = Field(description="the evaluation folder, to which the tasks' paths are relative")
     fetch: bool = Field(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from ease.encoders.poolings import PoolingName
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
+from ease.io.models import StrictModel
 from ease.io.registry import check_name
 from ease.pipelines.setting import Setting, Words
 
@@ -16,19 +17,15 @@ ALL = "all"
 """The name for all evaluation tasks."""
 
 
-class Baseline(BaseModel):
+class Baseline(StrictModel):
     """An encoder that is scored without training."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1, description="a hub name, a folder, or a text file of word vectors")
     pooling: PoolingName | None = Field(None, description="null: as the encoder was saved, or the mean")
 
 
-class EvaluateOptions(BaseModel):
+class EvaluateOptions(StrictModel):
     """Baselines, and the tasks to score."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tasks: Words | None = Field(
         description="tasks, or single subsets of them (`stsb:test`), or `all`; null: each setting's test tasks"

@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from ease.encoders.model_card import SAMPLE_LICENCE
+from ease.io.models import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Words
@@ -36,10 +37,8 @@ MEASURES = ("sentences", "label_types")
 TOTAL = "total"
 
 
-class Published(BaseModel):
+class Published(StrictModel):
     """The paper's statistics of a language."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sentences: int
     label_types: int

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.io.registry import check_name
 from ease.methods import method_names
 from ease.pipelines.encoder_defaults import EncoderDefaults
@@ -21,10 +22,8 @@ START = "start"
 """The method of a variant that scores the start encoder without training."""
 
 
-class Variant(BaseModel):
+class Variant(StrictModel):
     """A recipe with changes, trained from several seeds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description=f"the varied method, or `{START}`: the start encoder without training")
     seeds: tuple[int, ...] = Field(
@@ -96,10 +95,8 @@ class Variant(BaseModel):
         return Recipe.model_validate({**own, **changed})
 
 
-class Grid(BaseModel):
+class Grid(StrictModel):
     """All combinations of several values of parameters, each trained from every seed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field(description="the method whose recipe is varied")
     seeds: tuple[int, ...] = Field(min_length=1, description="seeds of each combination")
@@ -114,10 +111,8 @@ class Grid(BaseModel):
             yield Variant(method=self.method, seeds=self.seeds, options=options, training=training)
 
 
-class Sweep(BaseModel):
+class Sweep(StrictModel):
     """Variants to train, and the tasks that score them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[\w-]+$", description="the sweep's name, as in paths")
     variants: tuple[Variant, ...] = Field((), description="single variants")

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from ease.io.models import StrictModel
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -15,10 +17,8 @@ COLUMNS = ("sentence", "positive", "negative")
 """The columns of texts; only the sentence is never null."""
 
 
-class SourceOptions(BaseModel):
+class SourceOptions(StrictModel):
     """Options of one source of training texts; each kind's `Options` adds its own."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: ClassVar[str]
     """What the model card calls the texts"""

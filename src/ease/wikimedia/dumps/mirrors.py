@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
 from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
+from ease.io.models import StrictModel
 from ease.wikimedia.dumps.files import Project
 from ease.wikimedia.dumps.wikidata_files import WikidataForm
 from ease.wikimedia.languages import Language
@@ -44,10 +45,8 @@ _DATE = re.compile(r"href=\"(?:[^\"]*/)?(\d{8})/?\"")
 _SUM = re.compile(r"([0-9a-f]{32,64}) [ *](?:.*/)?([^/\n]+)")
 
 
-class MirrorOptions(BaseModel):
+class MirrorOptions(StrictModel):
     """Which dumps to download, and where to."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     folder: Path = Field(description="Folder for the dumps; they are stored in `{wiki}/{date}/` below it.")
     date: str = Field(

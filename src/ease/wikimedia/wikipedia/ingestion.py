@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from joblib import Parallel, delayed
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 from ease.io.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.dumps.files import DumpFile, read_siteinfo, split_into_shards
 from ease.wikimedia.dumps.mapping import MapShards, joblib_map
@@ -46,10 +47,8 @@ _TOTALS = (
 _LOGGED_FAULTS = 20
 
 
-class IngestOptions(BaseModel):
+class IngestOptions(StrictModel):
     """How dumps are read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     splitter: SplitterEngine = Field(
         default="polyglot",

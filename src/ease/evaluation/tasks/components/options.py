@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ease.errors import EaseError
+from ease.io.models import StrictModel
 
 
-class TaskOptions(BaseModel):
+class TaskOptions(StrictModel):
     """Path of a task's data; the task's own `Options` describes the files and adds further options."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path = Field(description="the file, or the folder of the files")
 

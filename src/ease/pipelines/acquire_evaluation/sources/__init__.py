@@ -7,7 +7,9 @@ from pathlib import PurePosixPath
 from typing import Annotated
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
+
+from ease.io.models import StrictModel
 
 
 def _below(path: str) -> str:
@@ -22,11 +24,7 @@ Below = Annotated[str, AfterValidator(_below)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Listed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FileGroup(_Listed):
+class FileGroup(StrictModel):
     """Files of one folder."""
 
     address: str = Field(description="common prefix of the files' URLs")
@@ -34,14 +32,14 @@ class FileGroup(_Listed):
     sha256: dict[Below, Sha256 | None] = Field(description="checksums by the files' names; null if unknown")
 
 
-class Member(_Listed):
+class Member(StrictModel):
     """A file of an archive."""
 
     path: Below = Field(description="target path, below the evaluation folder")
     sha256: Sha256 | None = Field(None, description="null if unknown")
 
 
-class Archive(_Listed):
+class Archive(StrictModel):
     """A zip or tar file."""
 
     url: str
@@ -49,7 +47,7 @@ class Archive(_Listed):
     most_bytes: int = Field(2 << 30, gt=0, description="maximum total size of the unpacked files")
 
 
-class Source(_Listed):
+class Source(StrictModel):
     """The source of a task's data."""
 
     licence: str
