@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from random import Random
 
 from ease.sample.facts import Entity, Fact, World
-from ease.sample.phrases import Phrasebook, Sentence, Statement, statement_of
+from ease.sample.phrases import SHARED_FRAMES, Phrasebook, Sentence, Statement, statement_of, statement_of_two
 
 OWN_PAGE_SHARE = 0.4
 """Share of the sentences on the page of an entity that they mention."""
 
 _LEADS = {"territory": "located", "region": "part"}
-SHARED_FRAMES = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
-"""Frames that state a relation for two territories at once."""
 
 
 @dataclass
@@ -43,7 +41,6 @@ class StatementDeck:
     """Draws statements about an entity, evenly over the frames."""
 
     def __init__(self, world: World, held_out: Collection[Fact], book: Phrasebook) -> None:
-        """Index the facts that are not held out and whose entities have a name in the language."""
         self._members: dict[str, list[Entity]] = defaultdict(list)
         for entity in world.entities:
             if entity in book.wiki.names:
@@ -91,9 +88,7 @@ class StatementDeck:
         partners = self._facts[fact.subject].get(other)
         if not partners:
             return statement_of(fact)
-        partner = random.choice(partners)
-        pays, speaks = (fact, partner) if fact.relation == "pays" else (partner, fact)
-        return Statement("pays_speaks", (fact.subject, pays.object, speaks.object))
+        return statement_of_two(fact, random.choice(partners))
 
     def _shared(self, entity: Entity, relation: str, random: Random) -> Statement:
         fact = random.choice(self._facts[entity][relation])
@@ -102,11 +97,7 @@ class StatementDeck:
             for other in self._facts[fact.object][relation]
             if other.object == fact.object and other.subject != fact.subject
         ]
-        if not partners:
-            return statement_of(fact)
-        return Statement(
-            SHARED_FRAMES[relation], (fact.subject, random.choice(partners).subject, fact.object)
-        )
+        return statement_of_two(fact, random.choice(partners)) if partners else statement_of(fact)
 
 
 def plan_articles(
@@ -114,8 +105,7 @@ def plan_articles(
 ) -> list[ArticlePlan]:
     """Plan one article per entity, so that all entities are mentioned about equally often.
 
-    Args:
-        sentences: Number of all sentences; each article has at least one.
+    `sentences` is the number in all articles; each has at least one.
     """
     random = Random(f"articles {seed} {book.language}")
     deck = StatementDeck(world, held_out, book)
@@ -131,22 +121,8 @@ def plan_articles(
         for entity in entities[:left]:
             statement = deck.draw(entity, random)
             sentence = book.say(statement, random.randrange(1_000_000))
-            _place(statement, sentence, plans, entities, random)
+            host = random.choice(statement.entities if random.random() < OWN_PAGE_SHARE else entities)
+            page = plans[host]
+            (page.facts if host in statement.entities else page.comparison).append(sentence)
         left -= len(entities[:left])
     return list(plans.values())
-
-
-def _place(
-    statement: Statement,
-    sentence: Sentence,
-    plans: Mapping[Entity, ArticlePlan],
-    entities: Sequence[Entity],
-    random: Random,
-) -> None:
-    """Add a sentence to the page of one of its entities, or to another page's comparisons."""
-    if random.random() < OWN_PAGE_SHARE:
-        plans[random.choice(statement.entities)].facts.append(sentence)
-        return
-    host = random.choice(entities)
-    section = plans[host].facts if host in statement.entities else plans[host].comparison
-    section.append(sentence)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bz2
 import hashlib
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
+
+import numpy as np
 
 from ease.sample.pages import WikiPage
 from ease.sample.site import Site
@@ -23,18 +24,12 @@ def dump_name(language: str, project: str = "wiki") -> str:
 
 def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> None:
     """Write a multistream dump: a stream with the header, streams of pages, a stream with the end tag."""
+    written = [_page(page, number, site.language) for number, page in enumerate(pages, start=1)]
+    starts = range(0, len(written), pages_per_stream)
+    streams = ["".join(written[start : start + pages_per_stream]) for start in starts]
     with path.open("wb") as file:
-        for part in _parts(site, pages, pages_per_stream):
-            file.write(bz2.compress(part.encode(), compresslevel=1))
-
-
-def _parts(site: Site, pages: Sequence[WikiPage], pages_per_stream: int) -> Iterator[str]:
-    yield _head(site)
-    identifiers = count(1)
-    for start in range(0, len(pages), pages_per_stream):
-        stream = pages[start : start + pages_per_stream]
-        yield "".join(_page(page, next(identifiers), site.language) for page in stream)
-    yield "</mediawiki>\n"
+        for stream in (_head(site), *streams, "</mediawiki>\n"):
+            file.write(bz2.compress(stream.encode(), compresslevel=1))
 
 
 def _head(site: Site) -> str:
@@ -65,7 +60,8 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
         redirect = f'\n  <redirect title="{title}"/>'
     number = revision_id(language, identifier)
     content = page.text.encode()
-    digest = _base36(hashlib.sha1(content, usedforsecurity=False).digest())
+    sha1 = int(hashlib.sha1(content, usedforsecurity=False).hexdigest(), 16)
+    digest = np.base_repr(sha1, 36).lower().rjust(31, "0")  # as MediaWiki writes it
     text = f'<text bytes="{len(content)}" sha1="{digest}" xml:space="preserve"'
     text += f">{escape(page.text)}</text>" if page.text else "/>"
     return f"""<page>
@@ -92,12 +88,3 @@ def _page(page: WikiPage, identifier: int, language: str) -> str:
 def revision_id(language: str, identifier: int) -> int:
     """Return a revision number; it depends on the language and differs from the page's number, as on real wikis."""
     return 1_000_000 + int(language, 36) * 1_000_000 + identifier
-
-
-def _base36(digest: bytes) -> str:
-    """Write a SHA-1 as MediaWiki does: in base 36, with 31 digits."""
-    number, digits = int.from_bytes(digest), ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
-    return digits.rjust(31, "0")

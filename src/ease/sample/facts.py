@@ -5,7 +5,6 @@ A fact is a relation between two entities: a territory and its currency, a langu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,11 +80,8 @@ def read_world(territories: int) -> World:
             facts += [Fact("pays", territory, currency), Fact("circulates", currency, region)]
         for language in _languages(territory.code):
             facts += [Fact("speaks", territory, language), Fact("heard", language, region)]
-            facts += [Fact("writes", language, script) for script in _scripts(language.code)]
-    return _ordered(facts)
-
-
-def _ordered(facts: Iterable[Fact]) -> World:
+            if likely := get_global("likely_subtags").get(language.code):
+                facts.append(Fact("writes", language, Entity("script", likely.split("_")[1])))
     unique = sorted(set(facts))
     entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
     return World(tuple(sorted(entities, key=lambda e: (KINDS.index(e.kind), e.code))), tuple(unique))
@@ -106,8 +102,3 @@ def _languages(territory: str) -> list[Entity]:
         if "_" not in code
         and (use["official_status"] or (use["population_percent"] or 0) >= MINIMUM_SPEAKERS)
     ]
-
-
-def _scripts(language: str) -> list[Entity]:
-    likely = get_global("likely_subtags").get(language)
-    return [Entity("script", likely.split("_")[1])] if likely else []

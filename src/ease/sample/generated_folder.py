@@ -34,14 +34,8 @@ def generate_folder(
 ) -> Path:
     """Return a folder of generated files; write the files unless a complete folder exists.
 
-    Args:
-        parent: Where the folder is made.
-        name: Beginning of the folder's name; a hash of everything that the files depend on follows.
-        languages: Languages to generate.
-        available: Languages that have templates.
-        options: Parameters of the files.
-        version: Version of the generating code.
-        write: Writes the files into an empty folder.
+    The folder's name ends with a hash of everything that the files depend on. `write` gets an empty folder; `available`
+    are the languages that have templates, `version` is that of the generating code.
 
     Raises:
         EaseError: A language has no templates, or the folder is not writable.
@@ -61,12 +55,12 @@ def generate_folder(
         return folder
     with report_write_errors(parent):
         remove_abandoned_scratch(parent)
-        with atomic_shared_folder(folder) as partial:
-            write(partial)
-            files = [path for path in sorted(partial.rglob("*")) if path.is_file()]
-            checksums = {path.relative_to(partial).as_posix(): hash_contents(path) for path in files}
+        with atomic_shared_folder(folder) as new:
+            write(new)
+            files = [path for path in sorted(new.rglob("*")) if path.is_file()]
+            checksums = {path.relative_to(new).as_posix(): hash_contents(path) for path in files}
             manifest = json.dumps({**content, "checksums": checksums}, indent=2)
-            (partial / _MANIFEST).write_text(manifest, encoding="utf-8")
+            (new / _MANIFEST).write_text(manifest, encoding="utf-8")
             if folder.exists() and not _is_complete(folder):
                 shutil.rmtree(folder)
     logger.info("Wrote the %s in %d languages to %s", name, len(languages), folder)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ease.errors import EaseError
 from ease.sample.facts import Entity, Fact, World
 from ease.sample.options import SampleOptions
-from ease.sample.phrases import Phrasebook, Statement, statement_of
+from ease.sample.phrases import Phrasebook, Statement, statement_of, statement_of_two
 
 MOST_SHARED: dict[str, int] = {"pays": 3, "speaks": 6}
 """Maximum held-out facts with the same currency or language, so that widespread ones do not dominate the test."""
@@ -46,18 +46,22 @@ class GradedPair(NamedTuple):
     score: float
 
 
+Couple = tuple[Fact, Fact]
+"""A currency and a language of a territory; or facts of one relation about two territories."""
+
+
 @dataclass(frozen=True)
 class HeldOut:
     """Held-out facts, of the parallel sentences and of the graded pairs."""
 
     parallel: tuple[Fact, ...]
-    graded: tuple[tuple[Fact, Fact], ...]
+    graded: tuple[Couple, ...]
     """A currency and a language of each territory."""
 
     @property
     def facts(self) -> frozenset[Fact]:
         """All held-out facts, which articles must not state."""
-        return frozenset(self.parallel).union(*self.graded) if self.graded else frozenset(self.parallel)
+        return frozenset(self.parallel).union(*self.graded)
 
 
 def draw_held_out(world: World, books: Mapping[str, Phrasebook], options: SampleOptions) -> HeldOut:
@@ -93,7 +97,7 @@ def unmistakable(world: World, books: Mapping[str, Phrasebook]) -> set[Entity]:
     return usable
 
 
-def _draw_graded(facts: Sequence[Fact], territories: int) -> list[tuple[Fact, Fact]]:
+def _draw_graded(facts: Sequence[Fact], territories: int) -> list[Couple]:
     """Choose a currency and a language of each of some territories, preferably shared by several territories."""
     uses = Counter(fact.object for fact in facts)
     paid: dict[Entity, Fact] = {}
@@ -161,11 +165,7 @@ def word_graded_dev(held_out: HeldOut, english: Phrasebook, pairs: int, seed: in
 
 
 def _word_pairs(
-    graded: Sequence[tuple[Fact, Fact]],
-    english: Phrasebook,
-    pairs: int,
-    random: Random,
-    scores: Sequence[int],
+    graded: Sequence[Couple], english: Phrasebook, pairs: int, random: Random, scores: Sequence[int]
 ) -> list[GradedPair]:
     """Word distinct pairs, equally many of each score, as far as the facts suffice."""
     rows: dict[frozenset[str], GradedPair] = {}
@@ -182,9 +182,7 @@ def _word_pairs(
     return list(rows.values())
 
 
-def _draw_pair(
-    graded: Sequence[tuple[Fact, Fact]], score: int, random: Random
-) -> tuple[Statement, Statement]:
+def _draw_pair(graded: Sequence[Couple], score: int, random: Random) -> tuple[Statement, Statement]:
     """Draw two statements of the similarity that a score means."""
     (pays, speaks), (_, other_speaks) = random.sample(graded, 2)
     fact = random.choice((pays, speaks))
@@ -192,20 +190,12 @@ def _draw_pair(
         case 5:
             return statement_of(fact), statement_of(fact)
         case 4:
-            return Statement("pays_speaks", (pays.subject, pays.object, speaks.object)), statement_of(fact)
+            return statement_of_two(pays, speaks), statement_of(fact)
         case 3:
             return statement_of(pays), statement_of(speaks)
-        case 2 | 1:
-            return _draw_two_facts(graded, score == 2, random)
-        case _:
+        case 0:
             return statement_of(pays), statement_of(other_speaks)
-
-
-def _draw_two_facts(
-    graded: Sequence[tuple[Fact, Fact]], same_object: bool, random: Random
-) -> tuple[Statement, Statement]:
-    """Draw facts of one relation about two territories, with the same object or with different ones."""
-    couples = _couples(graded, same_object)
+    couples = _couples(graded, same_object=score == 2)
     if not couples:
         raise EaseError(
             f"None of the {len(graded)} territories of the graded pairs shares its currency or language with "
@@ -215,7 +205,7 @@ def _draw_two_facts(
     return statement_of(fact), statement_of(other)
 
 
-def _couples(graded: Sequence[tuple[Fact, Fact]], same_object: bool) -> list[tuple[Fact, Fact]]:
+def _couples(graded: Sequence[Couple], same_object: bool) -> list[Couple]:
     """List the pairs of facts of one relation about two territories, with the same object or with different ones."""
     return [
         (fact, other)

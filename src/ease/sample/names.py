@@ -29,13 +29,7 @@ class WikiNames:
 
 
 def read_names(language: str, entities: Iterable[Entity], nouns: Mapping[str, str]) -> WikiNames:
-    """Return CLDR's names of the entities, and a unique title for each.
-
-    Args:
-        language: One of the sample's languages.
-        entities: In a fixed order.
-        nouns: Word for each kind, to disambiguate titles as in `Arabic (language)`.
-    """
+    """Return CLDR's names of the entities, and a unique title for each; nouns of kinds tell equal names apart."""
     locale = Locale(language)
     tables = {
         "territory": locale.territories,

@@ -6,6 +6,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from ease.sample.dump_files import DUMP_DATE
@@ -14,29 +15,7 @@ from ease.sample.site import Site
 
 _ROWS_PER_STATEMENT = 500
 _TEMPLATE = 10
-_HEAD = """-- MySQL dump 10.19  Distrib 10.5.23-MariaDB, for debian-linux-gnu (x86_64)
---
--- Host: localhost    Database: {database}
--- ------------------------------------------------------
-/*!40101 SET NAMES utf8mb4 */;
-
-DROP TABLE IF EXISTS `page_props`;
-CREATE TABLE `page_props` (
-  `pp_page` int(10) unsigned NOT NULL,
-  `pp_propname` varbinary(60) NOT NULL,
-  `pp_value` blob NOT NULL,
-  `pp_sortkey` float DEFAULT NULL,
-  PRIMARY KEY (`pp_page`,`pp_propname`),
-  UNIQUE KEY `pp_propname_page` (`pp_propname`,`pp_page`),
-  UNIQUE KEY `pp_propname_sortkey_page` (`pp_propname`,`pp_sortkey`,`pp_page`)
-) ENGINE=InnoDB DEFAULT CHARSET=binary;
-
-/*!40000 ALTER TABLE `page_props` DISABLE KEYS */;
-"""
-_FOOT = """/*!40000 ALTER TABLE `page_props` ENABLE KEYS */;
-
--- Dump completed on 2024-01-01  0:00:00
-"""
+_HEAD, _FOOT = files("ease.sample").joinpath("page_props.sql").read_text(encoding="utf-8").split("ROWS\n")
 _ESCAPES = {
     **{b"\\": b"\\\\", b"'": b"\\'", b'"': b'\\"'},
     **{b"\0": b"\\0", b"\n": b"\\n", b"\r": b"\\r", b"\x1a": b"\\Z"},
@@ -51,14 +30,7 @@ def page_props_name(language: str) -> str:
 
 
 def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Mapping[str, int]) -> None:
-    """Write the dump.
-
-    Args:
-        path: The file to write.
-        site: The wiki.
-        pages: All pages in the order of the dump of pages, which numbers them from 1.
-        qids: Items of pages by title.
-    """
+    """Write the dump of pages that are in the order of the wiki's dump, which numbers them; `qids` are by title."""
     rows = [
         _row(number, *values)
         for number, page in enumerate(pages, 1)
@@ -68,7 +40,8 @@ def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Ma
         b"INSERT INTO `page_props` VALUES " + b",".join(rows[start : start + _ROWS_PER_STATEMENT]) + b";\n"
         for start in range(0, len(rows), _ROWS_PER_STATEMENT)
     ]
-    content = b"".join((_HEAD.format(database=site.dbname).encode(), *statements, _FOOT.encode()))
+    head = _HEAD.replace("DATABASE", site.dbname)
+    content = b"".join((head.encode(), *statements, _FOOT.encode()))
     path.write_bytes(gzip.compress(content, mtime=0))
 
 

@@ -37,16 +37,7 @@ class ArticleWriter:
         titles_elsewhere: Mapping[str, Mapping[Entity, str]],
         random: Random,
     ) -> None:
-        """Prepare for a wiki.
-
-        Args:
-            book: Words, names and titles.
-            site: The wiki's namespaces.
-            aliases: Redirects.
-            facts: Facts of each entity that may be stated.
-            titles_elsewhere: Titles in the other wikis by language.
-            random: Draws bullets and lists.
-        """
+        """Prepare for a wiki; `facts` are those of each entity that may be stated."""
         self._book = book
         self._site = site
         self._facts = facts
@@ -56,12 +47,7 @@ class ArticleWriter:
         self._marker = Marker(book.wiki, aliases, book.headings["facts"], random)
 
     def write(self, plan: ArticlePlan, number: int) -> WikiPage:
-        """Write an article.
-
-        Args:
-            plan: Its sentences.
-            number: Its number in the wiki, which selects the parts.
-        """
+        """Write an article; its number in the wiki selects its parts."""
         subject = plan.entity
         blocks: list[str] = []
         expected: list[ExpectedSentence] = []

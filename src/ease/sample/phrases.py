@@ -33,6 +33,9 @@ FRAMES: dict[str, tuple[str, ...]] = {
 The first template of a frame is a plain definition, with which an article may begin.
 """
 
+SHARED_FRAMES = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
+"""Frames that state a relation for two territories at once."""
+
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -46,6 +49,14 @@ class Statement(NamedTuple):
 def statement_of(fact: Fact) -> Statement:
     """Return the statement of a single fact."""
     return Statement(fact.relation, (fact.subject, fact.object))
+
+
+def statement_of_two(fact: Fact, other: Fact) -> Statement:
+    """Return the statement of two facts: one relation of two territories, or a territory's currency and language."""
+    if fact.relation == other.relation:
+        return Statement(SHARED_FRAMES[fact.relation], (fact.subject, other.subject, fact.object))
+    pays, speaks = (fact, other) if fact.relation == "pays" else (other, fact)
+    return Statement("pays_speaks", (fact.subject, pays.object, speaks.object))
 
 
 class Mention(NamedTuple):

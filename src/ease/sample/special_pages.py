@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ease.sample.facts import Entity
-from ease.sample.markup import Aliases, ExpectedLink, ExpectedSentence
+from ease.sample.markup import Aliases, ExpectedSentence
 from ease.sample.pages import WikiPage
 from ease.sample.phrases import Phrasebook
 from ease.sample.site import Site
+from ease.wikimedia.wikitext.article import Link
 from ease.wikimedia.wikitext.titles import capitalize_first
 
 _STANDARDS = {
@@ -87,10 +88,10 @@ def _disambiguation(
         start, end, _ = item.mentions[0]
         target = book.wiki.titles[entity]
         lines.append(f"* {item.text[:start]}[[{target}|{item.text[start:end]}]]{item.text[end:]}")
-        expected.append(ExpectedSentence(item.text, (ExpectedLink(start, end, target),)))
+        expected.append(ExpectedSentence(item.text, (Link(start, end, target),)))
     for other in others:
         lines.append(f"* [[{other}]]")
-        expected.append(ExpectedSentence(other, (ExpectedLink(0, len(other), other),)))
+        expected.append(ExpectedSentence(other, (Link(0, len(other), other),)))
     lines += ["", "{{Disambiguation}}"]
     return WikiPage(title, "\n".join(lines), sentences=tuple(expected))
 

@@ -1,17 +1,30 @@
-"""Training texts besides the dumps: inferences and parallel sentences about facts that are not held out."""
+"""Training texts besides the dumps: inferences and parallel sentences about facts that are not held out.
+
+Their files have the formats of published sets.
+"""
 
 from __future__ import annotations
 
+import gzip
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from random import Random
 
-from ease.sample.articles import SHARED_FRAMES
 from ease.sample.facts import Entity, Fact, World
-from ease.sample.held_out import HeldOut, unmistakable
+from ease.sample.held_out import HeldOut, unmistakable, word_facts
 from ease.sample.options import SampleOptions
-from ease.sample.phrases import Phrasebook, Statement, statement_of
+from ease.sample.phrases import SHARED_FRAMES, Phrasebook, Statement, statement_of, statement_of_two
+from ease.sample.wiki import Sample
+
+XNLI_COLUMNS = tuple(
+    "language gold_label sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse sentence1 "
+    "sentence2 promptID pairID genre label1 label2 label3 label4 label5 sentence1_tokenized sentence2_tokenized "
+    "match".split()
+)
+FACT_COLUMNS = ("fact_id", "language", "text")
 
 
 @dataclass(frozen=True)
@@ -39,13 +52,7 @@ def draw_training_facts(
 
 
 def draw_premises(world: World, facts: Sequence[Fact], options: SampleOptions) -> list[Premise]:
-    """Draw premises with one fact or, where possible, two facts, each with its three hypotheses.
-
-    Args:
-        world: All facts, to recognise wrong ones.
-        facts: Facts that may be stated.
-        options: Maximum number of premises, and seed.
-    """
+    """Draw premises with one fact or, where possible, two of `facts`, each with its three hypotheses."""
     random = Random(f"inferences {options.seed}")
     deck = _Deck(world, facts, random)
     premises = [premise for fact in facts for premise in deck.premises(fact)]
@@ -87,19 +94,14 @@ class _Deck:
 
     def _partners(self, fact: Fact) -> list[tuple[Statement, set[Fact]]]:
         """Return the statements that combine the fact with another one, each with both facts."""
-        found = []
+        partners: list[Fact] = []
         if fact.relation in SHARED_FRAMES:
-            for other in self._of[fact.object]:
-                if other.relation == fact.relation and other.subject != fact.subject:
-                    entities = (fact.subject, other.subject, fact.object)
-                    found.append((Statement(SHARED_FRAMES[fact.relation], entities), {fact, other}))
+            others = (other for other in self._of[fact.object] if other.relation == fact.relation)
+            partners += (other for other in others if other.subject != fact.subject)
         if fact.relation in ("pays", "speaks"):
-            for other in self._of[fact.subject]:
-                if {fact.relation, other.relation} == {"pays", "speaks"} and other.subject == fact.subject:
-                    pays, speaks = (fact, other) if fact.relation == "pays" else (other, fact)
-                    entities = (fact.subject, pays.object, speaks.object)
-                    found.append((Statement("pays_speaks", entities), {fact, other}))
-        return found
+            others = (other for other in self._of[fact.subject] if other.subject == fact.subject)
+            partners += (o for o in others if {fact.relation, o.relation} == {"pays", "speaks"})
+        return [(statement_of_two(fact, partner), {fact, partner}) for partner in partners]
 
     def _wrong(self, fact: Fact) -> Fact | None:
         """Return the fact with a wrong value of the same kind, or None if all values are right."""
@@ -143,3 +145,40 @@ def word_inferences(
             }
             for place, (label, hypothesis) in enumerate(hypotheses.items(), start=1):
                 yield language, label, said, hypothesis, prompt, 3 * (prompt - 1) + place
+
+
+def write_training_texts(nli: Path, parallel: Path, sample: Sample, languages: Sequence[str]) -> None:
+    """Write inferences with XNLI's columns, and facts in every language, as gzipped tab-separated tables."""
+    options = sample.options
+    facts = draw_training_facts(sample.world, sample.held_out, sample.books, options)
+    stated = facts[: options.parallel_train_facts]
+    sentences = word_facts(stated, sample.books, languages, f"parallel training {options.seed}")
+    _write(parallel, FACT_COLUMNS, sentences)
+    premises = draw_premises(sample.world, facts, options)
+    # Without parses and tokens, and with a single annotator.
+    rows = (
+        (
+            language,
+            label,
+            *[""] * 4,
+            said,
+            hypothesis,
+            str(prompt),
+            str(pair),
+            "sample",
+            label,
+            *"----",
+            *[""] * 3,
+        )
+        for language, label, said, hypothesis, prompt, pair in word_inferences(
+            premises, sample.books, languages, options.seed
+        )
+    )
+    _write(nli, XNLI_COLUMNS, rows)
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    # Without a name and a time in the gzip header, the same rows give the same bytes.
+    with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        for row in chain([header], rows):
+            packed.write(("\t".join(row) + "\n").encode())

@@ -64,14 +64,9 @@ def wikidata_entities(world: World, books: Mapping[str, Phrasebook]) -> Iterator
         yield _item(class_of(kind), labels, {"P31": []}, {})
     parts = {fact.subject: fact.object for fact in world.facts if fact.relation in ("located", "part")}
     for number, (entity, classes) in enumerate(entity_classes(world).items()):
-        labels = {
-            language: book.wiki.names[entity] for language, book in books.items() if entity in book.wiki.names
-        }
-        titles = {
-            language: book.wiki.titles[entity]
-            for language, book in books.items()
-            if entity in book.wiki.titles
-        }
+        wikis = {language: book.wiki for language, book in books.items() if entity in book.wiki.names}
+        labels = {language: wiki.names[entity] for language, wiki in wikis.items()}
+        titles = {language: wiki.titles[entity] for language, wiki in wikis.items()}
         claims = {"P31": _instance_of(entity, classes, number)}
         if entity in parts:
             claims["P361"] = [_statement("P361", f"Q{entity.qid}", parts[entity].qid)]

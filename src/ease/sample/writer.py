@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,9 +22,9 @@ from ease.sample.held_out import (
 from ease.sample.options import SampleOptions
 from ease.sample.page_props_dump import page_props_name, write_page_props
 from ease.sample.site import read_site
-from ease.sample.training_files import write_training_texts
+from ease.sample.training_texts import write_training_texts
 from ease.sample.truthy_dump import TRUTHY_NAME, write_truthy
-from ease.sample.wiki import Sample, prepare_sample, write_pages
+from ease.sample.wiki import prepare_sample, write_pages
 from ease.sample.wikidata_dump import WIKIDATA_NAME, wikidata_entities, write_wikidata
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
@@ -32,51 +32,27 @@ _PARALLEL = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("te
 _GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
 
 
-@dataclass(frozen=True)
 class SampleFiles:
     """Paths of a sample's files in its folder."""
 
-    folder: Path
-
-    @property
-    def wikipedia(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.wikipedia = folder / "wikipedia"
         """Folder of the Wikipedia dumps: pages, and the table page_props."""
-        return self.folder / "wikipedia"
-
-    @property
-    def wikidata(self) -> Path:
+        self.wikidata = folder / WIKIDATA_NAME
         """Wikidata dump in JSON."""
-        return self.folder / WIKIDATA_NAME
-
-    @property
-    def truthy(self) -> Path:
+        self.truthy = folder / TRUTHY_NAME
         """Dump of Wikidata's truthy statements."""
-        return self.folder / TRUTHY_NAME
-
-    @property
-    def parallel(self) -> Path:
+        self.parallel = folder / "parallel.parquet"
         """Held-out facts in every language: fact_id, language, text."""
-        return self.folder / "parallel.parquet"
-
-    @property
-    def graded(self) -> Path:
+        self.graded = folder / "graded.parquet"
         """Held-out English pairs: sentence1, sentence2, score (0 to 5)."""
-        return self.folder / "graded.parquet"
-
-    @property
-    def graded_dev(self) -> Path:
+        self.graded_dev = folder / "graded_dev.parquet"
         """English pairs about the facts of the parallel sentences, with the same columns."""
-        return self.folder / "graded_dev.parquet"
-
-    @property
-    def nli(self) -> Path:
+        self.nli = folder / "nli.tsv.gz"
         """Training inferences, with XNLI's columns."""
-        return self.folder / "nli.tsv.gz"
-
-    @property
-    def parallel_train(self) -> Path:
+        self.parallel_train = folder / "parallel_train.tsv.gz"
         """Training facts in every language: fact_id, language, text."""
-        return self.folder / "parallel_train.tsv.gz"
 
 
 def write_sample(
@@ -93,17 +69,14 @@ def write_sample(
         EaseError: A language has no templates, the options contradict each other, or the folder is not writable.
     """
     options = options or SampleOptions()
-
-    def write(partial: Path) -> None:
-        _write_files(SampleFiles(partial), prepare_sample(options), languages)
-
+    write = partial(_write_files, languages=languages, options=options)
     return SampleFiles(
         generate_folder(folder, "sample", languages, PAPER_LANGUAGES, options, SAMPLE_WIKI, write)
     )
 
 
-def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -> None:
-    options = sample.options
+def _write_files(folder: Path, languages: Sequence[str], options: SampleOptions) -> None:
+    files, sample = SampleFiles(folder), prepare_sample(options)
     files.wikipedia.mkdir()
     for language in languages:
         pages, site = write_pages(sample, language), read_site(language)
@@ -115,10 +88,9 @@ def _write_files(files: SampleFiles, sample: Sample, languages: Sequence[str]) -
     write_truthy(files.truthy, entities)
     parallel = word_facts(sample.held_out.parallel, sample.books, languages, f"parallel {options.seed}")
     _write_table(files.parallel, parallel, _PARALLEL)
-    graded = word_graded(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
-    _write_table(files.graded, graded, _GRADED)
-    development = word_graded_dev(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
-    _write_table(files.graded_dev, development, _GRADED)
+    for file, word in ((files.graded, word_graded), (files.graded_dev, word_graded_dev)):
+        pairs = word(sample.held_out, sample.books["en"], options.graded_pairs, options.seed)
+        _write_table(file, pairs, _GRADED)
     write_training_texts(files.nli, files.parallel_train, sample, languages)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
 
+from ease.io.data_files import read_data_file
 from ease.sample.markup import RIGHT_TO_LEFT_MARK, Aliases, Marker, lower_first
 from ease.sample.news.stories import Story, write_day
 from ease.sample.news.words import NewsWords, Topic
@@ -14,32 +14,8 @@ from ease.sample.pages import WikiPage
 from ease.sample.phrases import Phrasebook
 from ease.wikimedia.languages import Language
 
-NO_TOPIC, SEVERAL_TOPICS, NO_PROSE = "no topic", "several topics", "no prose"
 PLAIN = "plain"
-CASES: dict[str, str | None] = {
-    "sort_key": None,
-    "lower_prefix": None,
-    "english_prefix": None,
-    "underscores": None,
-    "spaces": None,
-    "direction_mark": None,
-    "former_category": None,
-    "former_category_template": None,
-    "topic_and_former": None,
-    "hidden_categories": None,
-    "linked_category": None,
-    "lead_in_template": None,
-    "date_line": None,
-    "date_line_bold": None,
-    "date_line_break": None,
-    "archived": None,
-    "two_topics": SEVERAL_TOPICS,
-    "no_topic": NO_TOPIC,
-    "category_loop": NO_TOPIC,
-    "empty": NO_TOPIC,
-    "template_only": NO_PROSE,
-    "date_only": NO_PROSE,
-}
+CASES: dict[str, str | None] = read_data_file("ease.sample.news", "cases.yml")
 """Special cases of articles, with the reason why a parser must drop the article, or None."""
 
 _LEFT_TO_RIGHT_MARK = "\u200e"
@@ -54,12 +30,6 @@ class NewsPage:
     topic: str | None = None
     dropped: str | None = None
     first_sentence: str | None = None
-
-
-class _Prose(NamedTuple):
-    markup: list[str]
-    sentences: list[str]
-    """Sentences that a parser should find."""
 
 
 def topics_for(case: str, words: NewsWords) -> Sequence[Topic]:
@@ -82,31 +52,24 @@ class NewsWriter:
     """Writes the articles of one wiki; the parts of a plain page depend on its number."""
 
     def __init__(self, book: Phrasebook, words: NewsWords, random: Random) -> None:
-        """Prepare for a wiki."""
         self._book, self._words, self._random = book, words, random
         self._category = words.site.names[14]
         self._marker = Marker(book.wiki, Aliases({}, {}), words.sources, random)
         self._last_title = ""
 
     def write(self, story: Story, case: str, number: int) -> NewsPage:
-        """Write an article.
-
-        Args:
-            story: Its content.
-            case: One of `CASES`, or `PLAIN`.
-            number: Its number in the wiki.
-        """
+        """Write the article of a number in the wiki; `case` is one of `CASES`, or `PLAIN`."""
         written = [self._marker.write(sentence) for sentence in story.sentences]
-        prose = _Prose([markup for markup, _ in written], [expected.text for _, expected in written])
+        prose = [markup for markup, _ in written]
         text = "" if case == "empty" else self._text(story, case, number, prose)
         self._last_title = story.title
         if dropped := CASES.get(case):
             return NewsPage(WikiPage(story.title, text), case, dropped=dropped)
         # A template's content is not prose: the next sentence is the first one.
-        first = prose.sentences[1 if case == "lead_in_template" else 0]
-        return NewsPage(WikiPage(story.title, text), case, story.topic.name, None, first)
+        _, first = written[1 if case == "lead_in_template" else 0]
+        return NewsPage(WikiPage(story.title, text), case, story.topic.name, None, first.text)
 
-    def _text(self, story: Story, case: str, number: int, prose: _Prose) -> str:
+    def _text(self, story: Story, case: str, number: int, prose: Sequence[str]) -> str:
         blocks = [*self._head(story, case, number), *self._body(story, case, prose)]
         if case not in ("template_only", "date_only"):
             blocks += self._foot(story, case, number)
@@ -133,17 +96,17 @@ class NewsWriter:
             blocks.append(f"[[{file}|thumb|200px|{caption}]]")
         return blocks
 
-    def _body(self, story: Story, case: str, prose: _Prose) -> list[str]:
+    def _body(self, story: Story, case: str, prose: Sequence[str]) -> list[str]:
         """Write the prose in one or two paragraphs; a template may hide a part or all of it."""
         space = Language(self._book.language).sentence_separator
         lead = self._words.templates["lead"]
         if case == "date_only":
             return []
         if case == "template_only":
-            return [f"{{{{{lead}|1={space.join(prose.markup)}}}}}"]
+            return [f"{{{{{lead}|1={space.join(prose)}}}}}"]
         if case == "lead_in_template":
-            return [f"{{{{{lead}|1={prose.markup[0]}}}}}", space.join(prose.markup[1:])]
-        first, rest = space.join(prose.markup[:2]), space.join(prose.markup[2:])
+            return [f"{{{{{lead}|1={prose[0]}}}}}", space.join(prose[1:])]
+        first, rest = space.join(prose[:2]), space.join(prose[2:])
         if case == "date_line_break":
             first = f"{write_day(story.day, 'full', self._book.language)}<br />{first}"
         return [first, rest]

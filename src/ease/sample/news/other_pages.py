@@ -41,18 +41,22 @@ def _category_pages(words: NewsWords, message: str) -> Iterator[NewsPage]:
         parent = words.topics[0].category if number == 1 else words.site.names[4]
         yield _page(words, 14, topic.category, f"{message}\n\n[[{prefix}:{parent}]]", "category")
     by_redirect, by_template = words.renamed
-    yield _category_redirect(words, by_redirect.former or "", by_redirect.category)
-    text = f"{{{{Category redirect|{by_template.category}}}}}"
-    yield _page(words, 14, by_template.former or "", text, "category_redirect")
     one, other = loop_categories(words)
-    yield _category_redirect(words, one, other)
-    yield _category_redirect(words, other, one)
-
-
-def _category_redirect(words: NewsWords, name: str, target: str) -> NewsPage:
-    title = f"{words.site.names[14]}:{target}"
-    text = f"#{words.site.redirect_keyword} [[:{title}]]"
-    return _page(words, 14, name, text, "category_redirect", redirect=title)
+    text = f"{{{{Category redirect|{by_template.category}}}}}"
+    redirects = [(by_redirect.former, by_redirect.category), (one, other), (other, one)]
+    pages = [
+        _page(
+            words,
+            14,
+            name or "",
+            f"#{words.site.redirect_keyword} [[:{prefix}:{target}]]",
+            "category_redirect",
+            redirect=f"{prefix}:{target}",
+        )
+        for name, target in redirects
+    ]
+    pages.insert(1, _page(words, 14, by_template.former or "", text, "category_redirect"))
+    yield from pages
 
 
 def _page(

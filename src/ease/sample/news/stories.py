@@ -43,7 +43,6 @@ class Reporter:
     """Draws stories with distinct titles and distinct first sentences."""
 
     def __init__(self, book: Phrasebook, world: World, random: Random) -> None:
-        """Prepare for a language."""
         self._book, self._random = book, random
         names = book.wiki.names
         self._territories = [e for e in world.entities if e.kind == "territory" and e in names]
@@ -66,7 +65,10 @@ class Reporter:
     def _draw(self, topic: Topic) -> Story:
         random = self._random
         territory = random.choice(self._territories)
-        fitting = [template for template in topic.templates if self._can_fill(template, territory)]
+        facts = {slot for slot, subject in self._others if subject == territory}
+        fitting = [
+            template for template in topic.templates if facts.issuperset({"C", "L"} & {*template[1::2]})
+        ]
         count = random.randint(_SHORTEST, min(_LONGEST, len(fitting)))
         sentences = tuple(self._fill(template, territory) for template in random.sample(fitting, count))
         day = _FIRST_DAY + timedelta(days=random.randrange(_DAYS))
@@ -74,9 +76,6 @@ class Reporter:
         name = capitalize_first(self._book.wiki.names[territory], language)
         title = f"{name} – {write_day(day, 'long', language)}"
         return Story(topic, territory, day, title, sentences)
-
-    def _can_fill(self, template: Sequence[str], territory: Entity) -> bool:
-        return all((slot, territory) in self._others for slot in template[1::2] if slot in ("C", "L"))
 
     def _fill(self, template: Sequence[str], territory: Entity) -> Sentence:
         entities = {"T": territory}

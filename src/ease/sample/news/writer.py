@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -40,25 +40,19 @@ _TRUTH = pa.schema(
 )
 
 
-@dataclass(frozen=True)
 class SampleNews:
     """Paths of a sample Wikinews in its folder."""
 
-    folder: Path
-
-    @property
-    def wikinews(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.wikinews = folder / "wikinews"
         """Folder of the Wikinews dumps."""
-        return self.folder / "wikinews"
-
-    @property
-    def truth(self) -> Path:
+        self.truth = folder / "news_truth.parquet"
         """Expected result for each page of the dumps.
 
         Columns: language, page_id, revision_id, namespace, title, case; topic (in English) and first_sentence, or
         the reason why the page is dropped. Small classes are not dropped here.
         """
-        return self.folder / "news_truth.parquet"
 
 
 def write_sample_news(
@@ -75,16 +69,13 @@ def write_sample_news(
         EaseError: A language has no templates, or the folder is not writable.
     """
     options = options or SampleNewsOptions()
-
-    def write(partial: Path) -> None:
-        _write_files(SampleNews(partial), languages, options)
-
-    return SampleNews(
-        generate_folder(folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS, write)
-    )
+    write = partial(_write_files, languages=languages, options=options)
+    made = generate_folder(folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS, write)
+    return SampleNews(made)
 
 
-def _write_files(files: SampleNews, languages: Sequence[str], options: SampleNewsOptions) -> None:
+def _write_files(folder: Path, languages: Sequence[str], options: SampleNewsOptions) -> None:
+    files = SampleNews(folder)
     files.wikinews.mkdir()
     world = read_world(_TERRITORIES)
     truth: list[dict[str, Any]] = []
@@ -93,23 +84,10 @@ def _write_files(files: SampleNews, languages: Sequence[str], options: SampleNew
         site = read_news_words(language).site
         path = files.wikinews / dump_name(language, site.project)
         write_dump(path, site, [page.page for page in pages], options.pages_per_stream)
-        truth += _truth(language, pages)
+        for page_id, page in enumerate(pages, start=1):
+            ids = {"language": language, "page_id": page_id, "revision_id": revision_id(language, page_id)}
+            truth.append({**ids, **vars(page.page), **vars(page)})
     pq.write_table(pa.Table.from_pylist(truth, schema=_TRUTH), files.truth)
-
-
-def _truth(language: str, pages: Sequence[NewsPage]) -> Iterator[dict[str, Any]]:
-    for page_id, page in enumerate(pages, start=1):
-        yield {
-            "language": language,
-            "page_id": page_id,
-            "revision_id": revision_id(language, page_id),
-            "namespace": page.page.namespace,
-            "title": page.page.title,
-            "case": page.case,
-            "topic": page.topic,
-            "dropped": page.dropped,
-            "first_sentence": page.first_sentence,
-        }
 
 
 def write_news_pages(language: str, world: World, options: SampleNewsOptions) -> list[NewsPage]:
