@@ -17,6 +17,10 @@ PAIRS = pd.DataFrame(
         "hard_negative": pd.array(
             [None if number % 5 == 0 else 1000 + number * 3 % 50 for number in range(200)], "Int64"
         ),
+        "further_entities": [
+            None if number % 4 == 0 else [1000 + (number * place) % 50 for place in range(1, number % 4 + 2)]
+            for number in range(200)
+        ],
     }
 )
 
@@ -31,8 +35,17 @@ def test_each_language_has_one_permutation_for_positives_and_negatives() -> None
     for language in ("en", "ja", "ar"):
         rows = PAIRS["language"] == language
         renamed: dict[int, int] = {}
-        for column in ("entity", "hard_negative"):
-            for before, after in zip(PAIRS[rows][column], permuted[rows][column], strict=True):
+        lists = zip(PAIRS[rows]["further_entities"], permuted[rows]["further_entities"], strict=True)
+        further = [pair for before, after in lists if before for pair in zip(before, after, strict=True)]
+        columns = [
+            *(
+                zip(PAIRS[rows][column], permuted[rows][column], strict=True)
+                for column in ("entity", "hard_negative")
+            ),
+            further,
+        ]
+        for column in columns:
+            for before, after in column:
                 if pd.isna(before):
                     assert pd.isna(after)
                 else:

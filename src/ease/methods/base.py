@@ -33,6 +33,10 @@ class Entities(NamedTuple):
     """(n,)"""
     hard_negatives: Tensor
     """(n,), -1 if a pair has no hard negative"""
+    further: Tensor | None = None
+    """(n, k), other entities of each sentence, -1 in unused places; only if the method reads them"""
+    subjects: Tensor | None = None
+    """(n,), the subject of each sentence's page, -1 if unknown; only if the method reads them"""
 
 
 class Texts(NamedTuple):
@@ -125,6 +129,16 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
             EaseError: If the encoder does not support the method.
         """
         return cls(options)
+
+    @classmethod
+    def further_positives(cls, options: Opts) -> int:
+        """Return the number of further entities of each sentence that the method reads."""
+        return 0
+
+    @classmethod
+    def reads_subjects(cls, options: Opts) -> bool:
+        """Return whether the method reads the subject of each sentence's page."""
+        return False
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
         """Return functions that make missing columns, or missing texts of a column, from the sentences."""

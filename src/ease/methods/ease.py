@@ -98,7 +98,7 @@ class Ease(TrainingMethod[EaseOptions]):
     def _entity_loss(self, table: EntityTable, inputs: Inputs) -> Tensor:
         """Equation 1, or 2 with hard negatives."""
         assert inputs.entities is not None
-        sentences, (positives, hard_negatives) = inputs.sentences[0], inputs.entities
+        sentences, (positives, hard_negatives, *_) = inputs.sentences[0], inputs.entities
         negatives = hard_negatives if self.options.hard_negatives else None
         if self.options.gather_negatives:
             # Every process has the table and W: gathering the ids is enough, and exact.

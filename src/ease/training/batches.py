@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import torch
 from accelerate.utils import send_to_device
@@ -21,7 +22,7 @@ from ease.io.atomic import atomic_path
 from ease.methods import SENTENCE, Derive, Entities, Texts
 from ease.methods.components.losses import NO_ENTITY
 from ease.training.entities import UsedEntities, used_entities
-from ease.training.inputs import ENTITY_COLUMNS, open_pair_table
+from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT, entity_columns, open_pair_table
 from ease.training.packing import Packed, pack
 
 READ_ROWS = 8192
@@ -66,11 +67,24 @@ class Layout(NamedTuple):
     """Text columns"""
     required: tuple[str, ...] = (SENTENCE,)
     """Columns in which every row must have a text"""
+    further: int = 0
+    """Further entities of a sentence, at most"""
+    subjects: bool = False
+    """Whether a row has its page's subject"""
+
+    @property
+    def entity_columns(self) -> tuple[str, ...]:
+        """Columns of the pairs with entities."""
+        return entity_columns(bool(self.further), self.subjects)
 
     @property
     def type(self) -> np.dtype[np.void]:
         """The NumPy type of a row: entity rows, and for each text its tokens, padded with zeros, and its length."""
         fields: list[Any] = [("entity", "<i8"), ("hard_negative", "<i8")]
+        if self.further:
+            fields.append((FURTHER, "<i8", (self.further,)))
+        if self.subjects:
+            fields.append((SUBJECT, "<i8"))
         for name in self.columns:
             text = [("tokens", "<i4", (self.max_tokens,)), ("length", "<i4"), ("present", "?")]
             fields.append((name, text))
@@ -91,7 +105,7 @@ def prepare_pairs(
 
     Args:
         pairs: Parquet with the layout's text columns, in which optional texts may be null; with a vocabulary also
-            entity and hard_negative; optionally pair_id.
+            the layout's columns of entities; optionally pair_id.
         vocabulary: Parquet with row and entity. None: no entities.
         encoder: The encoder whose tokenizer is used.
         layout: Text columns, and the number of tokens at which a text is truncated.
@@ -103,11 +117,12 @@ def prepare_pairs(
     """
     derived = derived or {}
     needed = [name for name in layout.columns if name not in derived]
-    source = open_pair_table(pairs, vocabulary is not None, needed)
+    of_entities = () if vocabulary is None else layout.entity_columns
+    source = open_pair_table(pairs, (*needed, *of_entities))
     stored_columns = [name for name in layout.columns if name in source.schema.names]
     places = _places(source)
-    entities = None if vocabulary is None else used_entities(pairs, vocabulary)
-    columns = dict.fromkeys([SENTENCE, *stored_columns, *([] if entities is None else ENTITY_COLUMNS)])
+    entities = None if vocabulary is None else used_entities(pairs, vocabulary, of_entities)
+    columns = dict.fromkeys([SENTENCE, *stored_columns, *of_entities])
     with atomic_path(target) as partial:
         with partial.open("wb") as empty:
             _reserve(empty.fileno(), len(places) * layout.type.itemsize)
@@ -187,9 +202,13 @@ def make_batch(
     whole = {name: _pad(rows[name], padding) for name in token_columns}
     entities = None
     if with_entities:
-        entities = Entities(
-            torch.from_numpy(rows["entity"].copy()), torch.from_numpy(rows["hard_negative"].copy())
+        own, negatives, *more = (
+            torch.from_numpy(rows[name].copy()) if name in (rows.dtype.names or ()) else None
+            for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT)
         )
+        assert own is not None
+        assert negatives is not None
+        entities = Entities(own, negatives, *more)
     return Batch(cut, entities, whole)
 
 
@@ -273,9 +292,27 @@ def _prepare_entities(rows: NDArray[np.void], batch: pa.RecordBatch, entities: U
     rows["entity"] = rows["hard_negative"] = NO_ENTITY
     if entities is None:
         return
-    rows["entity"] = entities.find(batch.column("entity").to_numpy())
-    negatives = batch.column("hard_negative")
-    present = negatives.is_valid().to_numpy(zero_copy_only=False)
-    found = np.full(len(rows), NO_ENTITY)
-    found[present] = entities.find(negatives.drop_null().to_numpy())
-    rows["hard_negative"] = found
+    rows["entity"], rows["hard_negative"] = (_find(batch.column(name), entities) for name in ENTITY_COLUMNS)
+    names = rows.dtype.names or ()
+    if FURTHER in names:
+        rows[FURTHER] = _find_further(batch.column(FURTHER), entities, rows[FURTHER].shape[1])
+    if SUBJECT in names:
+        rows[SUBJECT] = _find(batch.column(SUBJECT), entities)
+
+
+def _find(column: pa.Array, entities: UsedEntities) -> NDArray[np.int64]:
+    """Return the row of each entity in the training's table."""
+    found = np.full(len(column), NO_ENTITY)
+    found[column.is_valid().to_numpy(zero_copy_only=False)] = entities.find(column.drop_null().to_numpy())
+    return found
+
+
+def _find_further(column: pa.ListArray, entities: UsedEntities, count: int) -> NDArray[np.int64]:
+    """Return the rows of the first entities of each list, (n, count); the lists are in seeded order."""
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    row = np.repeat(np.arange(len(column)), lengths)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    kept = place < count
+    found = np.full((len(column), count), NO_ENTITY)
+    found[row[kept], place[kept]] = entities.find(pc.list_flatten(column).to_numpy()[kept])
+    return found

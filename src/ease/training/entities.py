@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.training.inputs import open_pair_table, read_vocabulary
+from ease.training.inputs import ENTITY_COLUMNS, open_pair_table, read_vocabulary
 
 BLOCK_ROWS = 65_536
 """Rows of embeddings read at a time."""
@@ -36,33 +40,45 @@ class UsedEntities(NamedTuple):
         return self.rows[np.searchsorted(self.ids, ids)]
 
 
-def used_entities(pairs: Path, vocabulary: Path) -> UsedEntities:
-    """Return the entities of training pairs, positives and hard negatives.
+def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY_COLUMNS) -> UsedEntities:
+    """Return the entities of training pairs, positives and negatives.
 
     Args:
-        pairs: Parquet with entity and hard_negative.
+        pairs: Parquet with the columns.
         vocabulary: Parquet with row and entity.
+        columns: Columns of entities or of lists of entities; `entity` has one in every row.
 
     Raises:
         EaseError: If an entity is missing or is not in the vocabulary.
     """
     known, rows = read_vocabulary(vocabulary)
-    columns = open_pair_table(pairs, with_entities=True).to_table(columns=["entity", "hard_negative"])
-    if columns["entity"].null_count:
-        raise EaseError(f"Training pairs {pairs}: {columns['entity'].null_count} entities are missing.")
-    ids = []
-    for name in columns.column_names:
-        ids.append(np.unique(columns[name].drop_null().to_numpy()))
-        unknown = np.setdiff1d(ids[-1], known, assume_unique=True)
+    source = open_pair_table(pairs, columns)
+    missing = source.count_rows(filter=pads.field("entity").is_null())
+    if missing:
+        raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
+    used = np.empty(0, dtype=np.int64)
+    for name in columns:
+        found = _distinct(source, name)
+        unknown = np.setdiff1d(found, known, assume_unique=True)
         if unknown.size:
             raise EaseError(
                 f"Training pairs {pairs}: {name.replace('_', ' ')} {unknown[0]} is not in the entity vocabulary; "
                 "the pairs and the vocabulary are of different runs, or the vocabulary was cut."
             )
-    used = np.union1d(*ids)
+        used = np.union1d(used, found)
     wanted = rows[np.searchsorted(known, used)]
     vocabulary_rows = np.sort(wanted)
     return UsedEntities(used, np.searchsorted(vocabulary_rows, wanted), vocabulary_rows)
+
+
+def _distinct(source: pads.Dataset, name: str) -> NDArray[np.int64]:
+    """Return the distinct entities of a column, sorted."""
+    used = np.empty(0, dtype=np.int64)
+    for batch in source.to_batches(columns=[name]):
+        column = batch.column(name)
+        values = pc.list_flatten(column) if pa.types.is_nested(column.type) else column
+        used = np.union1d(used, values.drop_null().to_numpy())
+    return used
 
 
 def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:

@@ -12,11 +12,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ease.errors import EaseError
-from ease.methods import SENTENCE
 
 ENTITY_COLUMNS = ("entity", "hard_negative")
+FURTHER, SUBJECT = "further_entities", "subject"
+"""Further positives of a pair: the other entities of its sentence, and its page's subject"""
 NEGATIVE_COLUMNS = ("hard_negative", "negative")
 """Hard negatives of pairs and of training texts"""
+
+
+def entity_columns(further: bool, subjects: bool) -> tuple[str, ...]:
+    """Return the columns of a training's entities, with further entities of each sentence and its page's subject."""
+    return (*ENTITY_COLUMNS, *((FURTHER,) if further else ()), *((SUBJECT,) if subjects else ()))
 
 
 def has_hard_negatives(pairs: Path) -> bool:
@@ -26,13 +32,12 @@ def has_hard_negatives(pairs: Path) -> bool:
     return any(source.filter(pads.field(name).is_valid()).head(1).num_rows for name in columns)
 
 
-def open_pair_table(pairs: Path, with_entities: bool, texts: Sequence[str] = (SENTENCE,)) -> pads.Dataset:
+def open_pair_table(pairs: Path, columns: Sequence[str]) -> pads.Dataset:
     """Open training pairs for reading in batches.
 
     Args:
         pairs: A Parquet file or a folder of them.
-        with_entities: Whether the entity columns are required.
-        texts: The required text columns.
+        columns: The required columns.
 
     Raises:
         EaseError: If there are no rows, a column is missing, or the file is not Parquet.
@@ -43,8 +48,7 @@ def open_pair_table(pairs: Path, with_entities: bool, texts: Sequence[str] = (SE
         source = pads.dataset(pairs, format="parquet")
     except (pa.ArrowInvalid, OSError) as error:
         raise EaseError(f"Training pairs {pairs} are not Parquet: {str(error).splitlines()[0]}") from error
-    wanted = [*texts, *(ENTITY_COLUMNS if with_entities else ())]
-    missing = [name for name in wanted if name not in source.schema.names]
+    missing = [name for name in columns if name not in source.schema.names]
     if missing:
         raise EaseError(
             f"Training pairs {pairs} lack the column(s) {', '.join(missing)}; "

@@ -28,7 +28,7 @@ from ease.training.accelerator import accelerated
 from ease.training.batches import open_pairs, prepare_pairs
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
-from ease.training.inputs import count_rows, has_hard_negatives
+from ease.training.inputs import count_rows, entity_columns, has_hard_negatives
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.launching import launch
 from ease.training.loop import train
@@ -150,7 +150,9 @@ def _build_model(job: TrainingJob) -> TrainingModel:
     method = get_method(job.method)
     table, used = None, None
     if method.reads_entities and job.table is not None and job.vocabulary is not None:
-        used = used_entities(job.pairs, job.vocabulary)
+        options = job.method_options
+        columns = entity_columns(method.further_positives(options) > 0, method.reads_subjects(options))
+        used = used_entities(job.pairs, job.vocabulary, columns)
         table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
     built = method.build(job.method_options, encoder, table)
     # EASE with `entity_weight` 0 has no table.

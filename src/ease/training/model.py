@@ -58,7 +58,9 @@ class TrainingModel(nn.Module):
     def layout(self, max_tokens: int) -> Layout:
         """Return the columns to prepare for the method."""
         columns = tuple(dict.fromkeys([*self.method.views, *self.method.token_columns]))
-        return Layout(max_tokens, columns, self.method.required)
+        method, options = self.method, self.method.options
+        further, subjects = method.further_positives(options), method.reads_subjects(options)
+        return Layout(max_tokens, columns, method.required, further, subjects)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Encode every view of a batch and compute the loss terms."""

@@ -75,6 +75,58 @@ def info_nce(
     return _mean_over_rows(summed, len(anchors), mini_batch_size)
 
 
+def several_positives_loss(
+    anchors: Tensor,
+    positives: Tensor,
+    candidates: Tensor,
+    temperature: float,
+    *,
+    positive_ids: Tensor,
+    candidate_ids: Tensor,
+    weights: Tensor,
+    mini_batch_size: int | None = None,
+) -> Tensor:
+    """InfoNCE with several positives an anchor, none of which is a negative of it.
+
+    For each anchor the weighted mean over its positives p of −log exp(s_p) / (exp(s_p) + Σ exp(s_c)), where s is the
+    cosine over τ and c are the candidates that are not among its positives. The positives of an anchor do not compete
+    with each other.
+
+    Args:
+        anchors: Sentence embeddings, shape (n, d).
+        positives: Shape (n, p, d).
+        candidates: Shape (m, d); the negatives of every anchor but its own positives.
+        temperature: τ.
+        positive_ids: Shape (n, p), `NO_ENTITY` in unused places.
+        candidate_ids: Shape (m,), `NO_ENTITY` for missing candidates.
+        weights: Weight of each place, shape (p,).
+        mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
+
+    Returns:
+        Scalar loss in nats, averaged over the anchors.
+
+    References:
+        Khosla et al. 2020 (supervised contrastive learning), equation 2, without the other positives in the
+        denominator.
+    """
+    anchors, positives, candidates = _unit(anchors), _unit(positives), _unit(candidates)
+    shares = weights * (positive_ids != NO_ENTITY)  # (n, p)
+    shares = shares / shares.sum(dim=1, keepdim=True)
+
+    def summed(rows: slice) -> Tensor:
+        logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
+        excluded = (candidate_ids == NO_ENTITY).expand_as(logits)
+        for ids in positive_ids[rows].T:
+            excluded = excluded | (ids.unsqueeze(1) == candidate_ids)
+        # Finite: all candidates of an anchor may be excluded.
+        lowest = torch.finfo(logits.dtype).min
+        negatives = logits.masked_fill(excluded, lowest).logsumexp(dim=1, keepdim=True)  # (rows, 1)
+        own = (positives[rows] @ anchors[rows].unsqueeze(2)).squeeze(2) / temperature  # (rows, p)
+        return (shares[rows] * functional.softplus(negatives - own)).sum()
+
+    return _mean_over_rows(summed, len(anchors), mini_batch_size)
+
+
 def mirrored_loss(
     views: Tensor,
     temperature: float,
@@ -158,8 +210,8 @@ def excluded_candidates(
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    """Normalise to length 1, in single precision or better: (n, d) -> (n, d)."""
-    return functional.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=1)
+    """Normalise to length 1, in single precision or better: (..., d) -> (..., d)."""
+    return functional.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=-1)
 
 
 def _own_columns(anchors: Tensor, own: Tensor | None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from ease.entities.further import add_further_entities
 from ease.entities.links import page_subjects
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.negatives import count_hard_negatives as count
@@ -25,9 +26,14 @@ def mine_hard_negatives(
     dumps: dict[str, Any],
     options: HardNegativeOptions,
 ) -> ibis.Table:
-    """Add to each pair an entity of the same type that is absent from the page; none without Wikidata's types."""
-    appearing = links.select("language", "page_id", "entity").union(page_subjects(sentences, sitelinks))
-    return mine(pairs, appearing, entity_types if dumps["wikidata"] else None, vocabulary, options)
+    """Add to each pair an entity of the same type that is absent from the page; none without Wikidata's types.
+
+    The pairs also get the other entities of their sentences and the subjects of their pages.
+    """
+    subjects = page_subjects(sentences, sitelinks)
+    appearing = links.select("language", "page_id", "entity").union(subjects)
+    mined = mine(pairs, appearing, entity_types if dumps["wikidata"] else None, vocabulary, options)
+    return add_further_entities(mined, links, subjects, vocabulary, options.seed)
 
 
 def count_hard_negatives(pairs: ibis.Table, training_pairs: ibis.Table) -> list[dict[str, Any]]:

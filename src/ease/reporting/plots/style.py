@@ -27,11 +27,12 @@ STYLES = {
     "untrained": Style("#8C8C8C", "", "dot", "x"),
     "simcse": Style("#E69F00", "/", "dash", "square"),
     "ease": Style("#0072B2", "", "solid", "circle"),
+    "ease_plus": Style("#D55E00", "-", "longdashdot", "cross"),
 }
 OTHER_STYLES = (
     Style("#009E73", "\\", "dashdot", "diamond"),
     Style("#CC79A7", "x", "longdash", "triangle-up"),
-    Style("#D55E00", "-", "longdashdot", "cross"),
+    Style("#000000", "-", "longdashdot", "hexagon"),
     Style("#56B4E9", ".", "dot", "star"),
     Style("#5D3A9B", "|", "dash", "pentagon"),
 )

@@ -1,0 +1,124 @@
+"""EASE+: EASE with all entities of a sentence as its positives, and none of them as a negative."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from ease.encoders.encoder import embedding_dimension
+from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
+from ease.methods.components.distributed import gather
+from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.losses import several_positives_loss
+
+
+class EasePlusOptions(BaseModel):
+    """Parameters of EASE+."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    entity_weight: float = Field(1.0, gt=0, description="λ, the weight of the entity loss")
+    temperature: float = Field(0.05, gt=0, description="τ of the entity loss, dividing the cosine")
+    self_supervised: bool = Field(
+        True, description="add SimCSE's loss, equation 3 of EASE; false: entities alone"
+    )
+    self_temperature: float = Field(0.05, gt=0, description="τ of SimCSE's loss")
+    positives: int = Field(
+        4,
+        ge=1,
+        description="entities of a sentence that are its positives, its pair's own included; 1: that one alone",
+    )
+    further_weight: float = Field(
+        1.0, gt=0, description="weight of each positive beside the pair's own, whose weight is 1"
+    )
+    subject_weight: float = Field(
+        0.0, ge=0, description="weight of the page's own subject as one more positive; 0: it is not read"
+    )
+    hard_negatives: bool = Field(True, description="use the pairs' hard negatives as candidates")
+    gather_negatives: bool = Field(
+        False, description="use the candidates of all processes; no effect in a single process"
+    )
+
+
+class EasePlus(TrainingMethod[EasePlusOptions]):
+    """EASE+, with an entity table and its projection into the encoder's space."""
+
+    Options = EasePlusOptions
+    reads_entities = True
+    title = "EASE+"
+    summary = (
+        "EASE+ pulls a sentence towards the embeddings of all entities that it links to and towards its own encoding "
+        "under another dropout mask; entities of other sentences are negatives."
+    )
+    negatives_summary = "Entities of the same type are hard negatives."
+
+    def __init__(self, options: EasePlusOptions, dimension: int, embeddings: Tensor) -> None:
+        """Initialise the table from the embeddings and the projection at random.
+
+        Args:
+            options: λ, temperatures and positives.
+            dimension: Of the sentence embeddings.
+            embeddings: Shape (entities, entity dimension).
+        """
+        super().__init__(options)
+        self.views = (SENTENCE, SENTENCE) if options.self_supervised else (SENTENCE,)
+        self.table: EntityTable = EntityTable(embeddings)
+        self.projection = nn.Linear(embeddings.shape[1], dimension, bias=False)
+
+    @classmethod
+    def build(cls, options: EasePlusOptions, encoder: SentenceTransformer, embeddings: Tensor | None) -> Self:
+        """Make EASE+ for an encoder's dimension."""
+        assert embeddings is not None
+        return cls(options, embedding_dimension(encoder), embeddings)
+
+    @classmethod
+    def further_positives(cls, options: EasePlusOptions) -> int:
+        """Return the number of positives beside the pair's own."""
+        return options.positives - 1
+
+    @classmethod
+    def reads_subjects(cls, options: EasePlusOptions) -> bool:
+        """Return whether the page's subject has a weight."""
+        return options.subject_weight > 0
+
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Compute the total loss and its terms."""
+        terms = {"entity_loss": self._entity_loss(inputs)}
+        total = self.options.entity_weight * terms["entity_loss"]
+        if self.options.self_supervised:
+            terms["self_loss"] = self_supervised_term(
+                inputs, self.options.self_temperature, self.options.gather_negatives
+            )
+            total = total + terms["self_loss"]
+        return {TOTAL: total, **terms}
+
+    def _entity_loss(self, inputs: Inputs) -> Tensor:
+        """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""
+        assert inputs.entities is not None
+        own, hard_negatives, further, subjects = inputs.entities
+        candidates = torch.cat([own, hard_negatives]) if self.options.hard_negatives else own
+        if self.options.gather_negatives:
+            # Every process has the table and W: gathering the ids is enough, and exact.
+            candidates = gather(candidates)
+        positives, weights = own.unsqueeze(1), [1.0]  # (n, 1)
+        if further is not None:
+            positives = torch.cat([positives, further], dim=1)
+            weights += [self.options.further_weight] * further.shape[1]
+        if subjects is not None:
+            positives = torch.cat([positives, subjects.unsqueeze(1)], dim=1)
+            weights.append(self.options.subject_weight)
+        rows = [self.projection(part) for part in self.table(positives.flatten(), candidates)]
+        return several_positives_loss(
+            inputs.sentences[0],
+            rows[0].unflatten(0, positives.shape),
+            rows[1],
+            self.options.temperature,
+            positive_ids=positives,
+            candidate_ids=candidates,
+            weights=torch.tensor(weights, device=positives.device),
+            mini_batch_size=inputs.mini_batch_size,
+        )

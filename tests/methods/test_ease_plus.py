@@ -1,0 +1,114 @@
+"""EASE+'s loss against a computation with scalars."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from ease.methods import TOTAL, Entities, TrainingMethod
+from ease.methods.components.losses import several_positives_loss
+from tests.methods.made import ENTITIES, build, cosine, floats, inputs, self_loss
+
+FURTHER = torch.tensor([[4, 0, -1], [-1, -1, -1], [1, -1, -1], [2, 3, 0]])
+SUBJECTS = torch.tensor([3, 4, -1, 1])
+SENTENCES = floats(1, 2, 4, 6)
+
+
+def entity_loss(
+    method: TrainingMethod[Any],
+    sentences: Tensor,
+    entities: Entities,
+    temperature: float,
+    further_weight: float = 1.0,
+    subject_weight: float = 0.0,
+    *,
+    hard_negatives: bool = True,
+) -> float:
+    """For each sentence, the weighted mean over its positives of the loss of each against all negatives."""
+    linear: Any = method.projection
+    matrix = linear.weight.tolist()
+    projected = [
+        [sum(weight * value for weight, value in zip(line, entity, strict=True)) for line in matrix]
+        for entity in floats(0, 5, 3).tolist()
+    ]
+    candidates = entities.positives.tolist()
+    candidates += [entity for entity in entities.hard_negatives.tolist() if entity >= 0 and hard_negatives]
+    further = [[]] * 4 if entities.further is None else entities.further.tolist()
+    subjects = [-1] * 4 if entities.subjects is None else entities.subjects.tolist()
+    total = 0.0
+    for index, sentence in enumerate(sentences.tolist()):
+        exponentials = [math.exp(cosine(sentence, row) / temperature) for row in projected]
+        weighted: list[tuple[int, float]] = [(int(entities.positives[index]), 1.0)]
+        weighted += [(entity, further_weight) for entity in further[index] if entity >= 0]
+        weighted += [(subjects[index], subject_weight)] if subjects[index] >= 0 else []
+        own = {entity for entity, _ in weighted}
+        negatives = sum(exponentials[entity] for entity in candidates if entity not in own)
+        losses = [
+            weight * -math.log(exponentials[entity] / (exponentials[entity] + negatives))
+            for entity, weight in weighted
+        ]
+        total += sum(losses) / sum(weight for _, weight in weighted)
+    return total / len(sentences)
+
+
+@pytest.mark.parametrize("hard_negatives", [True, False])
+def test_the_total_has_every_positive_and_the_self_supervised_term(hard_negatives: bool) -> None:
+    method = build(
+        "ease_plus", entity_weight=0.25, temperature=0.5, self_temperature=0.2, hard_negatives=hard_negatives
+    )
+    entities = ENTITIES._replace(further=FURTHER)
+    terms = method(inputs(SENTENCES, entities))
+    entity = entity_loss(method, SENTENCES[0], entities, 0.5, hard_negatives=hard_negatives)
+    assert terms["entity_loss"].item() == pytest.approx(entity, rel=1e-5)
+    assert terms[TOTAL].item() == pytest.approx(0.25 * entity + self_loss(SENTENCES, 0.2), rel=1e-5)
+
+
+def test_further_entities_and_subjects_have_their_weights() -> None:
+    method = build("ease_plus", temperature=0.5, further_weight=0.3, subject_weight=0.2)
+    entities = ENTITIES._replace(further=FURTHER, subjects=SUBJECTS)
+    terms = method(inputs(SENTENCES, entities))
+    expected = entity_loss(method, SENTENCES[0], entities, 0.5, 0.3, 0.2)
+    assert terms["entity_loss"].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_one_positive_is_ease_without_other_pairs_of_its_entity() -> None:
+    plus, ease = build("ease_plus", positives=1), build("ease", mask_same_entity=True)
+    ease.projection.load_state_dict(plus.projection.state_dict())  # type: ignore[operator, union-attr]
+    given = inputs(SENTENCES, ENTITIES)
+    assert plus(given)[TOTAL].item() == pytest.approx(ease(given)[TOTAL].item(), rel=1e-5)
+
+
+def test_blocks_give_the_same_loss_and_gradient() -> None:
+    found = []
+    for size in (None, 3):
+        method = build("ease_plus")
+        sentences = SENTENCES.clone().requires_grad_()
+        given = inputs(sentences, ENTITIES._replace(further=FURTHER))._replace(mini_batch_size=size)
+        loss = method(given)[TOTAL]
+        loss.backward()
+        found.append((loss.item(), sentences.grad, method.projection.weight.grad))  # type: ignore[union-attr]
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
+    for whole, blocks in zip(found[0][1:], found[1][1:], strict=True):
+        torch.testing.assert_close(whole, blocks, rtol=1e-5, atol=1e-7)
+
+
+def test_a_sentence_without_negatives_has_no_loss() -> None:
+    ids = torch.tensor([[1, 2]])
+    anchors = floats(1, 1, 6).requires_grad_()
+    loss = several_positives_loss(
+        anchors,
+        floats(2, 1, 2, 6),
+        floats(3, 3, 6),
+        0.05,
+        positive_ids=ids,
+        candidate_ids=torch.tensor([1, 2, -1]),
+        weights=torch.ones(2),
+    )
+    loss.backward()
+    assert loss.item() == 0
+    assert anchors.grad is not None
+    assert torch.isfinite(anchors.grad).all()
