@@ -165,10 +165,34 @@ def test_the_options_are_read() -> None:
     assert 0 < abs(close - wanted) < abs(rough - wanted)
 
 
+def test_each_term_can_be_trained_alone() -> None:
+    encoder = small_encoder()
+    learner = torch.randn(2, 6, 16, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    given = inputs(encoder, drawn(1), drawn(2), learner)
+    both = dueam(encoder)(given)
+    semantic = dueam(encoder, translation_weight=0)(given)
+    assert semantic[TOTAL].item() == both["semantic_loss"].item()
+    mining = dueam(encoder, semantic_weight=0, translation_weight=2)(given)
+    assert set(mining) == {TOTAL, "translation_mining"}, "no distances of an anchor are computed"
+    assert mining[TOTAL].item() == -2 * both["translation_mining"].item()
+    (gradient,) = torch.autograd.grad(mining[TOTAL], learner)
+    assert gradient.abs().sum() > 0
+    heavier = dueam(encoder, semantic_weight=3)(given)
+    assert heavier[TOTAL].item() == pytest.approx(
+        (3 * both["semantic_loss"] - LAMBDA * both["translation_mining"]).item(), rel=1e-6
+    )
+
+
+def test_a_loss_without_terms_is_refused() -> None:
+    with pytest.raises(EaseError, match="`semantic_weight` and `translation_weight` are both 0"):
+        method_options("dueam", {"semantic_weight": 0, "translation_weight": 0})
+
+
 def test_unknown_words_count_and_special_tokens_do_not() -> None:
     encoder = small_encoder()
     method = dueam(encoder)
     assert isinstance(method, Dueam)
+    assert method.anchor is not None
     tokenizer = encoder.tokenizer
     start, end, unknown = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id
     word, padding = tokenizer("Berlin")["input_ids"][1], tokenizer.pad_token_id

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from ease.errors import EaseError
+from ease.texts import source_options
 from tests.texts.conftest import GatherRows, Row, WriteFile
 
 
@@ -118,6 +119,42 @@ def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
     )
     assert Counter(gather_rows({**source, "cross_lingual": True})[0]) == expected
     assert sum(expected.values()) == 2 * 4_980
+
+
+def test_premises_meet_their_hypotheses_in_every_language(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    missing = {("de", "3")}  # a pair without a German row
+    rows = [
+        f"{code}\tneutral\t{code} premise {pair}\t{code} hypothesis {pair}\t{pair}\t{pair}"
+        for code in ("en", "de", "fr")
+        for pair in "123"
+        if (code, pair) not in missing
+    ]
+    path = write_file("xnli.tsv", XNLI + "\n".join(rows) + "\n")
+    source = {"kind": "nli", "path": path, "form": "premise_hypothesis", "cross_lingual": True}
+    found, _ = gather_rows({**source, "hypotheses": "every"})
+    expected = {
+        (f"{one} premise {pair}", f"{other} hypothesis {pair}", None)
+        for pair in "123"
+        for one in ("en", "de", "fr")
+        for other in ("en", "de", "fr")
+        if not {(one, pair), (other, pair)} & missing
+    }
+    assert Counter(found) == Counter(expected)
+    assert len(found) == 9 + 9 + 4
+    drawn, _ = gather_rows(source)
+    assert len(drawn) == 2 * 8
+    assert set(drawn) < expected
+    two, _ = gather_rows({**source, "hypotheses": "every", "languages": ["en", "fr"]})
+    assert Counter(two) == Counter(gather_rows({**source, "languages": ["en", "fr"]})[0]), "as in Table 9"
+
+
+@pytest.mark.parametrize("changed", [{"form": "shuffled"}, {"cross_lingual": False}])
+def test_hypotheses_in_every_language_need_cross_lingual_pairs(changed: dict[str, object]) -> None:
+    values = {"kind": "nli", "path": "a", "form": "premise_hypothesis", "cross_lingual": True}
+    with pytest.raises(EaseError, match="`hypotheses: every` applies to the form premise_hypothesis"):
+        source_options({**values, "hypotheses": "every", **changed})
 
 
 def test_each_shuffled_sentence_occurs_once_on_either_side(

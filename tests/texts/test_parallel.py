@@ -59,6 +59,49 @@ def test_real_translations(gather_rows: GatherRows, test_data: Path) -> None:
     assert {row[:2] for row in rows} <= pairs
 
 
+def test_sentences_with_the_translation_of_the_next_line(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    english, german = write_file("a.en", "one\ntwo\n\nfour\nfive\n"), write_file("a.de", "1\n2\n3\n4\n5\n")
+    source = {"kind": "parallel", "paths": [english, german], "form": "following"}
+    rows, _ = gather_rows(source)
+    assert rows == [("one", "2", None), ("four", "5", None)], "the blank third line separates two and four"
+    table = write_file("a.tsv", "one\t1\ntwo\t2\nthree\t3\n")
+    assert gather_rows({"kind": "parallel", "path": table, "form": "following"})[0] == [
+        ("one", "2", None),
+        ("two", "3", None),
+    ]
+
+
+def test_shuffled_sentences_meet_no_translation(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    english = write_file("a.en", "".join(f"e{line}\n" for line in range(200)))
+    german = write_file("a.de", "".join(f"d{line}\n" for line in range(200)))
+    source = {"kind": "parallel", "paths": [english, german], "form": "shuffled"}
+    rows, _ = gather_rows(source, seed=1)
+    assert 195 <= len(rows) <= 200, "only lines that meet themselves are dropped"
+    pairs = [(int(one[1:]), int(str(other)[1:])) for one, other, _ in rows]
+    assert all(one != other for one, other in pairs)
+    assert len({other for _, other in pairs}) == len(pairs), "each translation is used once"
+    assert abs(sum((one < 100) == (other < 100) for one, other in pairs) - 100) < 30, "not only neighbours"
+    assert gather_rows(source, seed=1)[0] == rows
+    assert gather_rows(source, seed=2)[0] != rows
+
+
+def test_first_lines_are_skipped(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    english, german = write_file("a.en", "one\ntwo\nthree\n"), write_file("a.de", "1\n2\n3\n")
+    rows, (report,) = gather_rows({"kind": "parallel", "paths": [english, german], "skip": 2})
+    assert rows == [("three", "3", None)]
+    assert report["skipped"] == 2
+    with pytest.raises(EaseError, match="none is left .*skipped 3"):
+        gather_rows({"kind": "parallel", "paths": [english, german], "skip": 3})
+
+
+def test_facts_are_paired_as_translations_only(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("facts.tsv", FACTS)
+    with pytest.raises(EaseError, match="facts.tsv states facts.*'shuffled' needs two columns or two"):
+        gather_rows({"kind": "parallel", "path": path, "form": "shuffled"})
+
+
 def test_exactly_one_of_path_and_paths_is_required() -> None:
     with pytest.raises(EaseError, match="give one of the two"):
         source_options({"kind": "parallel"})

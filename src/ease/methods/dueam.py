@@ -6,7 +6,7 @@ import copy
 from typing import Any, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
@@ -24,7 +24,14 @@ POSITIVE = "positive"
 class DueamOptions(StrictModel):
     """Parameters of DuEAM; the defaults are the paper's."""
 
-    translation_weight: float = Field(0.003, ge=0, description="λ, of equation 2 in the joint loss")
+    semantic_weight: float = Field(
+        1.0,
+        ge=0,
+        description="of equation 1 in the joint loss; 0: equation 2 alone, without an anchor (Figure 2)",
+    )
+    translation_weight: float = Field(
+        0.003, ge=0, description="λ, of equation 2 in the joint loss; 0: equation 1 alone (Figure 2)"
+    )
     anchor: str | None = Field(
         None,
         min_length=1,
@@ -42,6 +49,14 @@ class DueamOptions(StrictModel):
         "are so large that both exponentials of equation 1 vanish, or that differ in scale",
     )
 
+    @model_validator(mode="after")
+    def _some_term(self) -> DueamOptions:
+        if not self.semantic_weight and not self.translation_weight:
+            raise EaseError(
+                "`semantic_weight` and `translation_weight` are both 0: give one of the two terms a weight."
+            )
+        return self
+
 
 class Dueam(TrainingMethod[DueamOptions]):
     """DuEAM; the encoder is the learner, and no other parameters are trained."""
@@ -56,8 +71,8 @@ class Dueam(TrainingMethod[DueamOptions]):
     required = (SENTENCE, POSITIVE)
     token_columns = (SENTENCE, POSITIVE)
 
-    def __init__(self, options: DueamOptions, anchor: Anchor) -> None:
-        """Keep the anchor without registering it as a submodule."""
+    def __init__(self, options: DueamOptions, anchor: Anchor | None) -> None:
+        """Keep the anchor, which only equation 1 needs, without registering it as a submodule."""
         super().__init__(options)
         self.anchor = anchor
 
@@ -68,6 +83,8 @@ class Dueam(TrainingMethod[DueamOptions]):
         Raises:
             EaseError: If the encoder or the anchor does not begin with a transformer, or their tokenizers differ.
         """
+        if not options.semantic_weight:
+            return cls(options, None)
         if options.anchor is None:
             return cls(options, Anchor(encoder, "the encoder"))
         other = load_encoder(options.anchor)
@@ -81,23 +98,33 @@ class Dueam(TrainingMethod[DueamOptions]):
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute L = LA - λ LB (section 3.3) and its terms."""
         first, second = inputs.sentences
-        distances = self._moved(inputs.texts[SENTENCE], inputs.texts[POSITIVE], inputs.autocast)
         mining = translation_mining(first, second)
+        terms = {"translation_mining": mining}
+        total = -self.options.translation_weight * mining
+        if self.anchor is not None:
+            semantic = self._semantic_terms(inputs, self.anchor)
+            total = self.options.semantic_weight * semantic["semantic_loss"] + total
+            terms |= semantic
+        return {TOTAL: total, **terms}
+
+    def _semantic_terms(self, inputs: Inputs, anchor: Anchor) -> dict[str, Tensor]:
+        """Compute LA, and the mean distances of sentences and of words."""
+        first, second = inputs.sentences
+        distances = self._moved(inputs.texts[SENTENCE], inputs.texts[POSITIVE], anchor, inputs.autocast)
         if self.options.unit_length:
             first, second = (functional.normalize(sentences, dim=1) for sentences in (first, second))
         euclidean = euclidean_distances(first, second)
         semantic = semantic_loss(euclidean, distances.to(euclidean.dtype))
-        total = semantic - self.options.translation_weight * mining
-        # Reported because equation 1 ignores large distances: their exp(-d) is 0.
+        # Distances are reported because equation 1 ignores large ones: their exp(-d) is 0.
         reported = {"sentence_distance": euclidean.detach().mean(), "words_distance": distances.mean()}
-        return {TOTAL: total, "semantic_loss": semantic, "translation_mining": mining, **reported}
+        return {"semantic_loss": semantic, **reported}
 
-    def _moved(self, first: Texts, second: Texts, autocast: torch.dtype | None) -> Tensor:
+    def _moved(self, first: Texts, second: Texts, anchor: Anchor, autocast: torch.dtype | None) -> Tensor:
         """Word Mover's Distances of the pairs by the anchor: (n,)."""
-        tokens, others = (self.anchor.embed(texts, autocast) for texts in (first, second))
+        tokens, others = (anchor.embed(texts, autocast) for texts in (first, second))
         if self.options.unit_length:
             tokens, others = (functional.normalize(embeddings, dim=2) for embeddings in (tokens, others))
-        words, other_words = self.anchor.words(first), self.anchor.words(second)
+        words, other_words = anchor.words(first), anchor.words(second)
         return word_movers_distances(tokens, others, words, other_words, self.options.regularization)
 
 

@@ -36,6 +36,11 @@ class Options(FileOptions):
         description="triplets: the language of each of the three is drawn at random. premise_hypothesis: each pair "
         "is repeated with its hypothesis in another language. shuffled: pairs may be of two languages",
     )
+    hypotheses: Literal["drawn", "every"] = Field(
+        "drawn",
+        description="of cross-lingual premise_hypothesis: repeat each pair with its hypothesis in one other language, "
+        "drawn at random, or in every other language",
+    )
     negatives: Literal["keep", "require", "none"] = Field(
         "keep",
         description="of triplets: keep entailments without a contradiction, require one, or use none",
@@ -46,6 +51,11 @@ class Options(FileOptions):
     def _of_triplets(self) -> Options:
         if self.negatives != "keep" and self.form != "triplets":
             raise EaseError(f"`negatives` applies to triplets, not to the form {self.form!r}: remove it")
+        if self.hypotheses == "every" and not (self.form == "premise_hypothesis" and self.cross_lingual):
+            raise EaseError(
+                "`hypotheses: every` applies to the form premise_hypothesis with `cross_lingual: true`: set both, or "
+                "remove it"
+            )
         return self
 
 
@@ -70,6 +80,8 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     if options.form == "shuffled":
         return Source(forms.shuffled(rows, options.cross_lingual, seed), counts)
     if options.form == "premise_hypothesis":
+        if options.hypotheses == "every":
+            return Source(forms.every_hypothesis(rows), counts)
         return Source(forms.premise_hypothesis(rows, options.cross_lingual, seed), counts)
     triplets = forms.triplets(rows, min(chosen) if options.cross_lingual else None, seed)
     return Source(_with_negatives(triplets, options, counts), counts)

@@ -1,15 +1,16 @@
-"""Training texts from parallel sentences: the positive is a translation (mSimCSE, supervised by translations)."""
+"""Training texts from parallel sentences: the positive is a translation, or another sentence of the other language."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.text_tables import Column, read_parallel_lines
@@ -28,6 +29,8 @@ FACTS = ("fact_id", "language", "text")
 
 _PAIRS = pa.schema([("key", pa.int64()), ("sentence", pa.string()), ("positive", pa.string())])
 _STATEMENTS = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in FACTS)])
+_LEFT, _RIGHT = range(2)
+"""Identifiers of the draws, which make them independent."""
 
 
 class Options(SourceOptions):
@@ -47,6 +50,13 @@ class Options(SourceOptions):
         None, min_length=1, description="languages of the positives, in a table of facts; null: all others"
     )
 
+    form: Literal["translations", "following", "shuffled"] = Field(
+        "translations",
+        description="translations: each sentence with its translation. following: with the translation of the next "
+        "line's sentence, which is related, not parallel. shuffled: with the translation of a random other sentence",
+    )
+    skip: int = Field(0, ge=0, description="first lines to skip, such as those that a development task reads")
+
     @model_validator(mode="after")
     def _one_form(self) -> Options:
         if (self.path is None) is (self.paths is None):
@@ -60,19 +70,54 @@ class Options(SourceOptions):
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return every pair with two sentences; the others are dropped and counted.
+    """Return every pair with two sentences, in the chosen form; the others are dropped and counted.
 
     Raises:
-        EaseError: If the files differ in their number of lines, or a language is missing.
+        EaseError: If the files differ in their number of lines, a language is missing, or facts are not to be paired
+            as translations.
     """
+    translations = _read_translations(options, workspace)
+    kept = translations.table.filter(translations.table.key > options.skip)
+    counts = {**translations.counts, "skipped": options.skip} if options.skip else translations.counts
+    if options.form == "following":
+        kept = _following(kept)
+    elif options.form == "shuffled":
+        kept = _shuffled(kept, seed)
+    return Source(kept, counts)
+
+
+def _read_translations(options: Options, workspace: Workspace) -> Source:
     if options.paths is not None:
         counts = Counter({"read": 0, "blank": 0})
         table = workspace.store(kept_rows(read_parallel_lines(options.paths), counts, NAMES), _PAIRS)
         return Source(table, counts)
     assert options.path is not None
     if _states_facts(options.path, options.columns):
+        if options.form != "translations":
+            raise EaseError(
+                f"{options.path} states facts, which have no order across languages: `form` {options.form!r} needs two "
+                "columns or two parallel line files."
+            )
         return _read_facts(options.path, options, workspace)
     return read_columns(options.path, NAMES, options.columns, workspace)
+
+
+def _following(table: ir.Table) -> ir.Table:
+    """Pair the sentence of each line with the positive of the next line, if neither line was dropped."""
+    nexts = table.select(key=table.key - 1, positive="positive")
+    return table.select("key", "sentence").inner_join(nexts, "key").select("key", "sentence", "positive")
+
+
+def _shuffled(table: ir.Table, seed: int) -> ir.Table:
+    """Join two random orders of the lines; a line that meets itself is dropped."""
+    left, right = (
+        ibis.row_number().over(order_by=[draw(seed, table.key, ibis.literal(side)), table.key])
+        for side in (_LEFT, _RIGHT)
+    )
+    placed = table.mutate(left=left, right=right)
+    sentences = placed.select("key", "sentence", place="left")
+    paired = sentences.inner_join(placed.select(other="key", positive="positive", place="right"), "place")
+    return paired.filter(paired.key != paired.other).select("key", "sentence", "positive")
 
 
 def _states_facts(path: Path, columns: Sequence[Column]) -> bool:

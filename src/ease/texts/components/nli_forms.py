@@ -130,6 +130,21 @@ def premise_hypothesis(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Tab
     )
 
 
+def every_hypothesis(rows: ir.Table) -> ir.Table:
+    """Return every premise with its hypothesis in each language, its own included: n² rows for n languages.
+
+    Returns:
+        Columns key, sentence, positive.
+    """
+    languages = rows.select("language").distinct()
+    numbers = languages.mutate(number=ibis.row_number().over(order_by=languages.language))
+    count = int(numbers.count().execute())
+    others = rows.inner_join(numbers, "language").select("pair", "number", positive="hypothesis")
+    premises = rows.select("pair", "row", sentence="premise")
+    crossed = _apart(premises.inner_join(others, "pair"))
+    return crossed.select("sentence", "positive", key=crossed.row * count + crossed.number)
+
+
 def shuffled(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
     """Return every distinct premise and hypothesis paired with another one at random.
 
