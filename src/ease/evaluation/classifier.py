@@ -137,17 +137,9 @@ def train_classifier(
     Raises:
         EaseError: If there is only one class, or the development data have an unknown class or another dimension.
     """
-    classes = np.unique(training.labels)
-    if classes.size < 2:
-        raise EaseError(
-            f"All {len(training.labels)} training rows are of class {classes[0]}: give two at least."
-        )
+    classes = require_known_classes(training.labels)
     if development is not None:
-        unknown = np.setdiff1d(development.labels, classes)
-        if unknown.size:
-            raise EaseError(
-                f"No training row is of class {', '.join(unknown)}, which the development data hold."
-            )
+        require_known_classes(training.labels, development.labels, "the development data")
         if training.embeddings.shape[1] != development.embeddings.shape[1]:
             raise EaseError(
                 f"Embeddings for training have shape {training.embeddings.shape}, those for development "
@@ -193,6 +185,18 @@ def _train(
             if accuracy > best_accuracy:
                 best, best_accuracy = now, accuracy
     return best or LinearClassifier(classes, weight.detach(), bias.detach())
+
+
+def require_known_classes(
+    training: Sequence[str] | NDArray[np.str_], tested: Sequence[str] | NDArray[np.str_] = (), where: str = ""
+) -> NDArray[np.str_]:
+    """Return the classes of training labels; refuse a single class, and other classes in the data named `where`."""
+    classes = np.unique(training)
+    if classes.size < 2:
+        raise EaseError(f"All {len(training)} training rows are of class {classes[0]}: give two at least.")
+    if (unknown := np.setdiff1d(tested, classes)).size:
+        raise EaseError(f"No training row is of class {', '.join(unknown)}, which {where} hold.")
+    return classes
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from joblib import parallel_config
@@ -23,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import LabelledEmbeddings
+from ease.evaluation.classifier import LabelledEmbeddings, require_known_classes
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +54,7 @@ class Folds:
         return StratifiedKFold(self.count, shuffle=True, random_state=self.seed)
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Test accuracies (0 to 1), accuracies on the data that chose C (rounded to 1e-4) and the chosen C, one a test."""
 
     accuracies: tuple[float, ...]
@@ -78,11 +78,7 @@ def cross_validate(data: LabelledEmbeddings, strengths: Sequence[float], folds: 
         train_and_test(data.rows(fitted), data.rows(held), strengths, folds)
         for fitted, held in tqdm(splits, desc="Folds", total=folds.count, delay=2, leave=False)
     ]
-    return Outcome(
-        tuple(outcome.accuracies[0] for outcome in outcomes),
-        tuple(outcome.development[0] for outcome in outcomes),
-        tuple(outcome.strengths[0] for outcome in outcomes),
-    )
+    return Outcome(*(sum(column, ()) for column in zip(*outcomes, strict=True)))
 
 
 def train_and_test(
@@ -106,7 +102,7 @@ def train_and_test(
     if not strengths:
         raise EaseError("There is no value of C to choose from: give one at least.")
     for held in (test,) if isinstance(choosing, Folds) else (test, choosing):
-        _require_known(training.labels, held.labels)
+        require_known_classes(training.labels, held.labels, "the rows to test on")
     rows, labels = training.embeddings.astype(np.float64), training.labels
     splitter: BaseCrossValidator
     if isinstance(choosing, Folds):
@@ -115,9 +111,8 @@ def train_and_test(
         splitter = PredefinedSplit([-1] * len(rows) + [0] * len(choosing.labels))
         rows = np.concatenate([rows, choosing.embeddings])
         labels = np.concatenate([labels, choosing.labels])
-    search = GridSearchCV(
-        _model(1.0), {"C": list(strengths)}, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter
-    )
+    model, grid = LogisticRegression(max_iter=MAX_ITERATIONS), {"C": list(strengths)}
+    search = GridSearchCV(model, grid, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter)
     # Each fit uses one thread; the fits of a search run side by side.
     with threadpool_limits(limits=1), parallel_config("threading"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -135,22 +130,11 @@ def fit(data: LabelledEmbeddings, strength: float) -> LogisticRegression:
     Raises:
         EaseError: If there is only one class.
     """
-    _require_known(data.labels, data.labels)
+    require_known_classes(data.labels)
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # logged below
-        model = _model(strength).fit(data.embeddings.astype(np.float64), data.labels)
+        model = LogisticRegression(C=strength, max_iter=MAX_ITERATIONS)
+        model.fit(data.embeddings.astype(np.float64), data.labels)
     if model.n_iter_.max() >= MAX_ITERATIONS:
         logger.warning("Logistic regression with C %g stopped after %d iterations", strength, MAX_ITERATIONS)
     return model
-
-
-def _model(strength: float) -> LogisticRegression:
-    return LogisticRegression(C=strength, max_iter=MAX_ITERATIONS)
-
-
-def _require_known(training: NDArray[np.str_], tested: NDArray[np.str_]) -> None:
-    classes = np.unique(training)
-    if classes.size < 2:
-        raise EaseError(f"All {len(training)} training rows are of class {classes[0]}: give two at least.")
-    if (unknown := np.setdiff1d(tested, classes)).size:
-        raise EaseError(f"No training row is of class {', '.join(unknown)}, which the rows to test on hold.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,6 @@ BLOCK_ELEMENTS = 4_000_000
 """Numbers held at once while measuring rows (32 MB)."""
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class RankCorrelation:
-    """Spearman's ρ (-1 to 1), the number of scored rows, and of rows without a gold score."""
-
-    value: float
-    scored: int
-    unscored: int
 
 
 def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]:
@@ -103,14 +93,13 @@ def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
     return cosines.clip(-1.0, 1.0)
 
 
-def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
-    """Spearman's rank correlation of similarities with gold scores; ties share their mean rank.
+def spearman(similarities: ArrayLike, gold: ArrayLike) -> float:
+    """Spearman's rank correlation (-1 to 1) of similarities with gold scores; ties share their mean rank.
 
-    Rows whose gold score is NaN are excluded and counted. If all similarities are equal, the score is 0 with a warning
-    instead of NaN, so that model selection can compare it.
+    If all similarities are equal, the score is 0 with a warning instead of NaN, so that model selection can compare it.
 
     Raises:
-        EaseError: If lengths differ, a similarity is NaN, fewer than 2 rows are scored, or gold is constant.
+        EaseError: If lengths differ, a similarity is NaN, there are fewer than 2 rows, or gold is constant.
     """
     predicted, wanted = np.asarray(similarities, dtype=np.float64), np.asarray(gold, dtype=np.float64)
     if predicted.shape != wanted.shape or predicted.ndim != 1:
@@ -118,27 +107,17 @@ def spearman(similarities: ArrayLike, gold: ArrayLike) -> RankCorrelation:
             f"{predicted.shape} similarities against {wanted.shape} gold scores: "
             "give one of each for a sentence pair."
         )
-    scored = ~np.isnan(wanted)
-    predicted, wanted = predicted[scored], wanted[scored]
-    unscored = int(scored.size - scored.sum())
     if np.isnan(predicted).any():
         raise EaseError(f"{int(np.isnan(predicted).sum())} of {predicted.size} similarities are NaN.")
     if wanted.size < 2:
-        raise EaseError(
-            f"{wanted.size} of {scored.size} sentence pairs have a gold score: at least 2 are needed."
-        )
+        raise EaseError(f"{wanted.size} sentence pair has a gold score: at least 2 are needed.")
     if np.ptp(wanted) == 0:
         raise EaseError(
             f"All {wanted.size} gold scores are {wanted[0]:g}: nothing to rank; is it the right column?"
         )
     if np.ptp(predicted) == 0:
         logger.warning("All %d similarities are equal (a collapsed model?): scored as 0", predicted.size)
-        return RankCorrelation(0.0, int(wanted.size), unscored)
+        return 0.0
     from scipy.stats import spearmanr  # import takes a second
 
-    return RankCorrelation(float(spearmanr(predicted, wanted).statistic), int(wanted.size), unscored)
-
-
-def cosine_spearman(left: ArrayLike, right: ArrayLike, gold: ArrayLike) -> RankCorrelation:
-    """Spearman's correlation of pairs' cosines with gold scores (section 4.1): 2 x (n, dimension), (n,)."""
-    return spearman(pairwise_cosine(left, right), gold)
+    return float(spearmanr(predicted, wanted).statistic)

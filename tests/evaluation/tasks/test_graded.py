@@ -101,7 +101,7 @@ def test_columns_of_sick_are_found_by_name(tmp_path: Path) -> None:
         (sts_line("1") + "\na\tb", "line 2: 2 tab-separated columns instead of at least 7"),
         (b"\xff\xfe\x00", "line 1: not UTF-8"),
         (sts_line("1", "x" * 2_000_000), "line 1: longer than 1048576 bytes"),
-        (sts_line("1"), "1 of 1 sentence pairs"),
+        (sts_line("1"), "1 sentence pair has a gold score"),
     ],
 )
 def test_errors_name_the_line_of_an_invalid_benchmark_file(

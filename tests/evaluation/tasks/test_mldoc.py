@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from ease.errors import EaseError
 from ease.evaluation.classifier import ClassifierSettings, LabelledEmbeddings, train_classifier
 from ease.evaluation.tasks import Encode, main_score, missing_files
+from ease.evaluation.tasks.components.labelled_texts import read_tab_separated
 from ease.evaluation.tasks.mldoc import (
     CATEGORIES,
     LANGUAGES,
@@ -21,7 +22,6 @@ from ease.evaluation.tasks.mldoc import (
     clean_document,
     evaluate,
     files,
-    read_documents,
 )
 
 WORDS = {
@@ -121,13 +121,15 @@ def test_documents_are_cleaned() -> None:
 def test_bytes_literals_written_by_python_3_are_decoded(tmp_path: Path) -> None:
     text = "株価は「上昇」した。 It's\ta tab"
     (tmp_path / "japanese.test").write_text(f"MCAT\t{text.encode()!r}\n", encoding="utf-8")
-    assert read_documents(tmp_path / "japanese.test").texts == ["株価は「上昇」した。 It's a tab"]
+    assert read_tab_separated(tmp_path / "japanese.test", clean=clean_document).texts == [
+        "株価は「上昇」した。 It's a tab"
+    ]
 
 
 def test_bom_crlf_and_blank_documents(tmp_path: Path) -> None:
     content = "CCAT\tone\r\nGCAT\t(c) Reuters Limited 1997\r\n\r\nMCAT\ttwo\r\n"
     (tmp_path / "german.test").write_bytes(b"\xef\xbb\xbf" + content.encode())
-    data = read_documents(tmp_path / "german.test")
+    data = read_tab_separated(tmp_path / "german.test", clean=clean_document)
     assert (data.texts, data.labels, data.blank) == (["one", "two"], ["CCAT", "MCAT"], 1)
 
 

@@ -159,14 +159,14 @@ HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
         (
             HEADER + "1,a,b\n",
             GRADED + "1,x\n",
-            "scores.csv, line 2, column ENG: the grade 'x' is not a number",
+            "scores.csv, line 2, column ENG: the score 'x' is not a number",
         ),
         (
             HEADER + "1,a,b\n",
             GRADED + "1,6.5\n",
             "scores.csv, line 2, column ENG: the score 6.5 is outside 0 to 6",
         ),
-        (HEADER + "1,a,b\n", GRADED + "1,2\n", "multisimlex en: 1 of 1 sentence pairs have a gold score"),
+        (HEADER + "1,a,b\n", GRADED + "1,2\n", "multisimlex en: 1 sentence pair has a gold score"),
     ],
 )
 def test_errors_name_invalid_files(

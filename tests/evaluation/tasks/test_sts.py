@@ -135,7 +135,7 @@ def test_bom_crlf_quotes_and_trailing_blanks(tmp_path: Path) -> None:
         (b"caf\xe9\tb\n", b"1\n", r"input\.belief\.txt, line 1: not UTF-8"),
         (b"a\tb\nc\td\n", b"\n\n", "sts 2015 [a-z-]+: none of 2 sentence pairs has a gold score"),
         (b"a\tb\nc\td\n", b"3\n3\n", "sts 2015 belief: All 2 gold scores are 3"),
-        (b"a\tb\nc\td\n", b"3\n\n", "sts 2015 belief: 1 of 1 sentence pairs have a gold score: at least 2"),
+        (b"a\tb\nc\td\n", b"3\n\n", "sts 2015 belief: 1 sentence pair has a gold score: at least 2"),
     ],
 )
 def test_errors_name_invalid_files(

@@ -1,7 +1,8 @@
 """Evaluation tasks, one file each; the file's name is the task's name.
 
 A task's module holds `METRIC`, `SOURCE`, `Options`, `files` and `evaluate`, as `Task` describes them. `components` has
-what several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under `tasks.<task>`.
+what several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under `tasks.<task>`. Errors in
+data are `EaseError`s that name the file and line, or the task and subset.
 """
 
 from __future__ import annotations
@@ -82,23 +83,22 @@ def get_task(name: str) -> Task:
     return cast(Task, named_module(__name__, name, task_names(), "evaluation task"))
 
 
+def missing_files(files: Files) -> dict[str, list[Path]]:
+    """Return the missing files of each incomplete subset."""
+    lacking = {subset: [path for path in paths if not path.exists()] for subset, paths in files.items()}
+    return {subset: paths for subset, paths in lacking.items() if paths}
+
+
 def available_subsets(files: Files) -> Files:
     """Return the subsets whose files all exist.
 
     Raises:
         EaseError: With the first missing file, if there is no such subset.
     """
-    found = {subset: paths for subset, paths in files.items() if all(path.exists() for path in paths)}
-    if not found:
-        missing = next(path for paths in files.values() for path in paths if not path.exists())
-        raise EaseError(f"{missing}: no such file; set the task's `path`.")
-    return found
-
-
-def missing_files(files: Files) -> dict[str, list[Path]]:
-    """Return the missing files of each incomplete subset."""
-    lacking = {subset: [path for path in paths if not path.exists()] for subset, paths in files.items()}
-    return {subset: paths for subset, paths in lacking.items() if paths}
+    missing = missing_files(files)
+    if len(missing) == len(files):
+        raise EaseError(f"{next(iter(missing.values()))[0]}: no such file; set the task's `path`.")
+    return {subset: paths for subset, paths in files.items() if subset not in missing}
 
 
 @contextmanager

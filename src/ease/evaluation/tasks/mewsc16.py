@@ -41,25 +41,18 @@ def _language_files(folder: Path, language: str) -> tuple[Path, ...]:
 
 
 def read_language(paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read the sentences of a language with their topics; blank sentences are skipped and counted.
-
-    Raises:
-        EaseError: With the file and the line or row that is wrong.
-    """
+    """Read the sentences of a language with their topics; blank sentences are skipped and counted."""
     if len(paths) == 2:
         return read_paired(*paths)
     (table,) = paths
     rows = enumerate(read_columns(table, COLUMNS).to_pylist(), start=1)
-    places = (
-        (f"{table}, row {number}", row["category"] or "", row["sentence"] or "") for number, row in rows
+    return collect_texts(
+        table, ((f"{table}, row {number}", row["category"], row["sentence"]) for number, row in rows)
     )
-    return collect_texts(table, places)
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy and V-measure of k-means on each language, and their averages over the 16."""
-    readers = {
-        language: partial(read_language, paths)
-        for language, paths in available_subsets(files(options)).items()
-    }
+    found = available_subsets(files(options))
+    readers = {language: partial(read_language, paths) for language, paths in found.items()}
     return score_cluster_sets(encode, readers, "mewsc16", options, len(MEWSC16_LANGUAGES))

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, read_tab_separated
+from ease.evaluation.tasks.components.labelled_texts import read_tab_separated
 from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
 from ease.wikimedia.languages import Language
 
@@ -62,24 +62,11 @@ def clean_document(text: str) -> str:
     return " ".join(COPYRIGHT.sub("", text).split())
 
 
-def read_documents(path: Path) -> LabelledTexts:
-    """Read documents with their categories.
-
-    Raises:
-        EaseError: With the file and line that is wrong.
-    """
-    return read_tab_separated(path, CATEGORIES, clean_document)
-
-
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy in each language and their average, and the accuracy on the English development data.
-
-    Raises:
-        EaseError: With the task, if a file is wrong or the embeddings are not finite.
-    """
+    """Accuracy in each language and their average, and the accuracy on the English development data."""
 
     def read(path: Path) -> LabelledFile:
-        documents = read_documents(path)
+        documents = read_tab_separated(path, CATEGORIES, clean_document)
         name = f"embeddings of {path.name}"
         return LabelledFile(partial(encode, documents.texts), documents.labels, name, documents.note)
 

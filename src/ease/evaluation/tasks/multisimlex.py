@@ -7,7 +7,6 @@ is the mean of both languages' grades. They are dropped if these differ by more 
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import replace
 from itertools import combinations
@@ -17,18 +16,11 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages
-from ease.evaluation.tasks.components.graded_pairs import (
-    GradedColumns,
-    GradedPair,
-    check_gold,
-    read_graded_pairs,
-    score_graded_pairs,
-)
+from ease.evaluation.tasks.components import graded_pairs as graded
+from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_records
 from ease.wikimedia.languages import Language
-
-logger = logging.getLogger(__name__)
 
 TASK, METRIC = "multisimlex", "spearman"
 SOURCE = (
@@ -54,8 +46,10 @@ GROUPS = {
 }
 """Subsets of the averages; the last two are Tables 1 and 5 of Mirror-BERT."""
 
-CROSSLINGUAL = GradedColumns(left=0, right=1, gold=2, lowest=LOWEST, highest=HIGHEST)
+CROSSLINGUAL = graded.GradedColumns(left=0, right=1, gold=2, lowest=LOWEST, highest=HIGHEST)
 KEY = "ID"
+Row = tuple[str, dict[str, str]]
+"""The place and the fields of a row."""
 
 
 class Options(SubsetOptions):
@@ -82,53 +76,36 @@ def read_languages(translation: Path, scores: Path, codes: tuple[str, ...]) -> l
 
     Rows of both files are matched by `ID` if both have that column, else by line. A pair without a word or grade is
     graded NaN.
-
-    Raises:
-        EaseError: With the file and line, if a column is missing, an `ID` is repeated or in one file only, a
-            grade is not a number from 0 to 6, or the files differ in length.
     """
-    grades = _keyed(scores, tuple(LANGUAGES[code] for code in codes))
-    words = _keyed(translation, tuple(f"{LANGUAGES[code]} {side}" for code in codes for side in (1, 2)))
+    sides = [f"{LANGUAGES[code]} {side}" for code in codes for side in (1, 2)]
+    words = list(read_records(translation, sides, ",", quoted=True))
+    grades = list(read_records(scores, [LANGUAGES[code] for code in codes], ",", quoted=True))
     if len(words) != len(grades):
         raise EaseError(
             f"{translation} holds {len(words)} word pairs and {scores} {len(grades)}: fetch both again."
         )
-    by_line = any(key is None for key, _, _ in (words[0], grades[0]))
-    known = {key: (place, row) for key, place, row in grades}
+    if all(KEY in row for _, row in (words[0], grades[0])):
+        known = _by_id(grades)
+        for key, (place, _) in _by_id(words).items():
+            if key not in known:
+                raise EaseError(f"{place}: {KEY} {key} is not in {scores}; fetch both again.")
+        grades = [known[row[KEY]] for _, row in words]
     pairs: list[list[GradedPair]] = [[] for _ in codes]
-    for number, (key, place, row) in enumerate(words):
-        if not by_line and key not in known:
-            raise EaseError(f"{place}: {KEY} {key} is not in {scores}; fetch both again.")
-        graded_at, graded = grades[number][1:] if by_line else known[key]
-        for code, found in zip(codes, pairs, strict=True):
-            name = LANGUAGES[code]
+    for (_, row), (place, marks) in zip(words, grades, strict=True):
+        for name, found in zip((LANGUAGES[code] for code in codes), pairs, strict=True):
+            gold = graded.parse_gold(marks[name], LOWEST, HIGHEST, f"{place}, column {name}")
             left, right = row[f"{name} 1"], row[f"{name} 2"]
-            gold = _grade(graded[name], f"{graded_at}, column {name}")
             found.append(GradedPair(left, right, gold if left and right else math.nan))
     return pairs
 
 
-def _keyed(path: Path, columns: tuple[str, ...]) -> list[tuple[str | None, str, dict[str, str]]]:
-    """Return the `ID` (if any), place and fields of each row."""
-    rows = [(row.get(KEY), place, row) for place, row in read_records(path, columns, ",", quoted=True)]
-    seen: set[str] = set()
-    for key, place, _ in rows:
-        if key in seen:
-            raise EaseError(f"{place}: {KEY} {key} occurs twice; fetch the file again.")
-        if key is not None:
-            seen.add(key)
-    return rows
-
-
-def _grade(text: str, place: str) -> float:
-    """Parse a grade; a blank one is NaN."""
-    if not text:
-        return math.nan
-    try:
-        gold = float(text)
-    except ValueError:
-        raise EaseError(f"{place}: the grade {text!r} is not a number.") from None
-    return check_gold(gold, LOWEST, HIGHEST, place)
+def _by_id(rows: list[Row]) -> dict[str, Row]:
+    keyed: dict[str, Row] = {}
+    for place, row in rows:
+        if row[KEY] in keyed:
+            raise EaseError(f"{place}: {KEY} {row[KEY]} occurs twice; fetch the file again.")
+        keyed[row[KEY]] = place, row
+    return keyed
 
 
 def cross(first: list[GradedPair], second: list[GradedPair]) -> list[GradedPair]:
@@ -145,7 +122,7 @@ def cross(first: list[GradedPair], second: list[GradedPair]) -> list[GradedPair]
 def read_subset(subset: str, paths: tuple[Path, ...]) -> tuple[list[GradedPair], str]:
     """Read or make the pairs of a subset, with a note for its score."""
     if len(paths) == 1:
-        return read_graded_pairs(paths[0], CROSSLINGUAL), ""
+        return graded.read_graded_pairs(paths[0], CROSSLINGUAL), ""
     translation, scores = paths
     first, *second = read_languages(translation, scores, tuple(subset.split("-")))
     if second:
@@ -155,15 +132,10 @@ def read_subset(subset: str, paths: tuple[Path, ...]) -> tuple[list[GradedPair],
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Spearman's correlation of cosines with grades for each language and language pair, and means of groups.
-
-    Raises:
-        EaseError: With the file and line, or the subset, that cannot be scored.
-    """
-    scores = []
-    for subset, paths in tqdm(
-        available_subsets(files(options)).items(), desc=TASK, unit="set", delay=2, leave=False
-    ):
+    """Spearman's correlation of cosines with grades for each language and language pair, and means of groups."""
+    available, scores = available_subsets(files(options)), []
+    for subset, paths in tqdm(available.items(), desc=TASK, unit="set", delay=2, leave=False):
         pairs, note = read_subset(subset, paths)
-        scores.append(replace(score_graded_pairs(encode, pairs, TASK, subset), note=note))
+        (score,) = graded.score_graded_sets(encode, {subset: pairs}, TASK)
+        scores.append(replace(score, note=note))
     return [*scores, *averages(scores, 0, GROUPS)]

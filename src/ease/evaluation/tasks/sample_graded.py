@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import pyarrow as pa
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Files, Score
-from ease.evaluation.tasks.components.graded_pairs import GradedPair, check_gold, score_graded_pairs
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, parse_gold, score_graded_sets
 from ease.evaluation.tasks.components.options import TaskOptions
 from ease.evaluation.tasks.components.parquet import read_columns
 
 METRIC = "spearman"
 SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:graded`"
-SUBSET = "en"
 COLUMNS = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
-LOWEST, HIGHEST = 0.0, 5.0
 
 
 class Options(TaskOptions):
@@ -25,28 +21,23 @@ class Options(TaskOptions):
 
 def files(options: Options) -> Files:
     """The one file."""
-    return {SUBSET: (options.path,)}
+    return {"en": (options.path,)}
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
-    """Read the pairs.
-
-    Raises:
-        EaseError: With the file and the row, if a sentence is missing or a grade is out of range.
-    """
+    """Read the pairs."""
     pairs = []
     for number, row in enumerate(read_columns(options.path, COLUMNS).to_pylist(), start=1):
         place = f"{options.path}, row {number}"
-        left, right = row["sentence1"], row["sentence2"]
+        left, right, score = row.values()
         if left is None or right is None:
             raise EaseError(f"{place}: a sentence is missing; make the file again.")
-        gold = math.nan if row["score"] is None else check_gold(row["score"], LOWEST, HIGHEST, place)
-        pairs.append(GradedPair(left, right, gold))
+        pairs.append(GradedPair(left, right, parse_gold("" if score is None else str(score), 0, 5, place)))
     if not pairs:
         raise EaseError(f"{options.path}: holds no sentence pair.")
-    return {SUBSET: pairs}
+    return {"en": pairs}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades."""
-    return [score_graded_pairs(encode, read_pairs(options)[SUBSET], "sample_graded", SUBSET)]
+    return score_graded_sets(encode, read_pairs(options), "sample_graded")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from ease.evaluation.tasks import Encode, Score, sample_graded
-from ease.evaluation.tasks.components.graded_pairs import score_graded_pairs
+from ease.evaluation.tasks import Encode, Score
+from ease.evaluation.tasks.components.graded_pairs import score_graded_sets
+from ease.evaluation.tasks.sample_graded import METRIC, Options, files, read_pairs
 
-METRIC = sample_graded.METRIC
+__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files", "read_pairs"]
+
 SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:graded_dev`"
-
-Options = sample_graded.Options
-files = sample_graded.files
-read_pairs = sample_graded.read_pairs
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades."""
-    pairs = read_pairs(options)[sample_graded.SUBSET]
-    return [score_graded_pairs(encode, pairs, "sample_graded_dev", sample_graded.SUBSET)]
+    return score_graded_sets(encode, read_pairs(options), "sample_graded_dev")

@@ -47,33 +47,26 @@ def files(options: Options) -> Files:
     return {"all": (options.path,)}
 
 
-def read_facts(path: Path) -> dict[str, dict[str, str]]:
-    """Read the sentences by language and fact.
-
-    Raises:
-        EaseError: With the file and the row, if a value is missing or a fact occurs twice in a language.
-    """
+def read_facts(path: Path, languages: Sequence[str] = ()) -> dict[str, dict[str, str]]:
+    """Read the sentences by language and fact; the languages given must be among them, and any other one."""
     facts: dict[str, dict[str, str]] = {}
     for number, row in enumerate(read_columns(path, COLUMNS).to_pylist(), start=1):
-        fact, language, text = row["fact_id"], row["language"], row["text"]
+        place, (fact, language, text) = f"{path}, row {number}", row.values()
         if not (fact and language and text):
-            raise EaseError(
-                f"{path}, row {number}: fact_id, language or text is missing; make the file again."
-            )
-        if fact in facts.setdefault(language, {}):
-            raise EaseError(
-                f"{path}, row {number}: fact {fact} is stated twice in {language}; make the file again."
-            )
-        facts[language][fact] = text
+            raise EaseError(f"{place}: fact_id, language or text is missing; make the file again.")
+        if facts.setdefault(language, {}).setdefault(fact, text) is not text:
+            raise EaseError(f"{place}: fact {fact} is stated twice in {language}; make the file again.")
+    absent = [language for language in languages if language not in facts]
+    if absent or not facts.keys() - languages[:1]:
+        raise EaseError(
+            f"{path}: no sentence in {', '.join(absent) or f'a language but {languages[0]}'}; "
+            f"it has {', '.join(sorted(facts)) or 'none at all'}."
+        )
     return facts
 
 
 def shared_facts(facts: dict[str, dict[str, str]], language: str, options: Options) -> list[str]:
-    """Return the facts to match between a language and the pivot, in order of fact_id.
-
-    Raises:
-        EaseError: If both share fewer facts than `candidates`.
-    """
+    """Return the `candidates` facts to match between a language and the pivot, in order of fact_id."""
     shared = sorted(facts[language].keys() & facts[options.pivot].keys())
     if len(shared) < options.candidates:
         raise EaseError(
@@ -85,32 +78,17 @@ def shared_facts(facts: dict[str, dict[str, str]], language: str, options: Optio
 
 
 def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
-    """Read the facts stated in both languages of a pair such as `ja-en`, in order of fact_id.
-
-    Raises:
-        EaseError: If a language has no sentence.
-    """
-    facts = read_facts(options.path)
+    """Read the facts stated in both languages of a pair such as `ja-en`, in order of fact_id."""
     first, _, second = subset.rpartition("-")
-    _require_languages(facts, (first, second), options.path)
+    facts = read_facts(options.path, (first, second))
     shared = sorted(facts[first].keys() & facts[second].keys())
     return [facts[first][fact] for fact in shared], [facts[second][fact] for fact in shared]
 
 
-def _require_languages(facts: dict[str, dict[str, str]], languages: Sequence[str], path: Path) -> None:
-    absent = [language for language in languages if language not in facts]
-    if absent or len(languages) < 2:
-        raise EaseError(
-            f"{path}: no sentence in {', '.join(absent) or f'a language but {languages[0]}'}; "
-            f"it has {', '.join(sorted(facts)) or 'none at all'}."
-        )
-
-
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Retrieval accuracy between each language and the pivot, both directions averaged, and their average."""
-    facts = read_facts(options.path)
-    languages = options.languages or tuple(sorted(facts.keys() - {options.pivot}))
-    _require_languages(facts, (options.pivot, *languages), options.path)
+    facts = read_facts(options.path, (options.pivot, *(options.languages or ())))
+    languages = options.languages or sorted(facts.keys() - {options.pivot})
     shared = {language: shared_facts(facts, language, options) for language in languages}
     pivot_facts = sorted(set().union(*shared.values()))
     pivot_row = {fact: row for row, fact in enumerate(pivot_facts)}

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.graded_pairs import (
-    GradedColumns,
-    GradedPair,
-    read_graded_pairs,
-    score_graded_pairs,
-)
+from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
 SOURCE = "https://zenodo.org/records/2787612: SICK_{train,trial,test_annotated}.txt (CC BY-NC-SA 3.0)"
-COLUMNS = GradedColumns(left="sentence_A", right="sentence_B", gold="relatedness_score", lowest=1, highest=5)
+COLUMNS = graded.GradedColumns("sentence_A", "sentence_B", "relatedness_score", lowest=1, highest=5)
 FILES = {"train": "SICK_train.txt", "trial": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
 
 
@@ -24,20 +19,18 @@ class Options(SubsetOptions):
 def files(options: Options) -> Files:
     """One file a split; `all` joins the three, as MTEB does, while the papers use `test`."""
     splits = {split: (options.path / file,) for split, file in FILES.items()}
-    known = {**splits, "all": tuple(options.path / file for file in FILES.values())}
-    return options.select(known)
+    return options.select({**splits, "all": tuple(options.path / file for file in FILES.values())})
 
 
-def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+def read_pairs(options: Options) -> dict[str, list[graded.GradedPair]]:
     """Read the pairs of each subset whose files exist."""
+    found = available_subsets(files(options))
     return {
-        subset: [pair for path in paths for pair in read_graded_pairs(path, COLUMNS)]
-        for subset, paths in available_subsets(files(options)).items()
+        subset: [pair for path in paths for pair in graded.read_graded_pairs(path, COLUMNS)]
+        for subset, paths in found.items()
     }
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades for each split."""
-    return [
-        score_graded_pairs(encode, pairs, "sickr", subset) for subset, pairs in read_pairs(options).items()
-    ]
+    return graded.score_graded_sets(encode, read_pairs(options), "sickr")

@@ -9,7 +9,8 @@ from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
 from ease.evaluation.tasks.components.labelled_texts import (
     LabelledTexts,
-    read_json_lines,
+    collect_texts,
+    read_objects,
     read_paired,
     read_tab_separated,
 )
@@ -44,20 +45,15 @@ def files(options: Options) -> Files:
 
 
 def read_set(subset: str, paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read a set in its published format: JSON lines, paired lines, or a label, a tab and a text.
-
-    Raises:
-        EaseError: With the file and line that is wrong.
-    """
+    """Read a set in its published format: JSON lines, paired lines, or a label, a tab and a text."""
     if subset == "tweet":
-        return read_json_lines(paths[0], text="text", label="cluster")
+        rows = read_objects(paths[0], ["cluster", "text"])
+        return collect_texts(paths[0], ((place, row["cluster"], row["text"]) for place, row in rows))
     return read_paired(*paths) if len(paths) == 2 else read_tab_separated(paths[0])
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy and V-measure of k-means on each set, and their averages."""
-    readers = {
-        subset: partial(read_set, subset, paths)
-        for subset, paths in available_subsets(files(options)).items()
-    }
+    found = available_subsets(files(options))
+    readers = {subset: partial(read_set, subset, paths) for subset, paths in found.items()}
     return score_cluster_sets(encode, readers, "stc", options, len(FILES))

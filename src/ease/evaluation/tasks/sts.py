@@ -44,17 +44,11 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation over all pairs of a year in one list (section 4.1), and its mean over the year's parts."""
     scores = []
     for year, paths in available_subsets(files(options)).items():
-        both = zip(paths[::2], paths[1::2], strict=True)
-        parts = [read_paired_files(sentences, grades) for sentences, grades in both]
-        compared = [
-            compare_pairs(encode, part, "sts", f"{year} {name}")
-            for name, part in zip(PARTS[year], parts, strict=True)
-        ]
-        cosines, grades = (np.concatenate(columns) for columns in zip(*compared, strict=True))
-        values = [
-            score_cosines(*part, "sts", f"{year} {name}").value
-            for name, part in zip(PARTS[year], compared, strict=True)
-        ]
+        parts = [read_paired_files(*both) for both in zip(paths[::2], paths[1::2], strict=True)]
+        names = [f"{year} {name}" for name in PARTS[year]]
+        compared = [compare_pairs(encode, part, "sts", name) for name, part in zip(names, parts, strict=True)]
+        values = [score_cosines(*both, "sts", name).value for name, both in zip(names, compared, strict=True)]
+        cosines, grades = map(np.concatenate, zip(*compared, strict=True))
         scores.append(score_cosines(cosines, grades, "sts", year))
         scores.append(Score("sts", year, PART_MEAN, fmean(values)))
     return scores

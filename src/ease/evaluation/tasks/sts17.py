@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.graded_pairs import (
-    GradedColumns,
-    GradedPair,
-    read_graded_pairs,
-    read_paired_files,
-    score_graded_pairs,
-)
+from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
@@ -32,7 +25,7 @@ TRACKS = {
 PAIRS = ("en-en", "ar-ar", "es-es", "en-ar", "en-de", "en-tr", "en-es", "en-fr", "en-it", "en-nl")
 """Table 2, in its order."""
 
-EXTENDED = GradedColumns(left=0, right=1, gold=2, lowest=0, highest=5)
+EXTENDED = graded.GradedColumns(left=0, right=1, gold=2, lowest=0, highest=5)
 
 
 class Options(SubsetOptions):
@@ -44,43 +37,38 @@ def files(options: Options) -> Files:
     return {pair: _present(options.path, pair) for pair in options.chosen(PAIRS)}
 
 
-def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+def read_pairs(options: Options) -> dict[str, list[graded.GradedPair]]:
     """Read each language pair whose files exist."""
-    return {pair: _read(paths) for pair, paths in available_subsets(files(options)).items()}
+    found = available_subsets(files(options))
+    return {
+        pair: graded.read_paired_files(path, *grades) if grades else graded.read_graded_pairs(path, EXTENDED)
+        for pair, (path, *grades) in found.items()
+    }
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades for each language pair, and the mean (Table 2)."""
-    scores = [score_graded_pairs(encode, pairs, "sts17", pair) for pair, pairs in read_pairs(options).items()]
+    scores = graded.score_graded_sets(encode, read_pairs(options), "sts17")
     return [*scores, average(scores, len(PAIRS))]
 
 
-def _read(paths: tuple[Path, ...]) -> list[GradedPair]:
-    if len(paths) == 1:
-        return read_graded_pairs(paths[0], EXTENDED)
-    sentences, grades = paths
-    return read_paired_files(sentences, grades)
-
-
 def _present(folder: Path, pair: str) -> tuple[Path, ...]:
-    """Return the first format whose files exist, else the first format."""
-    forms = [tuple(_locate(folder, name) for name in names) for names in _forms(pair)]
-    return next((paths for paths in forms if all(path.exists() for path in paths)), forms[0])
-
-
-def _forms(pair: str) -> Iterator[tuple[str, ...]]:
-    """Yield the file names of each format; the extended set names some languages before English."""
-    if pair in TRACKS:
-        yield f"STS.input.{TRACKS[pair]}.txt", f"STS.gs.{TRACKS[pair]}.txt"
+    """Return the files of the first format that exists in the folder or in its subfolders, else of the first format."""
     first, second = pair.split("-")
-    names = [f"STS.{first}-{second}.txt", f"STS.{second}-{first}.txt"]
-    # It has en-ar, en-de and en-tr, but es-en, fr-en, it-en and nl-en.
-    for name in names if second in ("ar", "de", "tr") else reversed(names):
-        yield (name,)
+    forms: list[tuple[str, ...]] = [(f"STS.{first}-{second}.txt",), (f"STS.{second}-{first}.txt",)]
+    if second not in (
+        "ar",
+        "de",
+        "tr",
+    ):  # the extended set has en-ar, en-de and en-tr, but es-en, fr-en and so on
+        forms.reverse()
+    if pair in TRACKS:
+        forms.insert(0, (f"STS.input.{TRACKS[pair]}.txt", f"STS.gs.{TRACKS[pair]}.txt"))
+    placed = [tuple(_locate(folder, name) for name in names) for names in forms]
+    return next((paths for paths in placed if all(path.exists() for path in paths)), placed[0])
 
 
 def _locate(folder: Path, name: str) -> Path:
-    """Find a file in the folder or in one of its subfolders."""
     return next(
         (path for path in [folder / name, *sorted(folder.glob(f"*/{name}"))] if path.exists()), folder / name
     )

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.graded_pairs import (
-    GradedColumns,
-    GradedPair,
-    read_graded_pairs,
-    score_graded_pairs,
-)
+from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
 SOURCE = "https://ixa2.si.ehu.eus/stswiki: Stsbenchmark.tar.gz, which holds sts-{train,dev,test}.csv (CC BY-SA 4.0)"
-COLUMNS = GradedColumns(left=5, right=6, gold=4, lowest=0, highest=5)
+COLUMNS = graded.GradedColumns(left=5, right=6, gold=4, lowest=0, highest=5)
 
 
 class Options(SubsetOptions):
@@ -26,14 +21,12 @@ def files(options: Options) -> Files:
     return {split: (options.path / f"sts-{split}.csv",) for split in chosen}
 
 
-def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+def read_pairs(options: Options) -> dict[str, list[graded.GradedPair]]:
     """Read the pairs of each split whose file exists."""
-    return {
-        split: read_graded_pairs(path, COLUMNS)
-        for split, (path,) in available_subsets(files(options)).items()
-    }
+    found = available_subsets(files(options))
+    return {split: graded.read_graded_pairs(path, COLUMNS) for split, (path,) in found.items()}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades for each split."""
-    return [score_graded_pairs(encode, pairs, "stsb", split) for split, pairs in read_pairs(options).items()]
+    return graded.score_graded_sets(encode, read_pairs(options), "stsb")

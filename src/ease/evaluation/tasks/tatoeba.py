@@ -51,12 +51,12 @@ XTREME_14 = tuple("ara bul cmn deu ell fra hin rus spa swh tha tur urd vie".spli
 
 GROUPS = {
     name: [f"{code}-eng" for code in codes]
-    for name, codes in (
-        ("table4", TABLE_4),
-        ("others", OTHERS),
-        ("xtreme36", XTREME_36),
-        ("xtreme14", XTREME_14),
-    )
+    for name, codes in {
+        "table4": TABLE_4,
+        "others": OTHERS,
+        "xtreme36": XTREME_36,
+        "xtreme14": XTREME_14,
+    }.items()
 }
 """Language pairs of the averages `average_<group>`."""
 
@@ -74,12 +74,8 @@ def files(options: Options) -> Files:
     return options.select(known)
 
 
-def read_sentences(path: Path) -> list[str]:
-    """Read a file of one sentence a line.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or is empty, or the line that is blank or not UTF-8.
-    """
+def _read_sentences(path: Path) -> list[str]:
+    """Read a file of one sentence a line."""
     sentences = []
     for number, line in read_lines(path):
         if not line.strip():
@@ -91,12 +87,8 @@ def read_sentences(path: Path) -> list[str]:
 
 
 def read_pair(own: Path, english: Path) -> tuple[list[str], list[str]]:
-    """Read both sides of a language pair; line i of one is the translation of line i of the other.
-
-    Raises:
-        EaseError: If the files differ in length; or as `read_sentences`.
-    """
-    left, right = read_sentences(own), read_sentences(english)
+    """Read both sides of a language pair; line i of one is the translation of line i of the other."""
+    left, right = _read_sentences(own), _read_sentences(english)
     if len(left) != len(right):
         raise EaseError(
             f"{own} has {len(left)} lines and {english} {len(right)}: fetch both again, so that line i of both match."
@@ -114,16 +106,10 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Retrieval accuracy of each language pair, averaged over both directions, and means over all pairs and groups.
 
     Duplicate sentences on a side are ties, which are misses.
-
-    Raises:
-        EaseError: With the files or the pair that cannot be scored.
     """
-    chosen = files(options)
-    scores = []
-    for subset, (own, english) in tqdm(
-        available_subsets(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False
-    ):
-        left, right = read_pair(own, english)
+    available, scores = available_subsets(files(options)), []
+    for subset, paths in tqdm(available.items(), desc=TASK, unit="pair", delay=2, leave=False):
+        left, right = read_pair(*paths)
         embeddings = encode(left + right)
         with error_prefix(f"{TASK} {subset}"):
             accuracy = parallel_accuracy(embeddings[: len(left)], embeddings[len(left) :])

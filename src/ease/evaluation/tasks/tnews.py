@@ -6,17 +6,15 @@ purity weights clusters by size, `mean_cluster_purity` weights them equally.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ease.errors import EaseError
 from ease.evaluation.clustering import mean_cluster_purity, purity
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import ClusteringOptions, score_cluster_sets
-from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts
-from ease.io.text_tables import read_lines
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts, read_objects
 
 METRIC, SECOND_METRIC = "purity", "mean_cluster_purity"
 SOURCE = (
@@ -43,28 +41,14 @@ def files(options: Options) -> Files:
 
 
 def read_news(path: Path) -> LabelledTexts:
-    """Read lines of JSON objects with a sentence and its topic, by name (`label_desc`) or by number (`label`).
-
-    Raises:
-        EaseError: With the file and line that is not such an object, or whose topic is missing or unknown.
-    """
-
-    def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in read_lines(path):
-            if line.strip():
-                yield f"{path}, line {number}", *_parse(line, f"{path}, line {number}")
-
-    return collect_texts(path, rows())
+    """Read lines of JSON objects with a sentence and its topic, by name (`label_desc`) or by number (`label`)."""
+    return collect_texts(
+        path,
+        ((place, _topic(row, place), row["sentence"]) for place, row in read_objects(path, ["sentence"])),
+    )
 
 
-def _parse(line: str, place: str) -> tuple[str, str]:
-    """Return topic and sentence."""
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise EaseError(f"{place}: not a JSON object ({error}).") from error
-    if not isinstance(row, dict) or not isinstance(sentence := row.get("sentence"), str):
-        raise EaseError(f"{place}: not a JSON object with a text in its field 'sentence'.")
+def _topic(row: dict[str, Any], place: str) -> str:
     given = row.get("label_desc") or row.get("label")
     if given in (None, ""):
         raise EaseError(
@@ -73,17 +57,12 @@ def _parse(line: str, place: str) -> tuple[str, str]:
     topic = TOPICS.get(str(given), str(given))
     if topic not in TOPICS.values():
         raise EaseError(f"{place}: the topic {given!r} is none of {', '.join(TOPICS.values())}.")
-    return topic, sentence
+    return topic
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Purity and mean purity of the clusters of each set, and their averages.
-
-    Raises:
-        EaseError: With the file and line, or the set, that cannot be scored.
-    """
-    readers = {
-        subset: partial(read_news, path) for subset, (path,) in available_subsets(files(options)).items()
-    }
+    """Purity and mean purity of the clusters of each set, and their averages."""
+    found = available_subsets(files(options))
+    readers = {subset: partial(read_news, path) for subset, (path,) in found.items()}
     measures = {METRIC: purity, SECOND_METRIC: mean_cluster_purity}
     return score_cluster_sets(encode, readers, "tnews", options, len(options.chosen(SETS)), measures)

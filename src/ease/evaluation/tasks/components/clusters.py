@@ -36,23 +36,47 @@ class ClusteringOptions(SubsetOptions):
     )
 
 
-def score_clusters(
+def score_cluster_sets(
+    encode: Encode,
+    readers: Mapping[str, Callable[[], LabelledTexts]],
+    task: str,
+    options: ClusteringOptions,
+    wanted: int,
+    measures: Measures = MEASURES,
+) -> list[Score]:
+    """Mean score over the seeds by each measure for each subset, and their averages.
+
+    Args:
+        encode: The encoder.
+        readers: A function for each subset that reads it.
+        task: Name of the task.
+        options: Options of k-means.
+        wanted: Number of subsets of the complete task.
+        measures: By default Hungarian accuracy (section 4.1) and V-measure.
+
+    Raises:
+        EaseError: With the subset, if it has one class, or one class a text, or an embedding is not finite.
+    """
+    scores: list[Score] = []
+    with tqdm(readers.items(), desc=f"Clustering {task}", unit="set", delay=2, leave=False) as bar:
+        for subset, read in bar:
+            bar.set_postfix_str(subset)
+            scores += _score_clusters(encode, read(), task, subset, options, measures)
+    return scores + averages(scores, wanted)
+
+
+def _score_clusters(
     encode: Encode,
     data: LabelledTexts,
     task: str,
     subset: str,
     options: ClusteringOptions,
-    measures: Measures = MEASURES,
+    measures: Measures,
 ) -> list[Score]:
-    """Mean score over the seeds by each measure; by default Hungarian accuracy (section 4.1) and V-measure.
-
-    Raises:
-        EaseError: With the task and subset, if there is one class, or one class a text, or an embedding is not finite.
-    """
-    classes = np.unique(data.labels).size
-    if not 1 < classes < len(data.texts):
+    classes, count = np.unique(data.labels).size, len(data.texts)
+    if not 1 < classes < count:
         raise EaseError(
-            f"{task} {subset}: {len(data.texts)} texts in {classes} classes; clustering needs at least two classes and "
+            f"{task} {subset}: {count} texts in {classes} classes; clustering needs at least two classes and "
             "more texts than classes. Are texts and labels the right way round?"
         )
     embeddings = encode(data.texts)
@@ -64,44 +88,7 @@ def score_clusters(
         repeated_score(task, subset, metric, [measure(data.labels, clusters) for clusters in found], note)
         for metric, measure in measures.items()
     ]
-    logger.info(
-        "%s %s: %s, %d texts in %d classes%s",
-        *(
-            task,
-            subset,
-            ", ".join(f"{score.metric.replace('_', ' ')} {score.value:.1f}" for score in scores),
-            len(data.texts),
-            classes,
-            f" ({note})" if note else "",
-        ),
-    )
+    shown = ", ".join(f"{score.metric.replace('_', ' ')} {score.value:.1f}" for score in scores)
+    about = f" ({note})" if note else ""
+    logger.info("%s %s: %s, %d texts in %d classes%s", task, subset, shown, count, classes, about)
     return scores
-
-
-def score_cluster_sets(
-    encode: Encode,
-    readers: Mapping[str, Callable[[], LabelledTexts]],
-    task: str,
-    options: ClusteringOptions,
-    wanted: int,
-    measures: Measures = MEASURES,
-) -> list[Score]:
-    """Scores of each subset by each measure, and their averages.
-
-    Args:
-        encode: The encoder.
-        readers: A function for each subset that reads it.
-        task: Name of the task.
-        options: Options of k-means.
-        wanted: Number of subsets of the complete task.
-        measures: Scores of clusters against classes.
-
-    Raises:
-        EaseError: If a subset cannot be read or scored.
-    """
-    scores: list[Score] = []
-    with tqdm(readers.items(), desc=f"Clustering {task}", unit="set", delay=2, leave=False) as bar:
-        for subset, read in bar:
-            bar.set_postfix_str(subset)
-            scores += score_clusters(encode, read(), task, subset, options, measures)
-    return scores + averages(scores, wanted)

@@ -1,11 +1,13 @@
-"""Sentence pairs with gold similarities, read from one or two files and scored by Spearman's correlation."""
+"""Sentence pairs with gold similarities, read from one or two files and scored by Spearman's correlation.
+
+Errors name the file and line, or the task and subset.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,12 +30,8 @@ class GradedPair(NamedTuple):
     gold: float
 
 
-@dataclass(frozen=True)
-class GradedColumns:
-    """Columns of a tab-separated file of pairs, and the range of grades.
-
-    Columns are names in a file with a header, and numbers from 0 otherwise.
-    """
+class GradedColumns(NamedTuple):
+    """Columns, by name in a file with a header, else by number from 0; and the range of grades."""
 
     left: int | str
     right: int | str
@@ -42,8 +40,12 @@ class GradedColumns:
     highest: float
 
 
-def check_gold(gold: float, lowest: float, highest: float, place: str) -> float:
-    """Return a grade that is within its range or NaN; outside it, the column is usually wrong."""
+def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
+    """Parse a grade, which is NaN if blank; a grade outside its range usually comes from a wrong column."""
+    try:
+        gold = float(text) if text.strip() else math.nan
+    except ValueError:
+        raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?") from None
     if not math.isnan(gold) and not lowest <= gold <= highest:
         raise EaseError(
             f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"
@@ -51,32 +53,16 @@ def check_gold(gold: float, lowest: float, highest: float, place: str) -> float:
     return gold
 
 
-def _parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
-    """Parse a grade; a blank one is NaN."""
-    if not text.strip():
-        return math.nan
-    try:
-        gold = float(text)
-    except ValueError:
-        raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?") from None
-    return check_gold(gold, lowest, highest, place)
-
-
 def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
-    """Read a tab-separated file of graded pairs.
-
-    Raises:
-        EaseError: With the file and line, if the file cannot be read, a column is missing or a grade is not a number.
-    """
+    """Read a tab-separated file of graded pairs."""
+    rows = ((number, row) for number, row in read_rows(path, "\t") if row)
+    positions: Sequence[int | str] = columns[:3]
+    if isinstance(columns.left, str):
+        _, header = next(rows, (0, []))
+        positions = find_columns(path, [str(name) for name in positions], header)
     pairs = []
-    positions = [columns.left, columns.right, columns.gold]
-    named = isinstance(columns.left, str)
-    filled = ((number, row) for number, row in read_rows(path, "\t") if row)
-    for index, (number, row) in enumerate(filled):
+    for number, row in rows:
         place = f"{path}, line {number}"
-        if named and index == 0:
-            positions = [*find_columns(path, [str(position) for position in positions], row)]
-            continue
         try:
             left, right, gold = (row[int(position)] for position in positions)
         except IndexError:
@@ -84,23 +70,14 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
             raise EaseError(
                 f"{place}: {len(row)} tab-separated columns instead of at least {needed}."
             ) from None
-        pairs.append(GradedPair(left, right, _parse_gold(gold, columns.lowest, columns.highest, place)))
+        pairs.append(GradedPair(left, right, parse_gold(gold, columns.lowest, columns.highest, place)))
     if not pairs:
         raise EaseError(f"{path}: holds no sentence pair.")
     return pairs
 
 
-def read_paired_files(
-    sentences: Path, grades: Path, lowest: float = 0, highest: float = 5
-) -> list[GradedPair]:
-    """Read SemEval's format: a file of sentence pairs (further columns are sources) and a file of grades.
-
-    A blank grade is NaN.
-
-    Raises:
-        EaseError: If the files differ in length, or with the file and line, if a column is missing or a grade is not a
-            number in the range.
-    """
+def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
+    """Read SemEval's format: a file of pairs, whose further columns are sources, and one of grades from 0 to 5."""
     left, right = list(read_rows(sentences, "\t")), list(read_rows(grades, "\t"))
     while left and not left[-1][1]:
         left.pop()
@@ -119,7 +96,7 @@ def read_paired_files(
             raise EaseError(
                 f"{sentences}, line {number}: {len(row)} tab-separated columns instead of at least 2."
             )
-        gold = _parse_gold("".join(grade[:1]), lowest, highest, f"{grades}, line {grade_number}")
+        gold = parse_gold("".join(grade[:1]), 0, 5, f"{grades}, line {grade_number}")
         pairs.append(GradedPair(row[0], row[1], gold))
     return pairs
 
@@ -127,18 +104,12 @@ def read_paired_files(
 def compare_pairs(
     encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the cosines and grades of the graded pairs, in order: 2 x (graded,); log how many pairs are ungraded.
-
-    Raises:
-        EaseError: With task and subset, if no pair is graded or an embedding has no cosine.
-    """
+    """Return the cosines and grades of the graded pairs, in order: 2 x (graded,); log how many pairs are ungraded."""
     graded = [pair for pair in pairs if not math.isnan(pair.gold)]
     if not graded:
         raise EaseError(f"{task} {subset}: none of {len(pairs)} sentence pairs has a gold score.")
-    if len(graded) < len(pairs):
-        logger.info(
-            "%s %s: %d of %d pairs have no gold score", task, subset, len(pairs) - len(graded), len(pairs)
-        )
+    if ungraded := len(pairs) - len(graded):
+        logger.info("%s %s: %d of %d pairs have no gold score", task, subset, ungraded, len(pairs))
     embeddings = encode([pair.left for pair in graded] + [pair.right for pair in graded])
     with error_prefix(f"{task} {subset}"):
         cosines = pairwise_cosine(embeddings[: len(graded)], embeddings[len(graded) :])
@@ -148,17 +119,14 @@ def compare_pairs(
 def score_cosines(cosines: ArrayLike, grades: ArrayLike, task: str, subset: str) -> Score:
     """Spearman's correlation, in points, of cosines with grades (section 4.1)."""
     with error_prefix(f"{task} {subset}"):
-        correlation = spearman(cosines, grades)
-    logger.info(
-        "%s %s: Spearman %.1f over %d pairs", task, subset, 100 * correlation.value, correlation.scored
-    )
-    return Score(task, subset, "spearman", 100 * correlation.value)
+        value = 100 * spearman(cosines, grades)
+    logger.info("%s %s: Spearman %.1f over %d pairs", task, subset, value, np.size(grades))
+    return Score(task, subset, "spearman", value)
 
 
-def score_graded_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str) -> Score:
-    """Spearman's correlation, in points, of the pairs' cosines with their grades (section 4.1).
-
-    Raises:
-        EaseError: With task and subset, if fewer than 2 pairs are graded, all grades are equal, or one has no cosine.
-    """
-    return score_cosines(*compare_pairs(encode, pairs, task, subset), task, subset)
+def score_graded_sets(encode: Encode, sets: Mapping[str, Sequence[GradedPair]], task: str) -> list[Score]:
+    """Spearman's correlation, in points, of the pairs' cosines with their grades, for each subset (section 4.1)."""
+    return [
+        score_cosines(*compare_pairs(encode, pairs, task, subset), task, subset)
+        for subset, pairs in sets.items()
+    ]

@@ -1,11 +1,12 @@
-"""Texts with class labels, read from one or two text files."""
+"""Texts with class labels, read from one or two text files. Errors name the file and line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ease.errors import EaseError
 from ease.io.text_tables import read_lines, read_parallel_lines
@@ -25,23 +26,16 @@ class LabelledTexts:
         return f"blank texts skipped: {self.blank}" if self.blank else ""
 
 
-def collect_texts(path: Path, rows: Iterable[tuple[str, str, str]]) -> LabelledTexts:
-    """Collect labelled texts; blank texts are skipped and counted.
-
-    Args:
-        path: File named in error messages.
-        rows: Place named in error messages, label and text.
-
-    Raises:
-        EaseError: With the row whose label is missing, or the file if it has no text.
-    """
+def collect_texts(path: Path, rows: Iterable[tuple[str, Any, Any]]) -> LabelledTexts:
+    """Collect rows of a place (for messages), a label and a text of the file `path`; blank texts are skipped."""
     texts, labels, blank = [], [], 0
-    for place, label, text in rows:
-        if not label.strip():
+    for place, *row in rows:
+        label, text = ("" if value is None else str(value).strip() for value in row)
+        if not label:
             raise EaseError(f"{place}: the label is missing; fetch or make the file again.")
-        if text.strip():
-            texts.append(text.strip())
-            labels.append(label.strip())
+        if text:
+            texts.append(text)
+            labels.append(label)
         else:
             blank += 1
     if not texts:
@@ -57,10 +51,7 @@ def read_tab_separated(
     Args:
         path: The file.
         known: Allowed labels; None allows any.
-        clean: Function applied to each text.
-
-    Raises:
-        EaseError: With the line that has no tab or an unknown label, or whose text `clean` refuses.
+        clean: Function applied to each text; its ValueErrors are reported with the line.
     """
 
     def rows() -> Iterator[tuple[str, str, str]]:
@@ -74,51 +65,34 @@ def read_tab_separated(
             if known is not None and label.strip() and label.strip() not in known:
                 raise EaseError(f"{place}: the label {label!r} is none of {', '.join(sorted(known))}.")
             try:
-                cleaned = clean(text)
+                yield place, label, clean(text)
             except ValueError as error:
                 raise EaseError(f"{place}: {error}") from error
-            yield place, label, cleaned
 
     return collect_texts(path, rows())
 
 
 def read_paired(texts: Path, labels: Path) -> LabelledTexts:
-    """Read a file of texts and a file of labels, line by line.
-
-    Raises:
-        EaseError: If the files differ in length, or a label is missing.
-    """
+    """Read a file of texts and a file of labels, line by line."""
     pairs = read_parallel_lines([texts, labels])
     return collect_texts(
         texts, ((f"{labels}, line {number}", label, text) for number, (text, label) in pairs)
     )
 
 
-def read_json_lines(path: Path, text: str, label: str) -> LabelledTexts:
-    """Read lines of JSON objects.
-
-    Args:
-        path: The file.
-        text: Field of the text.
-        label: Field of the label.
-
-    Raises:
-        EaseError: With the file and line that is not an object with both fields.
-    """
-
-    def rows() -> Iterator[tuple[str, str, str]]:
-        for number, line in read_lines(path):
-            if not line.strip():
-                continue
-            place = f"{path}, line {number}"
-            try:
-                row = json.loads(line)
-                values = row[label], row[text]
-            except (ValueError, TypeError) as error:
-                raise EaseError(f"{place}: not a JSON object ({error}).") from error
-            except KeyError as error:
-                raise EaseError(f"{place}: no field {error} among {', '.join(map(repr, row))}.") from error
-            named, content = ("" if value is None else str(value) for value in values)
-            yield place, named, content
-
-    return collect_texts(path, rows())
+def read_objects(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the content of each line's JSON object, which has these fields; blank lines are skipped."""
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise EaseError(f"{place}: not a JSON object ({error}).") from error
+        if not isinstance(row, dict):
+            raise EaseError(f"{place}: not a JSON object.")
+        for field in fields:
+            if field not in row:
+                raise EaseError(f"{place}: no field {field!r} among {', '.join(map(repr, row))}.")
+        yield place, row
