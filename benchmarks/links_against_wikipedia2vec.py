@@ -24,7 +24,8 @@ from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 
 from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
 from benchmarks.memory import in_new_process
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.dumps.files import DumpFile, Shard
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.pages import Page, iterate_pages
 from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikitext.namespaces import CATEGORY, FILE, MEDIA
@@ -84,7 +85,7 @@ def articles_of(dump: DumpFile) -> Iterator[Page]:
 def compare(path: Path) -> Agreement:
     """Read a dump with both readers. Call it in a new process: a process can open only one DumpDB."""
     dump = dump_of(path)
-    site = read_siteinfo(dump)
+    site = read_siteinfo(dump.path, dump.language)
     agreement = Agreement(path.name)
     with TemporaryDirectory() as folder:
         database = DumpDB(str(_build_dump_db(dump, Path(folder))))

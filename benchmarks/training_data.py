@@ -18,7 +18,8 @@ from benchmarks.large_batches import made_sentences
 from ease.encoders.encoder import build_encoder, embedding_dimension, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 MAX_TOKENS = 32
 CHARACTERS = (10, 1000)

@@ -35,7 +35,7 @@ from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata
 from ease.wikimedia.wikidata.page_props import find_page_props, ingest_page_props
 from ease.wikimedia.wikidata.truthy import ingest_truthy
-from ease.wikimedia.wikipedia.ingestion import IngestOptions
+from ease.wikimedia.dumps.options import IngestOptions
 
 FEW = 50
 ONE_CORE = IngestOptions(workers=1)

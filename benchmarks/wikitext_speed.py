@@ -14,7 +14,7 @@ import mwparserfromhell
 
 from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
 from benchmarks.links_against_wikipedia2vec import articles_of, dump_of
-from ease.wikimedia.dumps.files import read_siteinfo
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.parser import parse_wikitext
 
 
@@ -33,7 +33,7 @@ def megabytes_per_second(read: Callable[[str], object], sources: Sequence[str], 
 def time_dump(path: Path, repeats: int) -> str:
     """Return the table row of a dump file."""
     dump = dump_of(path)
-    site = read_siteinfo(dump)
+    site = read_siteinfo(dump.path, dump.language)
     sources = [page.text for page in articles_of(dump)]
     size = sum(len(source.encode()) for source in sources) / 1e6
     ours = megabytes_per_second(lambda source: parse_wikitext(source, site), sources, repeats)

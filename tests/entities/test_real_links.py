@@ -17,8 +17,9 @@ from ease.entities.links import resolve_links, summarize_links
 from ease.entities.pairs import PairOptions, select_pairs
 from ease.entities.vocabulary import VocabularyOptions, build_vocabulary
 from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 HAND_MADE = Path(__file__).parent / "data" / "mini_links.tsv"
 MINI_LANGUAGES = ("en", "es", "ko", "pl", "pt", "tr")

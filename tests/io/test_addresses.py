@@ -24,8 +24,9 @@ from ease.errors import EaseError
 from ease.io.addresses import address_of, as_remote, located, upload, upload_text
 from ease.io.parquet import read_parquet
 from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.streams import content_digest, open_binary
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, WikipediaParts, ingest_wikipedia
+from ease.wikimedia.wikipedia.ingestion import WikipediaParts, ingest_wikipedia
 from tests.s3 import Bucket, make_bucket, refusing, start_s3_server
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, made, make_export
 

@@ -24,7 +24,8 @@ from ease.pipelines.gathering import write_parquet
 from ease.texts import gather_texts, open_workspace, source_options
 from ease.training import TrainingJob, TrainingOptions, run_job
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 from tests.training.tiny_training import losses
 
 LINES = {"kind": "lines", "path": "train/stsbenchmark_train_10k_sents_random_sampled.txt"}

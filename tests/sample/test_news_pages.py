@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from ease.sample import SampleNews
 from ease.sample.news.articles import CASES, PLAIN
 from ease.sample.news.words import read_news_words
-from ease.wikimedia.dumps.siteinfo import read_header
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
@@ -39,7 +39,7 @@ def wiki(news_files: SampleNews, request: pytest.FixtureRequest) -> Wiki:
     language = request.param
     (path,) = news_files.wikinews.glob(f"{language}wikinews-*.xml.bz2")
     rows = pq.read_table(news_files.truth, filters=[("language", "==", language)]).to_pylist()
-    site = SiteInfo(language, namespaces=read_header(path).namespaces)
+    site = read_siteinfo(path, language)
     return Wiki(language, site, list(zip(read_dump(path), rows, strict=True)))
 
 

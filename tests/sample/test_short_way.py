@@ -19,10 +19,11 @@ from ease.sample.page_props_dump import page_props_name
 from ease.sample.wiki import Sample
 from ease.sample.wikidata_dump import entity_classes
 from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata
 from ease.wikimedia.wikidata.page_props import find_page_props, ingest_page_props
 from ease.wikimedia.wikidata.truthy import ingest_truthy
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 LANGUAGES = ("en", "ja", "tr", "fa")
 OPTIONS = IngestOptions(workers=1, splitter="icu")

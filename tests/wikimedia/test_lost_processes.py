@@ -18,7 +18,8 @@ import pytest
 
 from ease.wikimedia.dumps.files import DumpFile
 from ease.wikimedia.dumps.mapping import spark_map
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 from tests.wikimedia.killing import PATIENCE, stop_in_the_middle
 from tests.wikimedia.made_dumps import as_dump, as_streams, cut
 
@@ -28,7 +29,8 @@ RUN = """
 import sys
 from pathlib import Path
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 dumps, options = find_dumps(sys.argv[1], ["en"]), IngestOptions.model_validate_json(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()

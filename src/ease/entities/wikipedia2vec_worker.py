@@ -19,8 +19,9 @@ from wikipedia2vec.utils.wiki_page import WikiPage
 from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_job
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.dumps.files import DumpFile, Shard
 from ease.wikimedia.dumps.pages import iterate_pages
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import normalize_title
 
@@ -42,7 +43,7 @@ class DumpReader:
     def __iter__(self) -> Iterator[WikiPage]:
         """Yield articles and redirects."""
         for dump in self._dumps:
-            site = read_siteinfo(dump)
+            site = read_siteinfo(dump.path, dump.language)
             for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size)):
                 if page.namespace:
                     continue

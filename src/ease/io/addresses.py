@@ -7,12 +7,11 @@ store's own errors.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import has_magic
-from io import RawIOBase
+from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
@@ -21,7 +20,7 @@ from upath import UPath
 
 from ease.errors import EaseError
 
-BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 8 << 20
 """Read-ahead of a remote file; s3fs would fetch 50 MB to read a dump's first bytes."""
 _WHOLE_PUTS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl"}
 """Object stores: an uploaded file appears when it is complete, and cannot be renamed."""
@@ -150,42 +149,10 @@ def _below(folder: UPath, path: str) -> Path:
     return cast(Path, folder / path.removeprefix(folder.path).lstrip("/"))
 
 
-class RemoteFile(RawIOBase):
-    """A remote file opened to read, with readable errors; `options` are those of fsspec, such as the read-ahead."""
-
-    def __init__(self, path: Path, **options: Any) -> None:
-        self._path = path
-        with report_store_errors(path):
-            self._file = as_remote(path).fs.open(as_remote(path).path, "rb", **options)
-
-    def readable(self) -> bool:
-        """Return true."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return true."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer, or less of it at the file's end."""
-        with report_store_errors(self._path):
-            data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to a byte offset."""
-        return int(self._file.seek(offset, whence))
-
-    def tell(self) -> int:
-        """Return the current byte offset."""
-        return int(self._file.tell())
-
-    def close(self) -> None:
-        """Close the remote file."""
-        if not self.closed:
-            self._file.close()
-        super().close()
+def open_remote(path: Path, **options: Any) -> BufferedReader:
+    """Open a remote file to read, with options of fsspec; errors are the store's (see `report_store_errors`)."""
+    store = as_remote(path)
+    return cast(BufferedReader, store.fs.open(store.path, "rb", **{"block_size": _BLOCK_BYTES, **options}))
 
 
 def upload(file: Path, target: Path) -> None:

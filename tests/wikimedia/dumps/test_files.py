@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, cut, make_export, read_all
 
 EXPORT = make_export([article(1)]).encode()
@@ -38,13 +39,13 @@ def test_finds_each_language_of_the_real_slices(test_data: Path) -> None:
 
 def test_the_file_name_overrides_the_siteinfo(test_data: Path) -> None:
     (dump,) = find_dumps(test_data / "dumps", ["ko"])
-    site = read_siteinfo(dump)
+    site = read_siteinfo(dump.path, dump.language)
     assert (site.language, site.dbname) == ("ko", "enwiki")
 
 
 def test_reads_the_siteinfo_of_schema_0_8(test_data: Path) -> None:
     (dump,) = find_dumps(test_data / "dumps", ["it"])
-    site = read_siteinfo(dump)
+    site = read_siteinfo(dump.path, dump.language)
     assert (site.language, site.case) == ("it", "first-letter")
     assert site.namespaces["categoria"] == 14
 
@@ -58,7 +59,7 @@ def test_namespaces_of_the_dump_are_read(tmp_path: Path) -> None:
         export = export.replace("    </namespaces>", f"      {line}\n    </namespaces>")
     (tmp_path / "simplewiki-pages-articles.xml").write_text(export)
     (dump,) = find_dumps(tmp_path, ["simple"])
-    namespaces = read_siteinfo(dump).namespaces
+    namespaces = read_siteinfo(dump.path, dump.language).namespaces
     assert {name: namespaces.get(name) for name in ("istimewa", "berkas", "p a")} == {
         "istimewa": -1,
         "berkas": 6,

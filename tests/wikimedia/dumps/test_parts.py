@@ -19,7 +19,8 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps import parts, table_writer
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 from tests.wikimedia.made_dumps import (
     ONE,
     article,
@@ -88,7 +89,8 @@ KILLED = """
 import resource, signal, sys
 from pathlib import Path
 from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 ingest_wikipedia(find_dumps(sys.argv[1], ["en"]), IngestOptions(workers=1), Path(sys.argv[2]))

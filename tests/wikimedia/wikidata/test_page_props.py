@@ -11,8 +11,8 @@ from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile
 from ease.wikimedia.dumps.mapping import spark_map
 from ease.wikimedia.dumps.mirrors import wiki_name
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikidata.page_props import PageItemParts, find_page_props, ingest_page_props
-from ease.wikimedia.wikipedia.ingestion import IngestOptions
 from tests.wikimedia.made_dumps import ONE, rows
 from tests.wikimedia.made_tables import dump, insert, item, write
 

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from ease.errors import EaseError
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.wikidata_files import find_wikidata
 from ease.wikimedia.wikidata import truthy
-from ease.wikimedia.wikidata.truthy import TruthyParts, ingest_truthy
-from ease.wikimedia.wikipedia.ingestion import IngestOptions
+from ease.wikimedia.wikidata.items import WikidataParts
+from ease.wikimedia.wikidata.truthy import ingest_truthy
 from tests.wikimedia.made_dumps import ONE, rows
 
 WD, P31 = "http://www.wikidata.org/entity/", "<http://www.wikidata.org/prop/direct/P31>"
@@ -28,14 +29,14 @@ def is_a(qid: int | str, type_qid: int | str) -> str:
     return f"<{WD}Q{qid}> {P31} <{WD}Q{type_qid}> ."
 
 
-def ingest(folder: Path, *lines: str, name: str = "latest-truthy.nt", **options: Any) -> TruthyParts:
+def ingest(folder: Path, *lines: str, name: str = "latest-truthy.nt", **options: Any) -> WikidataParts:
     path = folder / name
     content = "".join(f"{line}\n" for line in lines).encode()
     path.write_bytes(PACK[path.suffix](content))
     return ingest_truthy(path, IngestOptions(workers=1, **options), folder / "parts")
 
 
-def pairs(parts: TruthyParts) -> list[tuple[int, int]]:
+def pairs(parts: WikidataParts) -> list[tuple[int, int]]:
     return [(row["qid"], row["type_qid"]) for row in rows(parts.entity_types)]
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import mwparserfromhell
 import pytest
 
-from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
+from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.pages import Page, iterate_pages
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
 from ease.wikimedia.wikitext.titles import SiteInfo
 from tests.wikimedia.made_dumps import as_shard
@@ -47,7 +48,7 @@ def test_real_categories_as_another_reader_finds_them(test_data: Path) -> None:
     (dump,) = find_dumps(
         test_data / "dumps" / "wikipedia" / "enwiki-shortened-pages-articles.xml.bz2", ["en"]
     )
-    site = read_siteinfo(dump)
+    site = read_siteinfo(dump.path, dump.language)
     found = 0
     for page in iterate_pages(as_shard(dump)):
         if "[[Category:" not in page.text:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ease.wikimedia.dumps.files import find_dumps, read_siteinfo
+from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.pages import iterate_pages
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
 from ease.wikimedia.wikitext.sentences import SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo
@@ -128,7 +129,7 @@ def test_real_pages(test_data: Path, language: str, engine: SplitterEngine) -> N
     path = test_data / "dumps" / "wikipedia" / f"{language}wiki-mini-pages-articles.xml.bz2"
     (dump,) = find_dumps(path, [language])
     (page,) = (page for page in iterate_pages(as_shard(dump)) if page.title in {"Berlin", "Berlín", "베를린"})
-    sentence = FirstSentences(read_siteinfo(dump), engine).find(page.text)
+    sentence = FirstSentences(read_siteinfo(dump.path, dump.language), engine).find(page.text)
     assert sentence is not None
     assert sentence.startswith(BERLIN[language])
     assert sentence.endswith(".")

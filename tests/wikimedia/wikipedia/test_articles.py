@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.io.result_versions import WIKIPEDIA_PARTS
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikipedia.articles import REDIRECTS, SENTENCES
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 from ease.wikimedia.wikitext.article import Article, Link, split_article
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from tests.wikimedia.made_dumps import (

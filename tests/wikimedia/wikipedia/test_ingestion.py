@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mapping import spark_map
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, WikipediaParts, ingest_wikipedia
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.wikipedia.ingestion import WikipediaParts, ingest_wikipedia
 from tests.wikimedia.made_dumps import (
     ONE,
     article,

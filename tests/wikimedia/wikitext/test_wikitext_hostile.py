@@ -14,8 +14,9 @@ import pytest
 
 from benchmarks.links_against_wikipedia2vec import compare_all
 from benchmarks.wikitext_growth import deep_sources, hostile_sources
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo
+from ease.wikimedia.dumps.files import DumpFile, Shard
 from ease.wikimedia.dumps.pages import iterate_pages
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.article import Article
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
@@ -88,7 +89,7 @@ def test_real_pages_have_right_offsets_and_no_markup(test_data: Path) -> None:
     characters = links = 0
     for path in sorted((test_data / "dumps" / "wikipedia").glob("*wiki-*pages-articles*")):
         dump = DumpFile(path, path.name.partition("wiki")[0], None)
-        site = read_siteinfo(dump)
+        site = read_siteinfo(dump.path, dump.language)
         for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):
             article = parse_wikitext(page.text, site)
             check(article)
@@ -106,7 +107,7 @@ def test_a_real_article_reads_as_prose(test_data: Path) -> None:
     path = test_data / "dumps" / "wikipedia" / "eswiki-mini-pages-articles.xml.bz2"
     dump = DumpFile(path, "es", None)
     (page,) = iterate_pages(Shard(dump, 0, path.stat().st_size))
-    article = parse_wikitext(page.text, read_siteinfo(dump))
+    article = parse_wikitext(page.text, read_siteinfo(dump.path, dump.language))
     first = article.text.split("\n", 1)[0]
     assert first.startswith("Berlín (en alemán: Berlin) es la capital de Alemania y uno de los dieciséis")
     assert "Archivo:" not in article.text

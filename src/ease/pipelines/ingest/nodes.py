@@ -23,12 +23,13 @@ from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_ingest_summary
 from ease.wikimedia.dumps.files import DumpFile
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.parts import Counts, make_part, part_name
 from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
 from ease.wikimedia.wikidata.json_dump import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
 from ease.wikimedia.wikidata.page_props import ingest_page_props
 from ease.wikimedia.wikidata.truthy import ingest_truthy
-from ease.wikimedia.wikipedia.ingestion import IngestOptions, ingest_wikipedia
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 logger = logging.getLogger(__name__)
 
@@ -79,15 +80,15 @@ def read_wikidata(
 
 def _no_wikidata(options: CachedIngestOptions) -> tuple[Path, Path]:
     """Return empty parts of both tables."""
+
+    def write(folder: Path) -> Counts:
+        pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
+        pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
+        return {}
+
     part = options.folder / "no_wikidata" / part_name(WIKIDATA_PARTS)
-    make_part(part, _write_no_wikidata)
+    make_part(part, write)
     return part / SITELINKS_FILE, part / TYPES_FILE
-
-
-def _write_no_wikidata(folder: Path) -> Counts:
-    pq.write_table(SITELINKS.empty_table(), folder / SITELINKS_FILE)
-    pq.write_table(ENTITY_TYPES.empty_table(), folder / TYPES_FILE)
-    return {}
 
 
 def _join_page_props(
@@ -111,11 +112,11 @@ def _read_types(dumps: Dumps, options: CachedIngestOptions) -> tuple[list[Path],
     if dumps["wikidata"] is None:
         logger.warning("No Wikidata dump: items have no types, and there are no hard negatives")
         return [_no_wikidata(options)[1]], {}
-    path, folder = located(dumps["wikidata"]), options.folder
-    if dumps["wikidata_form"] == "truthy":
-        truthy = ingest_truthy(path, options, folder)
-        return truthy.entity_types, truthy.counts
-    parts = ingest_wikidata(path, None, options, folder)
+    path, is_truthy = located(dumps["wikidata"]), dumps["wikidata_form"] == "truthy"
+    folder = options.folder
+    parts = (
+        ingest_truthy(path, options, folder) if is_truthy else ingest_wikidata(path, None, options, folder)
+    )
     return parts.entity_types, parts.counts
 
 

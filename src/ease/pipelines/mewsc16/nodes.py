@@ -18,7 +18,7 @@ from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Words
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.plots.mewsc16 import plot_mewsc16
+from ease.reporting.plots import plot_mewsc16
 from ease.sample import SampleNewsOptions, write_sample_news
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import fetch_dumps, is_mirror

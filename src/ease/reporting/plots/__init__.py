@@ -1,7 +1,7 @@
 """Plotly figures from data frames."""
 
 from ease.reporting.plots.curves import plot_curves
-from ease.reporting.plots.data import plot_ingest_summary, plot_pair_funnel
+from ease.reporting.plots.data import plot_ingest_summary, plot_mewsc16, plot_pair_funnel
 from ease.reporting.plots.embeddings import (
     plot_alignment_uniformity,
     plot_cosine_distributions,
@@ -19,6 +19,7 @@ __all__ = [
     "plot_curves",
     "plot_ingest_summary",
     "plot_language_pair",
+    "plot_mewsc16",
     "plot_pair_funnel",
     "plot_scores",
     "plot_table_bars",

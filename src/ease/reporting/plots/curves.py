@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing
+from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing, panel_grid
 
 DEVELOPMENT = "development"
 """Score that selects the checkpoint; scores of tasks and subsets are named `development/<task>/<subset>`."""
@@ -23,40 +22,30 @@ def plot_curves(history: pd.DataFrame) -> go.Figure:
     if history.empty:
         return nothing(title)
     names = _panels(history["name"])
-    rows = -(-len(names) // 2)
-    figure = make_subplots(
-        rows=rows,
-        cols=2,
-        subplot_titles=[name.replace("_", " ") for name in names],
-        horizontal_spacing=0.08,
-        vertical_spacing=0.28 / rows,
-    )
+    figure, places = panel_grid([name.replace("_", " ") for name in names], 2, gap=0.28, spacing=0.08)
     for method, style in method_styles(list(history["method"])).items():
         shown = False
-        for index, name in enumerate(names):
-            row, column = index // 2 + 1, index % 2 + 1
+        for name, place in zip(names, places, strict=True):
             curve = history[(history["method"] == method) & (history["name"] == name)].sort_values("step")
-            if curve.empty:
-                continue
-            figure.add_trace(_curve(curve, method, style, shown), row, column)
-            shown = True
-            if _is_development(name):
-                figure.add_trace(_best_point(curve, method, style), row, column)
+            if not curve.empty:
+                figure.add_trace(_curve(curve, method, style, shown), **place)
+                shown = True
+                if _is_development(name):
+                    figure.add_trace(_best_point(curve, method, style), **place)
     figure.update_xaxes(range=[0, history["step"].max() * 1.02])
-    for index, name in enumerate(names):
-        row, column = index // 2 + 1, index % 2 + 1
-        figure.update_yaxes(title_text=_unit(name), row=row, col=column)
+    for name, place in zip(names, places, strict=True):
+        unit = "points" if _is_development(name) else "loss (nats)" if "loss" in name else ""
         if name.endswith("per_second"):
-            figure.update_yaxes(rangemode="tozero", row=row, col=column)
-        if index >= len(names) - 2:
-            figure.update_xaxes(title_text="training step", row=row, col=column)
-        else:  # the panel below has the same steps
-            figure.update_xaxes(showticklabels=False, row=row, col=column)
-    return finish(figure, title, 170 + 240 * rows)
+            unit = f"{name.removesuffix('_per_second').replace('_', ' ')}/s"
+            figure.update_yaxes(rangemode="tozero", **place)
+        figure.update_yaxes(title_text=unit, **place)
+        # Panels above another one have the same steps as that one.
+        lowest = {"title_text": "training step"} if place in places[-2:] else {"showticklabels": False}
+        figure.update_xaxes(**lowest, **place)
+    return finish(figure, title, 170 + 240 * places[-1]["row"])
 
 
 def _is_development(name: str) -> bool:
-    """Whether a curve is a development score."""
     return name.partition("/")[0] == DEVELOPMENT
 
 
@@ -64,18 +53,9 @@ def _panels(names: pd.Series) -> list[str]:
     """Return the curves to show, development scores first; skip the per-task curve if there is only one task."""
     shown = sorted(names.unique(), key=lambda name: (not _is_development(name), name.count("/"), name))
     parts = [name for name in shown if _is_development(name) and name != DEVELOPMENT]
-    return (
-        [name for name in shown if name not in parts] if DEVELOPMENT in shown and len(parts) == 1 else shown
-    )
-
-
-def _unit(name: str) -> str:
-    """Return the unit of a curve."""
-    if _is_development(name):
-        return "points"
-    if name.endswith("per_second"):
-        return f"{name.removesuffix('_per_second').replace('_', ' ')}/s"
-    return "loss (nats)" if "loss" in name else ""
+    if DEVELOPMENT in shown and len(parts) == 1:
+        shown.remove(parts[0])
+    return shown
 
 
 def _curve(curve: pd.DataFrame, method: str, style: Style, shown: bool) -> go.Scatter:

@@ -1,25 +1,22 @@
-"""Figures of ingestion and pair selection."""
+"""Figures of data: ingestion, pair selection and MewsC-16, with a horizontal bar for each language."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from ease.reporting.plots.style import Style, finish, nothing
+from ease.reporting.plots.style import AMOUNT_STYLES, Style, finish, nothing
 
-KEPT = Style("#0072B2", "", "", "")
-SKIPPED = (
-    Style("#E69F00", "/", "", ""),
-    Style("#CC79A7", "x", "", ""),
-    Style("#8C8C8C", "", "", ""),
-    Style("#D55E00", "-", "", ""),
-    Style("#F0E442", ".", "", ""),
-    Style("#5D3A9B", "|", "", ""),
-)
-RESOLVED, UNRESOLVED = "#009E73", "#D9D9D9"
+RESOLVED, UNRESOLVED = Style("#009E73", "", "", ""), Style("#D9D9D9", "", "", "")
+PAPER = Style("#8C8C8C", "/", "", "")
+MEASURES = {"sentences": "Sentences", "label_types": "Label types"}
+"""Columns of the statistics of MewsC-16 with the titles of their panels."""
 
 
 def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
@@ -41,38 +38,17 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
         horizontal_spacing=0.03,
         subplot_titles=("Pages", "Links of kept pages"),
     )
-    for index, name in enumerate(["kept", *reasons]):
-        look = SKIPPED[(index - 1) % len(SKIPPED)] if index else KEPT
-        label = "kept" if name == "kept" else f"skipped: {name.removeprefix('skipped_').replace('_', ' ')}"
-        figure.add_trace(_stacked_bar(rows, name, label, look, "pages"), 1, 1)
-    _add_links(figure, rows)
-    figure.update_layout(barmode="stack", legend_traceorder="normal")
+    _add_amounts(figure, 1, rows, ["kept", *reasons], "skipped", "pages")
+    links, resolved = rows["links"].astype(float), rows["links_resolved"].astype(float)
+    share = (resolved / links).map("{:.0%}".format).replace("nan%", "")
+    shown = _bar(rows, resolved, "links resolved", RESOLVED, text=share, textposition="auto")
+    figure.add_trace(shown, 1, 2)
+    left = _bar(rows, links - resolved, "links unresolved", UNRESOLVED, textposition="auto")
+    figure.add_trace(left, 1, 2)
     figure.update_xaxes(title_text="pages", rangemode="tozero", row=1, col=1)
     figure.update_xaxes(title_text="links", rangemode="tozero", row=1, col=2)
     figure.update_yaxes(title_text="language", type="category", row=1, col=1)
     return finish(figure, title, 230 + 24 * len(rows))
-
-
-def _add_links(figure: go.Figure, rows: pd.DataFrame) -> None:
-    """Add each language's resolved and unresolved links."""
-    links, resolved = rows["links"].astype(float), rows["links_resolved"].astype(float)
-    share = (resolved / links).map("{:.0%}".format).replace("nan%", "")
-    parts = (
-        ("links resolved", resolved, RESOLVED, share),
-        ("links unresolved", links - resolved, UNRESOLVED, None),
-    )
-    for name, values, colour, text in parts:
-        bar = go.Bar(
-            y=rows["language"],
-            x=values,
-            name=name,
-            orientation="h",
-            text=text,
-            textposition="auto",
-            marker={"color": colour},
-            hovertemplate=f"%{{y}}: %{{x:,}} {name}<extra></extra>",
-        )
-        figure.add_trace(bar, 1, 2)
 
 
 def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
@@ -91,16 +67,45 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
         rows=1, cols=2, horizontal_spacing=0.1, subplot_titles=("All languages", "Each language")
     )
     figure.add_trace(_funnel_bar(funnel, filters), 1, 1)
-    for index, name in enumerate(["left", *[name for name in filters if funnel[name].sum()]]):
-        look = SKIPPED[(index - 1) % len(SKIPPED)] if index else KEPT
-        label = "left" if name == "left" else f"removed: {name.replace('_', ' ')}"
-        figure.add_trace(_stacked_bar(rows, name, label, look, "pairs"), 1, 2)
-    figure.update_layout(barmode="stack", legend_traceorder="normal")
+    _add_amounts(
+        figure, 2, rows, ["left", *(name for name in filters if funnel[name].sum())], "removed", "pairs"
+    )
     figure.update_xaxes(title_text="sentence–entity pairs", rangemode="tozero")
     figure.update_xaxes(range=[0, max(1, int(funnel["pairs"].sum())) * 1.75], row=1, col=1)
     figure.update_yaxes(autorange="reversed", row=1, col=1)
     figure.update_yaxes(title_text="language", type="category", row=1, col=2)
     return finish(figure, title, 230 + max(24 * len(rows), 40 * (len(filters) + 1)))
+
+
+def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
+    """Plot sentences and label types by language, made here and in the paper (Table 13).
+
+    Args:
+        statistics: One row a language: `language`, `sentences`, `label_types`, `paper_sentences`, `paper_label_types`;
+            missing if the paper does not have the language.
+    """
+    title = "MewsC-16 as made here and as in the paper"
+    if statistics.empty:
+        return nothing(title)
+    rows = statistics.sort_values("language")
+    largest = rows[["sentences", "paper_sentences"]].max().max()
+    figure = make_subplots(
+        rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=list(MEASURES.values())
+    )
+    for prefix, name, style in (("", "made here", AMOUNT_STYLES[0]), ("paper_", "paper (Table 13)", PAPER)):
+        for column, measure in enumerate(MEASURES, start=1):
+            bar = _bar(rows, rows[f"{prefix}{measure}"], name, style, f"{measure.replace('_', ' ')},")
+            figure.add_trace(bar.update(legendgroup=name, showlegend=column == 1), 1, column)
+    figure.update_layout(barmode="group", legend_traceorder="normal")
+    # Sizes of languages differ by a factor of 100; all bars start at one sentence.
+    decades = [0, math.log10(largest) + 0.1]
+    figure.update_xaxes(
+        title_text="sentences (logarithmic)", type="log", dtick=1, range=decades, row=1, col=1
+    )
+    figure.update_xaxes(title_text="label types", rangemode="tozero", row=1, col=2)
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_yaxes(title_text="language", row=1, col=1)
+    return finish(figure, title, 230 + 34 * len(rows))
 
 
 def _funnel_bar(funnel: pd.DataFrame, filters: list[str]) -> go.Bar:
@@ -117,18 +122,32 @@ def _funnel_bar(funnel: pd.DataFrame, filters: list[str]) -> go.Bar:
         textposition="outside",
         cliponaxis=False,
         customdata=removed,
-        marker={"color": KEPT.colour},
+        marker={"color": AMOUNT_STYLES[0].colour},
         hovertemplate="%{y}: %{x:,} left, %{customdata:,} removed<extra></extra>",
     )
 
 
-def _stacked_bar(rows: pd.DataFrame, column: str, label: str, look: Style, unit: str) -> go.Bar:
-    """Return one segment of each language's bar."""
+def _add_amounts(
+    figure: go.Figure, column: int, rows: pd.DataFrame, names: Sequence[str], lost: str, unit: str
+) -> None:
+    """Stack what is left of each language (the first column named) and what was lost for each reason."""
+    for index, name in enumerate(names):
+        style = AMOUNT_STYLES[1 + (index - 1) % (len(AMOUNT_STYLES) - 1) if index else 0]
+        label = f"{lost}: {name.removeprefix(f'{lost}_').replace('_', ' ')}" if index else name
+        figure.add_trace(_bar(rows, rows[name].astype(float), label, style, unit), 1, column)
+    figure.update_layout(barmode="stack", legend_traceorder="normal")
+
+
+def _bar(
+    rows: pd.DataFrame, values: pd.Series, label: str, style: Style, unit: str = "", **options: Any
+) -> go.Bar:
+    """Return one segment of each language's bar; `options` are Plotly's."""
     return go.Bar(
         y=rows["language"],
-        x=rows[column].astype(float),
+        x=values,
         name=label,
         orientation="h",
-        marker={"color": look.colour, "pattern": {"shape": look.pattern}},
-        hovertemplate=f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>",
+        marker={"color": style.colour, "pattern": {"shape": style.pattern}},
+        hovertemplate=f"%{{y}}: %{{x:,}} {unit} {label}<extra></extra>".replace("  ", " "),
+        **options,
     )

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from ease.evaluation.tasks import AVERAGE
-from ease.reporting.plots.style import OTHER_STYLES, Style, finish, method_label, method_styles, nothing
+from ease.reporting.plots.style import (
+    AMOUNT_STYLES,
+    OTHER_STYLES,
+    Style,
+    finish,
+    method_label,
+    method_styles,
+    nothing,
+    panel_grid,
+)
 
 PANELS_A_ROW = 3
 LINE_COLOUR = "#BBBBBB"
 COSINE_STEP = 0.025
-KIND_STYLES = {
-    "positive": Style("#0072B2", "", "solid", "circle"),
-    "negative": Style("#E69F00", "/", "dash", "x"),
-}
+KIND_STYLES = dict(zip(("positive", "negative"), AMOUNT_STYLES, strict=False))
 
 
 def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
@@ -68,8 +71,12 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
         return nothing(title)
     first, second = table["language"].unique()
     panels = dict(list(table.groupby("model", sort=False)))
-    titles = [_panel_title(model, own["variance"].iloc[0]) for model, own in panels.items()]
-    figure, places = _grid(titles, gap=0.16)
+    shares = [own["variance"].iloc[0] for own in panels.values()]
+    titles = [
+        method_label(model) + ("" if pd.isna(share) else f": {share:.0%} of the variance")
+        for model, share in zip(panels, shares, strict=True)
+    ]
+    figure, places = panel_grid(titles, min(PANELS_A_ROW, len(titles)), gap=0.16, spacing=0.04)
     for index, (own, place) in enumerate(zip(panels.values(), places, strict=True)):
         figure.add_trace(_translations(own, first, second, labelled=index == 0), **place)
         for language, style in zip((first, second), OTHER_STYLES, strict=False):
@@ -97,7 +104,8 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
     areas = summary.set_index("model")["auc"]
     panels = dict(list(table.groupby("model", sort=False)))
     titles = [f"{method_label(model)}: AUC {areas[model]:.2f}" for model in panels]
-    figure, places = _grid(titles, gap=0.25, shared_xaxes="all", shared_yaxes="all")
+    shared = {"shared_xaxes": "all", "shared_yaxes": "all"}
+    figure, places = panel_grid(titles, min(PANELS_A_ROW, len(titles)), gap=0.25, spacing=0.04, **shared)
     for index, (own, place) in enumerate(zip(panels.values(), places, strict=True)):
         for kind, style in KIND_STYLES.items():
             cosines = own.loc[own["kind"] == kind, "cosine"]
@@ -106,21 +114,6 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
     figure.update_xaxes(title_text="cosine", showticklabels=True)
     figure.update_yaxes(title_text="share of pairs", tickformat=".0%", col=1)
     return finish(figure, title, 130 + 320 * places[-1]["row"])
-
-
-def _grid(titles: Sequence[str], gap: float, **shared: str) -> tuple[go.Figure, list[dict[str, int]]]:
-    """Return a figure with a panel for each title, and the panels' rows and columns."""
-    columns = min(PANELS_A_ROW, len(titles))
-    rows = -(-len(titles) // columns)
-    figure = make_subplots(
-        rows=rows,
-        cols=columns,
-        subplot_titles=titles,
-        horizontal_spacing=0.04,
-        vertical_spacing=gap / rows,
-        **shared,
-    )
-    return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
 
 
 def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> go.Bar:
@@ -143,22 +136,13 @@ def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> g
     )
 
 
-def _panel_title(model: str, variance: float) -> str:
-    """Return the model's name and its share of the variance."""
-    shown = "" if pd.isna(variance) else f": {variance:.0%} of the variance"
-    return f"{method_label(model)}{shown}"
-
-
 def _translations(own: pd.DataFrame, first: str, second: str, labelled: bool) -> go.Scatter:
     """Return all lines of a panel in one trace, separated by gaps."""
     ends = own.set_index(["language", "pair"])[["x", "y"]]
     left, right = ends.loc[first], ends.loc[second]
-    lines = {
-        axis: [value for pair in left.index for value in (left.at[pair, axis], right.at[pair, axis], None)]
-        for axis in ("x", "y")
-    }
     return go.Scatter(
-        **lines,
+        x=[x for pair in left.index for x in (left.at[pair, "x"], right.at[pair, "x"], None)],
+        y=[y for pair in left.index for y in (left.at[pair, "y"], right.at[pair, "y"], None)],
         mode="lines",
         name="translations",
         legendgroup="translations",

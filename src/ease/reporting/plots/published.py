@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.reporting.plots.labels import place_labels
-from ease.reporting.plots.style import PUBLISHED_STYLES, Style, finish, nothing, series_styles
+from ease.reporting.plots.style import PUBLISHED_STYLES, Style, finish, nothing, score_bars, series_styles
 
 Scatter = tuple[str, pd.DataFrame, str, str]
 """Title of a panel; points with columns `label`, `kind`, `method`, `x`, `y`; titles of the axes."""
@@ -41,17 +41,22 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
     for panel, (_, rows) in enumerate(tables, start=1):
         for label in dict.fromkeys(rows["label"]):
             series = rows[rows["label"] == label]
-            bar = _bar(series, label, styles[label], numbered=len(rows) <= LABELLED_BARS)
-            figure.add_trace(bar.update(showlegend=label not in shown), panel, 1)
+            bars = score_bars(
+                series["column"], series["value"], label, styles[label], numbered=len(rows) <= LABELLED_BARS
+            )
+            bars.update(legendgroup=label, showlegend=label not in shown)
+            spread = series["deviation"].astype(float)
+            if spread.notna().any():  # an error bar would cross a label above the bar
+                bars.update(error_y={"type": "data", "array": spread, "visible": True}, textposition="inside")
+            figure.add_trace(bars, panel, 1)
             shown.add(label)
         _set_axes(figure, panel, rows)
     figure.update_layout(barmode="group", bargap=0.22)
     figure.update_yaxes(title_text="points")
-    heading = tables[0][0] if len(tables) == 1 else title
     room = 24 * (-(-len(shown) // 4))
     height = 120 + room + BAR_PANEL * len(tables)
-    finish(figure, heading, height)
-    return figure.update_layout(margin_t=70 + room, legend_y=1 - 42 / height)
+    finish(figure, tables[0][0] if len(tables) == 1 else title, height)
+    return figure.update_layout(margin_t=70 + room)
 
 
 def _panels(names: Sequence[str]) -> go.Figure:
@@ -64,14 +69,8 @@ def _set_axes(figure: go.Figure, panel: int, rows: pd.DataFrame) -> None:
     """Set the order of columns, and ranges with space for labels above the bars."""
     columns = list(dict.fromkeys(rows["column"]))
     places = max(len(columns), min(8, -(-WIDEST_BARS // rows["label"].nunique())))
-    figure.update_xaxes(
-        type="category",
-        categoryorder="array",
-        categoryarray=columns,
-        range=[-0.5, places - 0.5],
-        row=panel,
-        col=1,
-    )
+    order = {"type": "category", "categoryorder": "array", "categoryarray": columns}
+    figure.update_xaxes(**order, range=[-0.5, places - 0.5], row=panel, col=1)
     low, high = rows["value"].min(), rows["value"].max()
     figure.update_yaxes(range=[min(0, low * 1.1), max(1, high) * 1.12], row=panel, col=1)
 
@@ -85,26 +84,6 @@ def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
         **dict(zip(published["label"], greys, strict=True)),
         **dict(zip(own["label"], series_styles(list(own["method"])), strict=True)),
     }
-
-
-def _bar(rows: pd.DataFrame, label: str, style: Style, numbered: bool) -> go.Bar:
-    """Return a model's bars in one panel, with error bars of one standard deviation over seeds."""
-    spread = rows["deviation"].astype(float)
-    whiskers = {"type": "data", "array": spread, "visible": True} if spread.notna().any() else None
-    return go.Bar(
-        x=rows["column"],
-        y=rows["value"],
-        name=label,
-        legendgroup=label,
-        error_y=whiskers,
-        text=rows["value"].map("{:.1f}".format) if numbered else None,
-        # An error bar would cross a label above the bar.
-        textposition="inside" if whiskers else "outside",
-        textangle=0,
-        cliponaxis=False,
-        marker={"color": style.colour, "pattern": {"shape": style.pattern, "size": 6}},
-        hovertemplate=f"{label}, %{{x}}: %{{y:.1f}} points<extra></extra>",
-    )
 
 
 def plot_table_scatter(panels: Sequence[Scatter]) -> go.Figure:

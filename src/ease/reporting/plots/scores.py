@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.evaluation.tasks import get_task
-from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing
+from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing, score_bars
 from ease.reporting.score_summaries import split_scores
 
 METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
@@ -30,13 +30,14 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     subsets, mains = split_scores(scores)
     panels = [_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)]
     figure, main_column = _score_grid([name for name, _ in panels], mains["task"].nunique())
+    mains = mains.assign(subset=mains["task"] + "<br>" + mains["metric"].replace(METRIC_LABELS))
+    places = [(rows, {"row": row, "col": 1}) for row, (_, rows) in enumerate(panels, start=1)]
     for method, style in method_styles(list(scores["method"])).items():
-        for row, (_, rows) in enumerate(panels, start=1):
-            own = rows[rows["method"] == method]
-            figure.add_trace(_score_bar(own["subset"], own["value"], method, style, labelled=False), row, 1)
-        own = mains[mains["method"] == method]
-        labels = own["task"] + "<br>" + own["metric"].map(lambda name: METRIC_LABELS.get(name, name))
-        figure.add_trace(_score_bar(labels, own["value"], method, style, labelled=True), 1, main_column)
+        for rows, place in (*places, (mains, {"row": 1, "col": main_column})):
+            own, main = rows[rows["method"] == method], rows is mains
+            bars = score_bars(own["subset"], own["value"], method_label(method), style, numbered=main)
+            # Only the panel of main scores has labels and the legend.
+            figure.add_trace(bars.update(legendgroup=method, showlegend=main), **place)
     figure.update_layout(barmode="group", bargap=0.25)
     # One range for all panels, with space above the highest bar for its label.
     figure.update_yaxes(range=[min(0, scores["value"].min() * 1.1), max(1, scores["value"].max()) * 1.1])
@@ -71,23 +72,6 @@ def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     return f"{task}: each language with {partners[2].iloc[0]}", rows.assign(subset=partners[0])
 
 
-def _score_bar(x: pd.Series, values: pd.Series, method: str, style: Style, labelled: bool) -> go.Bar:
-    """Return a method's bars in one panel; only the panel of main scores has labels and the legend."""
-    return go.Bar(
-        x=x,
-        y=values,
-        name=method_label(method),
-        legendgroup=method,
-        showlegend=labelled,
-        text=values.map("{:.1f}".format) if labelled else None,
-        textposition="outside",
-        textangle=0,
-        cliponaxis=False,
-        marker={"color": style.colour, "pattern": {"shape": style.pattern, "size": 6}},
-        hovertemplate=f"{method_label(method)}, %{{x}}: %{{y:.1f}} points<extra></extra>",
-    )
-
-
 def plot_variants(
     table: pd.DataFrame, title: str, value_label: str = "retrieval accuracy (points)"
 ) -> go.Figure:
@@ -104,8 +88,6 @@ def plot_variants(
     figure = go.Figure()
     for method, style in method_styles(list(table["method"])).items():
         points = table[table["method"] == method].assign(variant=lambda rows: rows["variant"].astype(str))
-        means = points.groupby("variant", sort=False)["value"].mean()
-        centres = pd.Series({variant: variants.index(variant) for variant in means.index})
         figure.add_trace(
             go.Scatter(
                 x=_spread(points, variants),
@@ -117,8 +99,8 @@ def plot_variants(
                 hovertemplate=f"{method_label(method)}, seed %{{customdata}}: %{{y:.1f}}<extra></extra>",
             )
         )
-        for variant, mean in means.items():
-            _add_mean(figure, float(centres[variant]), float(mean), style)
+        for variant, mean in points.groupby("variant", sort=False)["value"].mean().items():
+            _add_mean(figure, variants.index(str(variant)), float(mean), style)
     figure.update_xaxes(
         tickvals=list(range(len(variants))), ticktext=variants, range=[-0.6, len(variants) - 0.4]
     )
@@ -136,12 +118,6 @@ def _spread(points: pd.DataFrame, variants: Sequence[str]) -> list[float]:
 
 def _add_mean(figure: go.Figure, centre: float, mean: float, style: Style) -> None:
     """Add a labelled line at a variant's mean."""
-    figure.add_shape(
-        type="line",
-        x0=centre - 0.3,
-        x1=centre + 0.3,
-        y0=mean,
-        y1=mean,
-        line={"color": style.colour, "width": 2},
-    )
+    line = {"color": style.colour, "width": 2}
+    figure.add_shape(type="line", x0=centre - 0.3, x1=centre + 0.3, y0=mean, y1=mean, line=line)
     figure.add_annotation(x=centre + 0.31, y=mean, text=f"{mean:.1f}", showarrow=False, xanchor="left")

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
+from ease.io.data_files import read_data_file
 from ease.methods import get_method, method_names
 
 
@@ -23,20 +26,11 @@ class Style(NamedTuple):
     symbol: str
 
 
-STYLES = {
-    "untrained": Style("#8C8C8C", "", "dot", "x"),
-    "simcse": Style("#E69F00", "/", "dash", "square"),
-    "ease": Style("#0072B2", "", "solid", "circle"),
-    "ease_plus": Style("#D55E00", "-", "longdashdot", "cross"),
-}
-OTHER_STYLES = (
-    Style("#009E73", "\\", "dashdot", "diamond"),
-    Style("#CC79A7", "x", "longdash", "triangle-up"),
-    Style("#000000", "-", "longdashdot", "hexagon"),
-    Style("#56B4E9", ".", "dot", "star"),
-    Style("#5D3A9B", "|", "dash", "pentagon"),
+_STYLES = read_data_file("ease.reporting.plots", "styles.yml")
+STYLES = {method: Style(*parts) for method, parts in _STYLES["methods"].items()}
+OTHER_STYLES, PUBLISHED_STYLES, AMOUNT_STYLES = (
+    [Style(*parts) for parts in _STYLES[name]] for name in ("others", "published", "amounts")
 )
-"""The colour-blind safe palette of Okabe and Ito, and a violet."""
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, Style]:
@@ -44,19 +38,6 @@ def method_styles(methods: Sequence[str]) -> dict[str, Style]:
     others = sorted(set(methods) - STYLES.keys())
     given = {method: OTHER_STYLES[index % len(OTHER_STYLES)] for index, method in enumerate(others)}
     return {method: STYLES.get(method) or given[method] for method in dict.fromkeys(methods)}
-
-
-PUBLISHED_STYLES = (
-    Style("#C7C7C7", "", "dot", "circle-open"),
-    Style("#A3A3A3", "/", "dot", "square-open"),
-    Style("#D9D9D9", "x", "dot", "diamond-open"),
-    Style("#B5B5B5", "-", "dot", "triangle-up-open"),
-    Style("#8A8A8A", "", "dot", "cross-open"),
-    Style("#CFCFCF", "\\", "dot", "star-open"),
-    Style("#B0B0B0", "|", "dot", "pentagon-open"),
-    Style("#DDDDDD", ".", "dot", "hexagon-open"),
-)
-"""Greys for published models; colours are for models scored here."""
 
 
 def series_styles(methods: Sequence[str]) -> list[Style]:
@@ -72,18 +53,51 @@ def method_label(method: str) -> str:
     return get_method(method).title if method in method_names() else method.replace("_", " ")
 
 
+def score_bars(
+    x: pd.Series, values: pd.Series, label: str, style: Style, numbered: bool, **options: Any
+) -> go.Bar:
+    """Return a model's bars of points, with their numbers above if asked; `options` are Plotly's."""
+    return go.Bar(
+        x=x,
+        y=values,
+        name=label,
+        text=values.map("{:.1f}".format) if numbered else None,
+        textangle=0,
+        cliponaxis=False,
+        marker={"color": style.colour, "pattern": {"shape": style.pattern, "size": 6}},
+        hovertemplate=f"{label}, %{{x}}: %{{y:.1f}} points<extra></extra>",
+        **{"textposition": "outside", **options},
+    )
+
+
+def panel_grid(
+    titles: Sequence[str], columns: int, gap: float, spacing: float, **shared: str
+) -> tuple[go.Figure, list[dict[str, int]]]:
+    """Return a figure with a panel for each title, and the panels' rows and columns."""
+    rows = -(-len(titles) // columns)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        subplot_titles=titles,
+        horizontal_spacing=spacing,
+        vertical_spacing=gap / rows,
+        **shared,
+    )
+    return figure, [{"row": i // columns + 1, "col": i % columns + 1} for i in range(len(titles))]
+
+
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     """Apply the common layout, with the legend between title and plot."""
     has_legend = len(figure.data) > 1
+    top = {"yref": "container", "yanchor": "top"}
     figure.update_layout(
         template="plotly_white",
-        title={"text": title, "x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 14}},
+        title={"text": title, "x": 0.01, "y": 1, **top, "pad": {"t": 14}},
         font={"family": "Helvetica, Arial, sans-serif", "size": 13},
-        legend={"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "title_text": ""},
+        legend={"orientation": "h", "x": 0, "y": 1 - 42 / height, **top, "title_text": ""},
         margin={"l": 70, "r": 30, "t": 110 if has_legend else 70, "b": 60},
         height=height,
     )
-    figure.update_layout(legend_y=1 - 42 / height)
     figure.update_xaxes(automargin=True, title_standoff=8)
     figure.update_yaxes(automargin=True, title_standoff=8, ticklabelstandoff=5)
     return figure

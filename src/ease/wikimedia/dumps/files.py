@@ -14,10 +14,9 @@ from typing import Any, Literal, Self
 
 from ease.errors import EaseError
 from ease.io.addresses import address_of, files_below, files_matching, is_remote, kind_of, located
-from ease.wikimedia.dumps.siteinfo import read_header
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.streams import Compression, compression_of
 from ease.wikimedia.languages import Language, check_languages
-from ease.wikimedia.wikitext.titles import SiteInfo
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +100,7 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
         )
     dumps = [dump for language in languages for dump in _choose_forms(choose_date(found[language]))]
     for dump in dumps:
-        read_siteinfo(dump)
+        read_siteinfo(dump.path, dump.language)
     return dumps
 
 
@@ -150,27 +149,10 @@ def dump_date(path: Path) -> str | None:
     return None
 
 
-def read_siteinfo(dump: DumpFile) -> SiteInfo:
-    """Read the namespaces and title rules of a dump's wiki.
-
-    Raises:
-        EaseError: The file is not a MediaWiki export, or it declares entities.
-    """
-    header = read_header(dump.path)
-    return SiteInfo(
-        language=dump.language,
-        dbname=header.dbname or "",
-        case=header.case,
-        namespaces=dict(header.namespaces),
-    )
-
-
 def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
     """Split a file into shards of a given size; a .gz into at most 16."""
     size = dump.path.stat().st_size
-    step = bytes_per_shard
-    if dump.compression == "gz":
-        step = max(step, -(-size // _MAX_GZIP_SHARDS))
+    step = max(bytes_per_shard, -(-size // _MAX_GZIP_SHARDS) if dump.compression == "gz" else 0)
     return [Shard(dump, start, min(size, start + step)) for start in range(0, max(1, size), step)]
 
 
@@ -180,10 +162,9 @@ def recognise_dump(path: Path) -> tuple[str, DumpFile]:
     if match:
         project, database = match["project"], match["wiki"]
     else:
-        header = read_header(path)
-        dbname = header.dbname or ""
-        project = "wikinews" if dbname.endswith("wikinews") else "wiki"
-        database = dbname.removesuffix(project) or header.language or ""
+        header = read_siteinfo(path)
+        project = "wikinews" if header.dbname.endswith("wikinews") else "wiki"
+        database = header.dbname.removesuffix(project) or header.language
         if not database:
             raise EaseError(
                 f"{path} has a language neither in its name nor in its header: name it as enwiki-pages-articles.xml."

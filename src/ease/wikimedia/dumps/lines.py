@@ -19,6 +19,7 @@ class LineChunks:
 
     Attributes:
         head: The first bytes of the file that are not blank.
+        last_byte: The last byte read that is not blank.
         next_line: Number of the line that follows the chunks read so far.
         rest: After the iteration, the text after the last line break.
         truncated: After the iteration, whether the file ends inside its compressed data.
@@ -41,7 +42,7 @@ class LineChunks:
             progress: Label of a progress bar; None shows none.
             opening: Pattern of the first bytes, and the name of the format for an error message.
         """
-        self.head = b""
+        self.head = self.last_byte = b""
         self.next_line = 1
         self.rest = b""
         self.truncated = False
@@ -70,7 +71,12 @@ class LineChunks:
             for _, block in stream:
                 bar.update(stream.position - bar.n)
                 if not self.head.strip():
-                    self._check_opening(block)
+                    self.head = block[:4096]
+                    if self._opening and not self._opening[0].match(self.head):
+                        raise EaseError(
+                            f"{self._path} is not {self._opening[1]}: it begins with {block[:40]!r}."
+                        )
+                self.last_byte = block[-4096:].rstrip()[-1:] or self.last_byte
                 held.append(block)
                 size += len(block)
                 if size < self._chunk_bytes:
@@ -88,11 +94,6 @@ class LineChunks:
             yield self._lines(content[:end])
         self.rest = content[end:]
         self.truncated = stream.truncated
-
-    def _check_opening(self, block: bytes) -> None:
-        self.head = block[:4096]
-        if self._opening and not self._opening[0].match(self.head):
-            raise EaseError(f"{self._path} is not {self._opening[1]}: it begins with {block[:40]!r}.")
 
     def _lines(self, chunk: bytes) -> tuple[int, bytes]:
         first = self.next_line

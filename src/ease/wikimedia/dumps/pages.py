@@ -67,9 +67,8 @@ class PageTally:
             self.faults.append(f"page {title!r} is skipped: {explanation}")
 
 
-class _RawPage(NamedTuple):
-    content: bytes
-    fault: str | None
+_RawPage = tuple[bytes, str | None]
+"""The bytes of a page, and what is wrong with them."""
 
 
 def iterate_pages(
@@ -89,11 +88,11 @@ def iterate_pages(
     tally = PageTally() if tally is None else tally
     for content, fault in _PageScanner(shard, max_page_bytes, tally):
         tally.seen += 1
-        if fault == "too_large":
-            tally.skip(fault, _raw_title(content), f"it has more than {max_page_bytes:,} bytes")
-            continue
         if fault:
-            tally.skip(fault, _raw_title(content), "it has no closing tag")
+            too_large = f"it has more than {max_page_bytes:,} bytes"
+            tally.skip(
+                fault, _raw_title(content), too_large if fault == "too_large" else "it has no closing tag"
+            )
             continue
         try:
             page = _parse_page(content)
@@ -152,7 +151,7 @@ class _PageScanner:
             if self._inside:
                 # An opening tag inside a page means that the page was never closed.
                 fault = "malformed" if opens else "too_large" if self._is_too_large(tag.end()) else None
-                yield _RawPage(bytes(self._buffer[: tag.start() if opens else tag.end()]), fault)
+                yield bytes(self._buffer[: tag.start() if opens else tag.end()]), fault
             self._inside, self._huge = opens, False
             if not opens:
                 self._forget(tag.end())
@@ -170,7 +169,7 @@ class _PageScanner:
 
     def _keep_open_end(self) -> None:
         if not self._inside:
-            self._note_end(len(self._buffer))
+            self._closed = self._closed or self._buffer.find(_END_TAG) >= 0
             self._forget(max(0, len(self._buffer) - _OVERLAP))
             return
         if self._is_too_large(len(self._buffer)):
@@ -180,9 +179,6 @@ class _PageScanner:
                 del self._buffer[_HEAD_BYTES : _HEAD_BYTES + surplus]
                 self._base += surplus
         self._scanned = max(len(b"<page>"), len(self._buffer) - _OVERLAP)
-
-    def _note_end(self, end: int) -> None:
-        self._closed = self._closed or self._buffer.find(_END_TAG, 0, end) >= 0
 
     def _forget(self, size: int) -> None:
         del self._buffer[:size]

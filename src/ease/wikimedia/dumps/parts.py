@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,15 +15,18 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.io.addresses import RemoteFile, is_remote, kind_of, report_store_errors, upload
+from ease.io.addresses import is_remote, kind_of, open_remote, report_store_errors, upload
 from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch
+from ease.wikimedia.dumps.files import DumpFile, dump_date
 from ease.wikimedia.dumps.mapping import MapShards
 
 logger = logging.getLogger(__name__)
 
 COUNTS_FILE = "counts.json"
+_LOGGED_FAULTS = 20
+"""Largest number of skipped pages of a language in the log."""
 
 Counts = dict[str, Any]
 Source = TypeVar("Source")
@@ -36,11 +39,7 @@ def part_name(version: int, *rows_depend_on: object) -> str:
 
 
 def make_part(part: Path, write: Callable[[Path], Counts]) -> Counts:
-    """Write a part unless it exists, and return its counts.
-
-    Args:
-        part: Folder of the part.
-        write: Fills the folder that it is given, and returns the counts.
+    """Write a part unless it exists: `write` fills a folder and returns counts. Return the kept counts.
 
     Raises:
         EaseError: From `write`, or the part cannot be written.
@@ -164,13 +163,7 @@ def read_counts(folder: Path) -> Counts:
 
 
 def is_used(path: Path, truncated: bool, policy: str) -> bool:
-    """Whether the rows of a dump file are used; logs a warning if the file is truncated.
-
-    Args:
-        path: The dump file.
-        truncated: Whether the file is truncated.
-        policy: The option `truncated`: "keep" or "drop".
-    """
+    """Whether the rows of a dump file are used by the option `truncated`; logs a warning if the file is truncated."""
     keep = policy == "keep"
     if truncated:
         action = "the rows before the cut are kept" if keep else "all its rows are dropped"
@@ -178,18 +171,35 @@ def is_used(path: Path, truncated: bool, policy: str) -> bool:
     return keep or not truncated
 
 
-def require_used(path: Path, truncated: bool, policy: str) -> None:
-    """Refuse a truncated file if the policy is "drop"; see `is_used`.
+def report_file(dump: DumpFile, truncated: bool, policy: str) -> Counts:
+    """Return a dump file's name and date, and whether it is truncated and used by the option `truncated`."""
+    used = is_used(dump.path, truncated, policy)
+    return {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": used}
+
+
+def log_faults(faults: Sequence[str]) -> None:
+    """Log the first messages about skipped pages."""
+    for fault in faults[:_LOGGED_FAULTS]:
+        logger.warning("%s", fault)
+
+
+def describe_file(path: Path, counts: Counts, policy: str) -> Counts:
+    """Return the counts of a dump file with its name and date.
 
     Raises:
-        EaseError: The file is truncated and the policy is "drop".
+        EaseError: The file is truncated and the option `truncated` is "drop".
     """
-    if not is_used(path, truncated, policy):
+    if not is_used(path, counts["truncated"], policy):
         raise EaseError(
             f"{path} is truncated: download it again, or set `truncated` to keep the rows before the cut."
         )
+    return {**counts, "file": path.name, "date": dump_date(path)}
 
 
-def open_table(file: Path) -> pq.ParquetFile:
+@contextmanager
+def open_table(file: Path) -> Iterator[pq.ParquetFile]:
     """Open a part's table; only the requested columns of a remote table are read."""
-    return pq.ParquetFile(RemoteFile(file, cache_type="none") if is_remote(file) else file)
+    with report_store_errors(file):
+        source = open_remote(file, cache_type="none") if is_remote(file) else file
+        with pq.ParquetFile(source) as table:
+            yield table

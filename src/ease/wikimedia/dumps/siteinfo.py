@@ -3,38 +3,60 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from lxml import etree
 
 from ease.errors import EaseError
 from ease.wikimedia.dumps.streams import DecompressedStream
+from ease.wikimedia.wikitext.titles import SiteInfo
 
 _MAX_HEADER_BYTES = 16 << 20
 _FIRST_PAGE = re.compile(rb"<page[\s>]")
 _DECLARATIONS = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
 _ENCODING = re.compile(rb"\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.-]+)")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_NUMBER = re.compile(r"-*\d+")
 
 
-@dataclass
-class Header:
-    """The `<siteinfo>` of an export; `namespaces` maps lower-cased localised names to numbers."""
+def read_siteinfo(path: Path, language: str | None = None) -> SiteInfo:
+    """Read the namespaces and title rules of an export's wiki, which are before its first page.
 
-    language: str | None = None
-    dbname: str | None = None
-    case: str = "first-letter"
-    namespaces: dict[str, int] = field(default_factory=dict)
-
-
-def read_header(path: Path) -> Header:
-    """Read an export up to its first page.
+    Args:
+        path: The export.
+        language: Language of the wiki; None: the one that the export names, or an empty text.
 
     Raises:
         EaseError: The file is missing, broken, not a MediaWiki export, or declares a document type.
     """
     content = _read_to_first_page(path)
+    _check_declarations(path, content)
+    parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
+    fault: etree.XMLSyntaxError | None = None
+    try:
+        parser.feed(content)  # not closed, since the header ends inside the root element
+    except etree.XMLSyntaxError as error:
+        fault = error
+    site: dict[str, str] = {}
+    namespaces: dict[str, int] = {}
+    for event, element in parser.read_events():
+        name, text = etree.QName(element).localname, (element.text or "").strip()
+        if not site:
+            if name != "mediawiki":
+                raise _not_an_export(path, f"its root is <{name}>")
+            site["language"] = language or element.get(_LANGUAGE, "")
+        elif event == "end" and text and name in ("dbname", "case"):
+            site[name] = text
+        elif name == "namespace" and text and (key := _NUMBER.fullmatch(element.get("key", ""))):
+            namespaces[text] = int(key[0])
+    if not site:
+        raise _not_an_export(path, f"it begins with {content[:40]!r}" if fault else "it has no element")
+    if fault:
+        raise EaseError(f"{path} is broken before its first page: {fault.msg}. Download it again.")
+    return SiteInfo(**site, namespaces=namespaces)
+
+
+def _check_declarations(path: Path, content: bytes) -> None:
     if _DECLARATIONS.search(content):
         raise EaseError(
             f"{path} declares a document type or entities, which can expand without bound and which no MediaWiki "
@@ -45,26 +67,6 @@ def read_header(path: Path) -> Header:
         raise EaseError(
             f"{path} is encoded in {encoding[1].decode()}, but MediaWiki exports are UTF-8: convert it."
         )
-    parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
-    fault: etree.XMLSyntaxError | None = None
-    try:
-        parser.feed(content)  # not closed, since the header ends inside the root element
-    except etree.XMLSyntaxError as error:
-        fault = error
-    header: Header | None = None
-    for event, element in parser.read_events():
-        name, text = etree.QName(element).localname, (element.text or "").strip()
-        if header is None:
-            if name != "mediawiki":
-                raise _not_an_export(path, f"its root is <{name}>")
-            header = Header(element.get(_LANGUAGE))
-        elif event == "end" and text:
-            _add(header, name, text, element.get("key", ""))
-    if header is None:
-        raise _not_an_export(path, f"it begins with {content[:40]!r}" if fault else "it has no element")
-    if fault:
-        raise EaseError(f"{path} is broken before its first page: {fault.msg}. Download it again.")
-    return header
 
 
 def _read_to_first_page(path: Path) -> bytes:
@@ -78,15 +80,6 @@ def _read_to_first_page(path: Path) -> bytes:
                 f"{path} has no <page> in its first {len(content):,} bytes: it is not a dump of articles."
             )
     return bytes(content)
-
-
-def _add(header: Header, name: str, text: str, key: str) -> None:
-    if name == "dbname":
-        header.dbname = text
-    elif name == "case":
-        header.case = text
-    elif name == "namespace" and key.lstrip("-").isdecimal():
-        header.namespaces[text.lower()] = int(key)
 
 
 def _not_an_export(path: Path, found: str) -> EaseError:

@@ -6,13 +6,13 @@ import hashlib
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from ease.errors import EaseError
-from ease.io.addresses import BLOCK_BYTES as REMOTE_BLOCK_BYTES
-from ease.io.addresses import RemoteFile, as_remote, is_remote, report_store_errors
+from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
 Compression = Literal["plain", "bz2", "gz"]
@@ -31,22 +31,26 @@ def compression_of(path: Path) -> Compression:
     return endings.get(path.suffix, "plain")
 
 
-def open_binary(path: Path) -> BufferedReader:
+@contextmanager
+def open_binary(path: Path) -> Iterator[BufferedReader]:
     """Open a local or remote dump file, seekable.
 
     Raises:
-        EaseError: The file is missing or may not be read.
+        EaseError: The file is missing or may not be read, or its store fails while it is read.
     """
-    if is_remote(path):
-        return BufferedReader(RemoteFile(path, block_size=REMOTE_BLOCK_BYTES), BLOCK_BYTES)
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        raise EaseError(f"{path} does not exist: check the source's path.") from None
-    except OSError as error:
-        raise EaseError(
-            f"{path} cannot be read: {error.strerror}. Check the path and its permissions."
-        ) from None
+    with report_store_errors(path):
+        try:
+            file = open_remote(path) if is_remote(path) else path.open("rb")
+        except FileNotFoundError:
+            raise EaseError(f"{path} does not exist: check the source's path.") from None
+        except OSError as error:
+            if is_remote(path):
+                raise
+            raise EaseError(
+                f"{path} cannot be read: {error.strerror}. Check the path and its permissions."
+            ) from None
+        with file:
+            yield file
 
 
 def content_digest(path: Path) -> str:

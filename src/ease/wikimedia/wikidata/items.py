@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,6 +32,14 @@ class Item(NamedTuple):
     types: list[int]
 
 
+class WikidataParts(NamedTuple):
+    """The part files of both tables, which may repeat rows, and the counts."""
+
+    sitelinks: list[Path]
+    entity_types: list[Path]
+    counts: dict[str, Any]
+
+
 class ParsedLines(NamedTuple):
     """Rows and counts of some lines, and (line number, reason) of the broken lines."""
 
@@ -41,13 +50,9 @@ class ParsedLines(NamedTuple):
 
 
 def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) -> ParsedLines:
-    """Read the items of complete lines. An item without sitelinks is counted without being parsed.
+    """Read the items of complete lines that have an article in one of the languages; None: the types of all items.
 
-    Args:
-        chunk: One entity per line.
-        first_line: Number of the chunk's first line in the file.
-        languages: Wikipedias whose articles are wanted; items without an article in one of them are skipped. None
-            reads the types of all items, and no articles.
+    An item without sitelinks is counted without being parsed.
     """
     sites = {Language(language).database + "wiki": language for language in languages or ()}
     counts: Counter[str] = Counter()

@@ -11,20 +11,19 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
 
 from ease.errors import EaseError
 from ease.io.result_versions import WIKIDATA_PARTS
-from ease.wikimedia.dumps.files import dump_date
 from ease.wikimedia.dumps.lines import LineChunks
-from ease.wikimedia.dumps.parts import Counts, make_part, part_name, require_used
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.parts import Counts, describe_file, make_part, part_name
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS, ParsedLines, parse_lines
-from ease.wikimedia.wikipedia.ingestion import IngestOptions
+from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS, ParsedLines, WikidataParts, parse_lines
 
 logger = logging.getLogger(__name__)
 
@@ -39,18 +38,6 @@ _SMALL_FILE_BYTES = 16 << 20
 """A file up to this size is parsed before other processes have started."""
 
 
-class WikidataParts(NamedTuple):
-    """The part files of both tables, and the counts.
-
-    The counts are `items`, `items_with_sitelinks`, `other_entities`, `broken_lines`, `sitelinks` (by
-    language), `entity_types`, `truncated`, `file` and `date`.
-    """
-
-    sitelinks: list[Path]
-    entity_types: list[Path]
-    counts: dict[str, Any]
-
-
 def ingest_wikidata(
     path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path
 ) -> WikidataParts:
@@ -59,6 +46,10 @@ def ingest_wikidata(
     Other items are skipped, since no link can lead to them. If `languages` is None, the types of all items are read and
     no sitelinks.
 
+    Returns:
+        The parts, with the counts `items`, `items_with_sitelinks`, `other_entities`, `broken_lines`, `sitelinks` (by
+        language), `entity_types`, `truncated`, `file` and `date`.
+
     Raises:
         EaseError: The file is not a Wikidata dump, is broken, is truncated while `options.truncated` is "drop", or the
             folder is full or not writable.
@@ -66,30 +57,26 @@ def ingest_wikidata(
     languages = languages and sorted(languages)
     part = folder / "wikidata" / part_name(WIKIDATA_PARTS, content_digest(path), languages)
     counts = make_part(part, lambda place: _write_part(path, languages, options, place))
-    require_used(path, counts["truncated"], options.truncated)
+    counts = describe_file(path, counts, options.truncated)
     logger.info(
-        "%s: %d items, %d of them with an article in %d languages, %d broken lines",
-        path,
-        counts["items"],
-        counts["items_with_sitelinks"],
-        len(languages or ()),
-        counts["broken_lines"],
+        "%(path)s: %(items)d items, %(items_with_sitelinks)d of them with an article in %(languages)d languages, "
+        "%(broken_lines)d broken lines",
+        {**counts, "path": path, "languages": len(languages or ())},
     )
-    source = {"file": path.name, "date": dump_date(path)}
-    return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], {**counts, **source})
+    return WikidataParts([part / SITELINKS_FILE], [part / TYPES_FILE], counts)
 
 
 def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path) -> Counts:
     small = path.stat().st_size <= _SMALL_FILE_BYTES
     workers = 1 if small else options.workers or cpu_count()
-    lines = _EntityLines(path, workers)
+    chunks = LineChunks(path, _CHUNK_BYTES, workers, "Reading Wikidata", _OPENING)
     counts: Counter[str] = Counter()
     per_language: Counter[str] = Counter(dict.fromkeys(languages or (), 0))
     with (
         TableWriter(folder / SITELINKS_FILE, SITELINKS) as sitelinks,
         TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
     ):
-        for parsed in _parse_chunks(lines, languages, workers):
+        for parsed in _parse_chunks(_complete_lines(chunks), languages, workers):
             sitelinks.write(parsed.sitelinks)
             types.write(parsed.entity_types)
             for line, reason in parsed.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
@@ -103,32 +90,15 @@ def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOpti
         )
     names = ("items", "items_with_sitelinks", "other_entities", "broken_lines", "entity_types")
     totals: dict[str, Any] = {name: counts[name] for name in names}
-    return {**totals, "sitelinks": dict(per_language), "truncated": lines.truncated}
+    return {**totals, "sitelinks": dict(per_language), "truncated": chunks.truncated}
 
 
-class _EntityLines:
-    """Chunks of complete lines of a dump.
-
-    Attributes:
-        truncated: After the iteration, whether the file ends inside its compressed data or without the end of the
-            array. The text after the last line break is then skipped.
-    """
-
-    def __init__(self, path: Path, threads: int) -> None:
-        self.truncated = False
-        self._chunks = LineChunks(path, _CHUNK_BYTES, threads, "Reading Wikidata", _OPENING)
-
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (number of the first line, chunk)."""
-        last = b""
-        for first_line, chunk in self._chunks:
-            yield first_line, chunk
-            last = chunk[-4096:].rstrip()[-1:] or last
-        rest = self._chunks.rest
-        closed = (rest.rstrip()[-1:] or last) == b"]" or not _ARRAY.match(self._chunks.head)
-        self.truncated = self._chunks.truncated or not closed
-        if not self.truncated:
-            yield self._chunks.next_line, rest
+def _complete_lines(chunks: LineChunks) -> Iterator[tuple[int, bytes]]:
+    """Yield the chunks, and the text after the last line break unless the file is cut or lacks the array's end."""
+    yield from chunks
+    chunks.truncated |= chunks.last_byte != b"]" and _ARRAY.match(chunks.head) is not None
+    if not chunks.truncated:
+        yield chunks.next_line, chunks.rest
 
 
 def _parse_chunks(

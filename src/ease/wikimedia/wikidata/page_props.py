@@ -18,12 +18,12 @@ from ease.errors import EaseError
 from ease.io.result_versions import PAGE_PROPS_PARTS
 from ease.wikimedia.dumps.files import DumpFile, choose_date, dump_date, list_files
 from ease.wikimedia.dumps.mapping import MapShards, joblib_map
-from ease.wikimedia.dumps.parts import Counts, make_parts, part_name, require_used
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.parts import Counts, describe_file, make_parts, part_name
 from ease.wikimedia.dumps.sql import TableReader
 from ease.wikimedia.dumps.streams import FASTEST_FIRST, content_digest
 from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.languages import Language
-from ease.wikimedia.wikipedia.ingestion import IngestOptions
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +36,7 @@ _WHERE = ("pp_propname", "wikibase_item")
 
 
 class PageItemParts(NamedTuple):
-    """The part files of a table (language, page_id, qid), and the counts of each language.
-
-    The counts are `page_items`, `broken_rows`, `truncated`, `file` and `date`.
-    """
+    """The part files of a table (language, page_id, qid), and the counts of each language."""
 
     page_items: list[Path]
     counts: dict[str, dict[str, Any]]
@@ -76,13 +73,12 @@ def find_page_props(places: Sequence[Path], languages: Sequence[str]) -> list[Du
 def ingest_page_props(
     files: Sequence[DumpFile], options: IngestOptions, folder: Path, map_shards: MapShards | None = None
 ) -> PageItemParts:
-    """Read the items of pages into parts, and list the parts.
+    """Read the items of pages into parts, which are kept in the folder from run to run.
 
-    Args:
-        files: From `find_page_props`.
-        options: How many processes read, and whether truncated files are used.
-        folder: Where parts are kept from run to run.
-        map_shards: Where files are read; None uses `options.workers` local processes.
+    `map_shards` says where files are read; None uses `options.workers` local processes.
+
+    Returns:
+        The parts, with the counts `page_items`, `broken_rows`, `truncated`, `file` and `date`.
 
     Raises:
         EaseError: A file is broken, not a dump of page_props, without items, or truncated while `options.truncated`
@@ -93,23 +89,15 @@ def ingest_page_props(
         for file in files
     }
     map_shards = map_shards or joblib_map(options.workers)
-    reports = make_parts(parts, _write_part, _size, map_shards, "Reading page_props")
+    reports = make_parts(
+        parts, _write_part, lambda file: file.path.stat().st_size, map_shards, "Reading page_props"
+    )
     counts = {}
     for part, file in parts.items():
-        report = reports[part]
-        require_used(file.path, report["truncated"], options.truncated)
-        logger.info(
-            "%s: %d pages with an item, %d broken rows",
-            file.path,
-            report["page_items"],
-            report["broken_rows"],
-        )
-        counts[file.language] = {**report, "file": file.path.name, "date": file.dump_date}
+        report = counts[file.language] = describe_file(file.path, reports[part], options.truncated)
+        message = "%(path)s: %(page_items)d pages with an item, %(broken_rows)d broken rows"
+        logger.info(message, {**report, "path": file.path})
     return PageItemParts([part / PAGE_ITEMS_FILE for part in parts], counts)
-
-
-def _size(file: DumpFile) -> int:
-    return file.path.stat().st_size
 
 
 def _write_part(file: DumpFile, folder: Path) -> Counts:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +16,12 @@ from joblib import cpu_count
 
 from ease.errors import EaseError
 from ease.io.result_versions import TRUTHY_PARTS
-from ease.wikimedia.dumps.files import dump_date
 from ease.wikimedia.dumps.lines import LineChunks
-from ease.wikimedia.dumps.parts import Counts, make_part, part_name, require_used
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.parts import Counts, describe_file, make_part, part_name
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikidata.items import ENTITY_TYPES
-from ease.wikimedia.wikipedia.ingestion import IngestOptions
+from ease.wikimedia.wikidata.items import ENTITY_TYPES, WikidataParts
 
 logger = logging.getLogger(__name__)
 
@@ -42,18 +40,12 @@ _CHUNK_BYTES = 4 << 20
 _LOGGED_LINES = 5
 
 
-class TruthyParts(NamedTuple):
-    """The part files of a table (qid, type_qid), which may repeat rows, and the counts.
-
-    The counts are `statements`, `other_statements`, `broken_lines`, `lines`, `truncated`, `file` and `date`.
-    """
-
-    entity_types: list[Path]
-    counts: dict[str, Any]
-
-
-def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyParts:
+def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> WikidataParts:
     """Read the types of all items. Decompression dominates the time; threads share it for a .bz2 file.
+
+    Returns:
+        Parts of `entity_types` only, with the counts `statements`, `other_statements`, `broken_lines`, `lines`,
+        `truncated`, `file` and `date`.
 
     Raises:
         EaseError: The file is not a truthy dump, is broken, is truncated while `options.truncated` is "drop", or the
@@ -61,15 +53,10 @@ def ingest_truthy(path: Path, options: IngestOptions, folder: Path) -> TruthyPar
     """
     part = folder / "truthy" / part_name(TRUTHY_PARTS, content_digest(path))
     counts = make_part(part, lambda place: _write_part(path, options, place))
-    require_used(path, counts["truncated"], options.truncated)
-    logger.info(
-        "%s: %d lines, %d types of items, %d broken lines",
-        path,
-        counts["lines"],
-        counts["statements"],
-        counts["broken_lines"],
-    )
-    return TruthyParts([part / STATEMENTS_FILE], {**counts, "file": path.name, "date": dump_date(path)})
+    counts = describe_file(path, counts, options.truncated)
+    message = "%(path)s: %(lines)d lines, %(statements)d types of items, %(broken_lines)d broken lines"
+    logger.info(message, {**counts, "path": path})
+    return WikidataParts([], [part / STATEMENTS_FILE], counts)
 
 
 def _write_part(path: Path, options: IngestOptions, folder: Path) -> Counts:
@@ -78,12 +65,10 @@ def _write_part(path: Path, options: IngestOptions, folder: Path) -> Counts:
     with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
         for first_line, chunk in chunks:
             writer.write(reader.read(chunk, first_line))
-        rest = chunks.rest
-        if chunks.truncated or not rest.rstrip().endswith(b"."):
-            truncated = chunks.truncated or bool(rest.strip())
-        else:
-            truncated = False
-            writer.write(reader.read(rest, chunks.next_line))
+        rest = chunks.rest.strip()
+        truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
+        if rest and not truncated:
+            writer.write(reader.read(chunks.rest, chunks.next_line))
     if not reader.counts["statements"]:
         raise EaseError(
             f"{path} has no P31 statement about an item ({reader.counts['lines']} lines, "

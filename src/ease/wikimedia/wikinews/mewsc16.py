@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,24 +15,22 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
-from ease.wikimedia.dumps.files import DumpFile, Shard, read_siteinfo, split_into_shards
+from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
 from ease.wikimedia.dumps.mapping import joblib_map
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from ease.wikimedia.dumps.parts import is_used
+from ease.wikimedia.dumps.parts import Counts, log_faults, report_file
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
 from ease.wikimedia.wikinews.files import NEWS, NewsSource, write_card, write_language
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
-from ease.wikimedia.wikipedia.ingestion import IngestOptions
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 
-Counts = dict[str, Any]
 Result = TypeVar("Result")
-_LOGGED_FAULTS = 20
-"""Largest number of skipped pages of a language in the log."""
 
 
 class NewsOptions(IngestOptions):
@@ -61,14 +59,6 @@ class _Task:
     topics: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class _Report:
-    """Counts of the pages of a shard."""
-
-    counts: Counter[str]
-    tally: PageTally
-
-
 def build_mewsc16(
     dumps: Sequence[DumpFile], options: NewsOptions, folder: Path, source: NewsSource
 ) -> dict[str, Counts]:
@@ -95,9 +85,9 @@ def build_mewsc16(
         total = 2 * sum(task.shard.end - task.shard.start for task in tasks)
         with tqdm(total=total, unit="B", unit_scale=True, desc="reading Wikinews", disable=None) as bar:
             tasks = _with_redirects(tasks, _run(_find_redirects, tasks, bar))
-            reports = _run(_read_shard, tasks, bar)
+            tallies = _run(_read_shard, tasks, bar)
         counts = {
-            language: _gather(language, tasks, reports, options, aside)
+            language: _gather(language, tasks, tallies, options, aside)
             for language in dict.fromkeys(task.shard.dump.language for task in tasks)
         }
         shutil.rmtree(parts)
@@ -113,7 +103,7 @@ def build_mewsc16(
 def _plan(dumps: Sequence[DumpFile], options: NewsOptions, parts: Path) -> list[_Task]:
     tasks: list[_Task] = []
     for dump in dumps:
-        site = read_siteinfo(dump)
+        site = read_siteinfo(dump.path, dump.language)
         topics = _topic_categories(site, options)
         for shard in split_into_shards(dump, options.bytes_per_shard):
             tasks.append(_Task(shard, site, options, parts / f"{len(tasks):06d}.parquet", topics))
@@ -172,9 +162,9 @@ def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str
     ]
 
 
-def _read_shard(task: _Task) -> tuple[Path, _Report]:
+def _read_shard(task: _Task) -> tuple[Path, PageTally]:
     """Write a shard's rows, and count its pages."""
-    tally, counts = PageTally(), Counter[str]()
+    tally, skipped = PageTally(), Counter[str]()
     sentences = FirstSentences(task.site, task.options.splitter, task.options.shown_templates)
     with TableWriter(task.part, NEWS) as table:
         for page in iterate_pages(task.shard, task.options.max_page_bytes, tally):
@@ -182,8 +172,9 @@ def _read_shard(task: _Task) -> tuple[Path, _Report]:
             if row:
                 table.append(row, characters=len(row[0]))
             else:
-                counts[reason] += 1
-    return task.part, _Report(counts, tally)
+                skipped[reason] += 1
+    tally.skipped += skipped
+    return task.part, tally
 
 
 def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str, tuple[Any, ...]]:
@@ -208,22 +199,29 @@ def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str,
 
 
 def _gather(
-    language: str, tasks: Sequence[_Task], reports: Mapping[Path, _Report], options: NewsOptions, folder: Path
+    language: str,
+    tasks: Sequence[_Task],
+    tallies: Mapping[Path, PageTally],
+    options: NewsOptions,
+    folder: Path,
 ) -> Counts:
     """Write a language's files from its parts, and return its counts."""
-    own = [task for task in tasks if task.shard.dump.language == language]
-    files = list(_used_files(own, reports, options))
-    used = [task for dump, tasks_of in files if dump["used"] for task in tasks_of]
+    files: dict[DumpFile, list[_Task]] = {}
+    for task in tasks:
+        if task.shard.dump.language == language:
+            files.setdefault(task.shard.dump, []).append(task)
+    dumps, parts, faults = list[Counts](), list[Path](), list[str]()
     pages, skipped = 0, Counter[str]()
-    faults: list[str] = []
-    for task in used:
-        report = reports[task.part]
-        pages += report.tally.seen
-        skipped += report.counts + report.tally.skipped
-        faults += [f"{task.shard.dump.path.name}: {fault}" for fault in report.tally.faults]
-    for fault in faults[:_LOGGED_FAULTS]:
-        logger.warning("%s", fault)
-    written = write_language(folder, language, [task.part for task in used], options.min_class_size)
+    for dump, own in files.items():
+        found = [tallies[task.part] for task in own]
+        dumps.append(report_file(dump, any(tally.truncated for tally in found), options.truncated))
+        if dumps[-1]["used"]:
+            parts += [task.part for task in own]
+            pages += sum(tally.seen for tally in found)
+            skipped += sum((tally.skipped for tally in found), Counter[str]())
+            faults += [f"{dump.path.name}: {fault}" for tally in found for fault in tally.faults]
+    log_faults(faults)
+    written = write_language(folder, language, parts, options.min_class_size)
     skipped += Counter({"repeated": written.repeated, "small_class": sum(written.dropped.values())})
     if not written.classes:
         logger.warning("Nothing is left of %s: %s", language, dict(skipped))
@@ -234,16 +232,5 @@ def _gather(
         "pages": pages,
         "skipped": dict(sorted(skipped.items())),
         "faults": faults,
-        "dumps": [dump for dump, _ in files],
+        "dumps": dumps,
     }
-
-
-def _used_files(
-    tasks: Sequence[_Task], reports: Mapping[Path, _Report], options: NewsOptions
-) -> Iterator[tuple[dict[str, Any], list[_Task]]]:
-    """Yield each dump file of a language with its shards, and whether it is used."""
-    for dump in dict.fromkeys(task.shard.dump for task in tasks):
-        own = [task for task in tasks if task.shard.dump == dump]
-        truncated = any(reports[task.part].tally.truncated for task in own)
-        used = is_used(dump.path, truncated, options.truncated)
-        yield {"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": used}, own

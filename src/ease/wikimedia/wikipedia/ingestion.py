@@ -10,18 +10,17 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
-from pydantic import Field
 
 from ease.errors import EaseError
-from ease.io.models import StrictModel
 from ease.io.result_versions import WIKIPEDIA_PARTS
-from ease.wikimedia.dumps.files import DumpFile, read_siteinfo, split_into_shards
+from ease.wikimedia.dumps.files import DumpFile, split_into_shards
 from ease.wikimedia.dumps.mapping import MapShards, joblib_map
-from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES
-from ease.wikimedia.dumps.parts import Counts, is_used, make_parts, part_name, read_counts
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.parts import Counts, log_faults, make_parts, part_name, read_counts, report_file
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.wikipedia.articles import (
     PAGES_FILE,
@@ -31,40 +30,11 @@ from ease.wikimedia.wikipedia.articles import (
     write_shard,
 )
 from ease.wikimedia.wikipedia.overlaps import without_repeated
-from ease.wikimedia.wikitext.sentences import SplitterEngine, splitter_version
+from ease.wikimedia.wikitext.sentences import splitter_version
 
 logger = logging.getLogger(__name__)
 
-_TOTALS = (
-    "pages",
-    "articles",
-    "redirects",
-    "sentences",
-    "links",
-    "boundaries_in_links",
-    "links_across_lines",
-)
-_LOGGED_FAULTS = 20
-
-
-class IngestOptions(StrictModel):
-    """How dumps are read."""
-
-    splitter: SplitterEngine = Field(
-        default="polyglot",
-        description="Sentence splitter. icu finds the same boundaries without polyglot, which is under GPLv3.",
-    )
-    truncated: Literal["keep", "drop"] = Field(
-        default="keep",
-        description="Whether to keep the readable beginning of a truncated file, or to drop the file.",
-    )
-    max_page_bytes: int = Field(
-        default=DEFAULT_MAX_PAGE_BYTES, ge=1000, description="Pages with more bytes of XML are skipped."
-    )
-    bytes_per_shard: int = Field(default=32 << 20, ge=1, description="Bytes of a dump file in one shard.")
-    workers: int | None = Field(
-        default=None, ge=1, description="Processes that parse. null uses one per core."
-    )
+_TOTALS = "pages articles redirects sentences links boundaries_in_links links_across_lines".split()
 
 
 class WikipediaParts(NamedTuple):
@@ -130,7 +100,7 @@ def _plan(
         if first is not dump:
             logger.warning("%s is the same as %s: used once", dump.path, first.path)
             continue
-        site = read_siteinfo(dump)
+        site = read_siteinfo(dump.path, dump.language)
         plans[dump] = {}
         for shard in split_into_shards(dump, options.bytes_per_shard):
             # A shard reads past its end, so its rows depend on the complete file.
@@ -149,20 +119,18 @@ def _gather(
     faults: list[str] = []
     for dump, reports in files.items():
         truncated = any(report["truncated"] for report in reports.values())
-        keep = is_used(dump.path, truncated, options.truncated)
-        if keep:
+        dumps.append(report_file(dump, truncated, options.truncated))
+        if dumps[-1]["used"]:
             used.append(list(reports))
             faults += [
                 f"{dump.path.name}: {fault}" for report in reports.values() for fault in report["faults"]
             ]
-        dumps.append({"file": dump.path.name, "date": dump.dump_date, "truncated": truncated, "used": keep})
     if not used:
         raise EaseError(
             f"All dump files of language {language} are truncated and dropped: download them again, or set `truncated` "
             "to keep the pages before the cut."
         )
-    for fault in faults[:_LOGGED_FAULTS]:
-        logger.warning("%s", fault)
+    log_faults(faults)
     parts = [part for file in without_repeated(used) for part in file]
     totals: Counter[str] = Counter(dict.fromkeys(_TOTALS, 0))
     skipped: Counter[str] = Counter()

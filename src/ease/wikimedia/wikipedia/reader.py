@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ease.io.addresses import located
-from ease.wikimedia.dumps.files import Shard, read_siteinfo, recognise_dump
+from ease.wikimedia.dumps.files import Shard, recognise_dump
 from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, PageTally, iterate_pages
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.article import Article
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
@@ -53,7 +54,7 @@ def read_dump(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES) ->
     """
     _, dump = recognise_dump(located(path))
     shard = Shard(dump, 0, dump.path.stat().st_size)
-    return _read_articles(shard, read_siteinfo(dump), max_page_bytes)
+    return _read_articles(shard, read_siteinfo(dump.path, dump.language), max_page_bytes)
 
 
 def _read_articles(shard: Shard, site: SiteInfo, max_page_bytes: int) -> Iterator[DumpArticle]:

@@ -107,17 +107,6 @@ def _link_tokens(language: str) -> re.Pattern[str]:
     )
 
 
-@cache
-def _trail(language: str) -> re.Pattern[str]:
-    return re.compile(link_trail(language))
-
-
-@cache
-def _prefix(language: str) -> re.Pattern[str] | None:
-    pattern = link_prefix(language)
-    return re.compile(pattern) if pattern else None
-
-
 class _LinkReader:
     """Replaces links by their text between marks; removes links to files, categories and other languages.
 
@@ -131,6 +120,8 @@ class _LinkReader:
         self.targets: list[str] = []
         self._open: list[_OpenLink] = []
         self._heading_end = 0
+        self._trail = re.compile(link_trail(site.language))
+        self._prefix = re.compile(link_prefix(site.language) or "")
 
     def read(self) -> tuple[str, list[str]]:
         """Return the text with marked links, and their targets in order."""
@@ -191,8 +182,7 @@ class _LinkReader:
 
     def _take_prefix(self) -> str:
         """Remove and return the letters before a link that belong to the link's text."""
-        letters = _prefix(self.site.language)
-        found = letters.match(self.pieces[-1][::-1]) if letters and self.pieces else None
+        found = self._prefix.match(self.pieces[-1][::-1]) if self._prefix.pattern and self.pieces else None
         if not found or not found[0]:
             return ""
         before = self.pieces[-1]
@@ -216,7 +206,7 @@ class _LinkReader:
         if not link.bar:
             pieces[link.pieces] = link.head
             kind = TargetKind.INVALID
-        trail = _trail(self.site.language).match(self.text, position)
+        trail = self._trail.match(self.text, position)
         tail = trail[0] if trail else ""
         in_heading = position <= self._heading_end
         if kind is not TargetKind.ARTICLE or in_heading or len(self.targets) > link.targets:
