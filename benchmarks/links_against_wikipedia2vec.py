@@ -25,8 +25,8 @@ from wikipedia2vec.utils.utils import CATEGORY_ALIASES, MEDIA_ALIASES
 from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
 from benchmarks.memory import in_new_process
 from ease.wikimedia.dumps.files import DumpFile, Shard
-from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.pages import Page, iterate_pages
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikitext.namespaces import CATEGORY, FILE, MEDIA
 from ease.wikimedia.wikitext.parser import parse_wikitext
