@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from ease.errors import EaseError
@@ -20,6 +21,7 @@ from ease.io.archives import unpack
 from ease.io.downloads import DownloadOptions
 from ease.pipelines.acquire_evaluation.fetching import FetchedSet, fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import Source, read_sources
+from tests.evaluation.tasks.test_tasks import CONFIGURATION
 from tests.file_server import Answer, FileServer, running_server
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
@@ -190,6 +192,9 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
     """The sources provide exactly the files that their tasks read."""
     sources = read_sources()
     paths = {"sts": "sts/senteval", "stsb": "stsb", "sickr": "sick", "sts17": "sts2017", "bucc": "bucc2018"}
+    aligned = yaml.safe_load((CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8"))["tasks"]
+    paths["parallel_files"] = aligned["parallel_files"]["path"]
+    further = {"parallel_files": {"pairs": aligned["parallel_files"]["pairs"]}}
     assert set(sources) <= set(task_names())
     assert "mldoc" not in sources
     for name, found in sources.items():
@@ -201,7 +206,9 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
             (tmp_path / path).touch()
         asked = {
             str(file.relative_to(tmp_path))
-            for files in task.files(task.Options(path=folder)).values()
+            for files in task.files(
+                task.Options.model_validate({"path": folder, **further.get(name, {})})
+            ).values()
             for file in files
         }
         assert asked <= listed, name

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import yaml
+
 from ease.evaluation.tasks import mldoc, multisimlex, pawsx, senteval
 from ease.sample import SampleOptions, write_sample
 from ease.sample.news import write_sample_news
@@ -19,7 +21,9 @@ from tests.evaluation.tasks import (
     test_multisimlex,
     test_pawsx,
     test_senteval,
+    test_xnli,
 )
+from tests.evaluation.tasks.test_tasks import CONFIGURATION
 
 LINES = 40
 """Lines kept of a file of a real evaluation set."""
@@ -134,6 +138,15 @@ def write_evaluation_sets(folder: Path, real: Path) -> None:
 
 
 def _write_made_sets(folder: Path) -> None:
+    test_xnli.write_xnli(folder / "xnli", 30)
+    configured = (CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8")
+    aligned = yaml.safe_load(configured)["tasks"]["parallel_files"]
+    for names in aligned["pairs"].values():
+        for name in names:
+            file = folder / aligned["path"] / name
+            file.parent.mkdir(exist_ok=True)
+            # Lines of names that all languages share, so that some translations are found.
+            _write_lines(file, (f"{name.rpartition('.')[2]} name{row} number{row % 7}" for row in range(40)))
     for path in ("mldoc", "pawsx/x-final", "bucc2018", "multisimlex"):
         (folder / path).mkdir(parents=True)
     test_mldoc.write_mldoc(folder / "mldoc", list(mldoc.LANGUAGES))

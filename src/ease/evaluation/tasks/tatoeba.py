@@ -12,14 +12,16 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.retrieval import parallel_accuracy
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages
 from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.tasks.components.parallel import METRIC, Sides, score_retrieval
 from ease.io.text_tables import read_lines
+
+__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files", "read_parallel"]
 
 logger = logging.getLogger(__name__)
 
-TASK, METRIC = "tatoeba", "retrieval_accuracy"
+TASK = "tatoeba"
 SOURCE = (
     "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1: "
     "tatoeba.{afr,amh,...}-eng.{afr,amh,...,eng} (Tatoeba, CC BY 2.0 FR)"
@@ -109,11 +111,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     """
     available, scores = available_subsets(files(options)), []
     for subset, paths in tqdm(available.items(), desc=TASK, unit="pair", delay=2, leave=False):
-        left, right = read_pair(*paths)
-        embeddings = encode(left + right)
-        with error_prefix(f"{TASK} {subset}"):
-            accuracy = parallel_accuracy(embeddings[: len(left)], embeddings[len(left) :])
-        scores.append(Score(TASK, subset, METRIC, 100 * accuracy.average))
+        scores.append(score_retrieval(encode, TASK, subset, Sides(*read_pair(*paths))))
     means = averages(scores, len(LANGUAGES), GROUPS)
     logger.info("%s: %.1f of 100 retrieved, %d language pairs", TASK, means[0].value, len(scores))
     return [*scores, *means]
