@@ -38,6 +38,17 @@ def test_a_compressed_file_gives_the_same(gather_rows: GatherRows, write_file: W
     assert gather_rows({"kind": "lines", "path": packed})[0] == rows
 
 
+def test_a_range_of_lines_is_read(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("a.txt", "# comment\nthe\nof\n\nand\nin\nto\n")
+    second = {"kind": "lines", "path": path, "skip": 3, "take": 3}
+    rows, (report,) = gather_rows(second)
+    assert [row[0] for row in rows] == ["and", "in"]
+    assert (report["read"], report["blank"]) == (3, 1)
+    assert [row[0] for row in gather_rows({**second, "take": None})[0]] == ["and", "in", "to"]
+    with pytest.raises(EaseError, match=r"a\.txt has no line after the first 7: lower `skip`"):
+        gather_rows({**second, "skip": 7})
+
+
 def test_a_draw_is_seeded_and_does_not_depend_on_threads(
     gather_rows: GatherRows, write_file: WriteFile
 ) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import islice
 from typing import ClassVar
 
 import pyarrow as pa
+from pydantic import Field
 
+from ease.errors import EaseError
 from ease.io.text_tables import read_lines
 from ease.texts.components.options import FileOptions, Source
 from ease.texts.components.workspace import Workspace
@@ -21,24 +23,31 @@ class Options(FileOptions):
 
     title: ClassVar[str] = "Lines of text"
 
+    skip: int = Field(0, ge=0, description="first lines to skip, such as more frequent words")
+    take: int | None = Field(None, ge=1, description="lines to read after those; null: all")
+
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
     """Return each distinct string once, in the order of first occurrence; blank and repeated lines are counted.
 
     Raises:
-        EaseError: If the file is missing or cut, or a line is not UTF-8.
+        EaseError: If the file is missing or cut, a line is not UTF-8, or fewer lines than `skip` exist.
     """
     counts = Counter({"read": 0, "blank": 0})
-    lines = workspace.store(_strings(options.path, counts), _SCHEMA)
+    lines = workspace.store(_strings(options, counts), _SCHEMA)
     distinct = lines.group_by("sentence").agg(key=lines.line.min())
     counts["repeated"] = counts["read"] - counts["blank"] - int(distinct.count().execute())
     return Source(distinct, counts)
 
 
-def _strings(path: Path, counts: Counter[str]) -> Iterator[tuple[int, str]]:
-    for number, line in read_lines(path):
+def _strings(options: Options, counts: Counter[str]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers and strings of the chosen lines that are not blank."""
+    end = None if options.take is None else options.skip + options.take
+    for number, line in islice(read_lines(options.path), options.skip, end):
         counts["read"] += 1
         if text := line.strip():
             yield number, text
         else:
             counts["blank"] += 1
+    if options.skip and not counts["read"]:
+        raise EaseError(f"{options.path} has no line after the first {options.skip}: lower `skip`.")
