@@ -20,7 +20,7 @@ from torch.optim import AdamW, SparseAdam
 from benchmarks.training_data import MAX_TOKENS
 from ease.encoders.encoder import load_encoder
 from ease.training import TrainingJob, TrainingOptions, run_job
-from ease.training.batches import pair_indices
+from ease.training.sampling import pair_indices
 
 RATE = 1e-4
 TEMPERATURE = 0.05

@@ -85,7 +85,7 @@ def test_one_positive_is_ease_without_other_pairs_of_its_entity() -> None:
 def test_blocks_give_the_same_loss_and_gradient() -> None:
     found = []
     for size in (None, 3):
-        method = build("ease_plus")
+        method = build("ease_plus", attraction=0.5)
         sentences = SENTENCES.clone().requires_grad_()
         given = inputs(sentences, ENTITIES._replace(further=FURTHER))._replace(mini_batch_size=size)
         loss = method(given)[TOTAL]
@@ -94,6 +94,20 @@ def test_blocks_give_the_same_loss_and_gradient() -> None:
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
     for whole, blocks in zip(found[0][1:], found[1][1:], strict=True):
         torch.testing.assert_close(whole, blocks, rtol=1e-5, atol=1e-7)
+
+
+def test_sentences_of_one_entity_attract_each_other() -> None:
+    entities = Entities(torch.tensor([2, 0, 2, 2]), torch.tensor([1, -1, 3, 2]), FURTHER)
+    method = build("ease_plus", attraction=0.5, temperature=0.5)
+    terms = method(inputs(SENTENCES, entities))
+    first, total = SENTENCES[0].tolist(), 0.0
+    for index in (0, 2, 3):
+        other = math.exp(cosine(first[index], first[1]) / 0.5)
+        own = [math.exp(cosine(first[index], first[place]) / 0.5) for place in (0, 2, 3) if place != index]
+        total += sum(-math.log(value / (value + other)) for value in own) / 2
+    assert terms["attraction_loss"].item() == pytest.approx(total / 4, rel=1e-5)
+    expected = terms["entity_loss"] + terms["self_loss"] + 0.5 * terms["attraction_loss"]
+    assert terms[TOTAL].item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_a_sentence_without_negatives_has_no_loss() -> None:

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer, BertModel
 
 from ease.training import TrainingResult, run_job
-from ease.training.batches import pair_indices
+from ease.training.sampling import pair_indices
 from tests.training.tiny_training import MakeJob
 
 ENCODER = "encoder_without_dropout"

@@ -17,9 +17,10 @@ from torch import nn
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import Derive, get_method, method_options
-from ease.training.batches import Layout, make_batch, open_pairs, pair_indices, prepare_pairs
+from ease.training.batches import Layout, make_batch, open_pairs, prepare_pairs
 from ease.training.inputs import read_vocabulary
 from ease.training.model import TrainingModel
+from ease.training.sampling import pair_indices
 
 LAYOUT = Layout(max_tokens=12)
 

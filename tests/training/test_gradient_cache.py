@@ -14,10 +14,12 @@ from ease.training import TrainingResult, run_job
 from tests.training.gradients import Case, gradients, joint_gradients
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
+PLUS: dict[str, Any] = {"attraction": 0.5, "subject_weight": 0.2, "further_weight": 0.5}
 EASE: dict[str, Any] = {"mask_same_entity": True, "hard_negative_weight": 1.0, "projection": "tanh"}
 ABLATIONS: list[tuple[str, dict[str, Any]]] = [
     ("ease", EASE),
     ("ease", {"self_supervised": False, "hard_negatives": False}),
+    ("ease_plus", PLUS),
     ("simcse", {"mlm_weight": 0.1}),
     ("supervised_simcse", {"hard_negative_weight": 1.0}),
     ("mirror_bert", {"drophead": 0.1}),
@@ -49,6 +51,7 @@ def test_gradient_caching_keeps_the_gradients(
     ("method", "options"),
     [
         ("ease", EASE),
+        ("ease_plus", PLUS),
         ("simcse", {}),
         ("supervised_simcse", {"hard_negative_weight": 1.0}),
         ("msimcse", {}),

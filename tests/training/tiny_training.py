@@ -85,11 +85,19 @@ def write_pairs(folder: Path) -> None:
     texts = sentences() * 4
     entities = [3 * (number // len(PHRASES) % len(PLACES)) - 7 for number in range(len(texts))]
     negatives = [None if number % 4 == 0 else 3 * (number % len(PLACES)) - 7 for number in range(len(texts))]
+    further = [
+        [3 * ((number // len(PHRASES) + step) % len(PLACES)) - 7 for step in range(1, 1 + number % 4)] or None
+        for number in range(len(texts))
+    ]
+    subjects = [None if number % 3 else 3 * ((number + 5) % len(PLACES)) - 7 for number in range(len(texts))]
     columns = {
         "pair_id": pa.array(range(len(texts)), pa.int64()),
+        "language": ["en", "ru", "ja", "eo"] * (len(texts) // 4),
         "sentence": texts,
         "entity": pa.array(entities, pa.int64()),
         "hard_negative": pa.array(negatives, pa.int64()),
+        "further_entities": pa.array(further, pa.list_(pa.int64())),
+        "subject": pa.array(subjects, pa.int64()),
     }
     pq.write_table(pa.table(columns), folder / "pairs.parquet")
 

@@ -10,10 +10,10 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
-from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, self_supervised_term
-from ease.methods.components.distributed import gather
+from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows, self_supervised_term
+from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import several_positives_loss
+from ease.methods.components.losses import same_entity_loss, several_positives_loss
 
 
 class EasePlusOptions(BaseModel):
@@ -39,6 +39,12 @@ class EasePlusOptions(BaseModel):
         0.0, ge=0, description="weight of the page's own subject as one more positive; 0: it is not read"
     )
     hard_negatives: bool = Field(True, description="use the pairs' hard negatives as candidates")
+    attraction: float = Field(
+        0.0,
+        ge=0,
+        description="weight of the loss between sentences of one entity; 0: none. It needs batches with "
+        "several of an entity (`batches.sentences_per_entity`)",
+    )
     gather_negatives: bool = Field(
         False, description="use the candidates of all processes; no effect in a single process"
     )
@@ -94,7 +100,26 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
                 inputs, self.options.self_temperature, self.options.gather_negatives
             )
             total = total + terms["self_loss"]
+        if self.options.attraction:
+            terms["attraction_loss"] = self._attraction_loss(inputs)
+            total = total + self.options.attraction * terms["attraction_loss"]
         return {TOTAL: total, **terms}
+
+    def _attraction_loss(self, inputs: Inputs) -> Tensor:
+        """Contrast each sentence's sentences of the same entity with those of other entities."""
+        assert inputs.entities is not None
+        sentences, entities = inputs.sentences[0], inputs.entities.positives
+        gathered = self.options.gather_negatives
+        candidates = gather_with_gradient(sentences) if gathered else sentences
+        return same_entity_loss(
+            sentences,
+            candidates,
+            self.options.temperature,
+            entities=entities,
+            candidate_entities=gather(entities) if gathered else entities,
+            own=own_rows(len(sentences), sentences.device, gathered),
+            mini_batch_size=inputs.mini_batch_size,
+        )
 
     def _entity_loss(self, inputs: Inputs) -> Tensor:
         """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""

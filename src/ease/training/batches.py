@@ -1,9 +1,9 @@
-"""Training pairs prepared as token ids and entity rows on disk, and the batches drawn from them."""
+"""Training pairs prepared as token ids and entity rows on disk, and the batches made of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,15 @@ from ease.io.atomic import atomic_path
 from ease.methods import SENTENCE, Derive, Entities, Texts
 from ease.methods.components.losses import NO_ENTITY
 from ease.training.entities import UsedEntities, used_entities
-from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT, entity_columns, open_pair_table
+from ease.training.inputs import (
+    ENTITY_COLUMNS,
+    FURTHER,
+    LANGUAGE,
+    SUBJECT,
+    distinct,
+    entity_columns,
+    open_pair_table,
+)
 from ease.training.packing import Packed, pack
 
 READ_ROWS = 8192
@@ -71,6 +79,8 @@ class Layout(NamedTuple):
     """Further entities of a sentence, at most"""
     subjects: bool = False
     """Whether a row has its page's subject"""
+    languages: bool = False
+    """Whether a row has the number of its language"""
 
     @property
     def entity_columns(self) -> tuple[str, ...]:
@@ -85,6 +95,8 @@ class Layout(NamedTuple):
             fields.append((FURTHER, "<i8", (self.further,)))
         if self.subjects:
             fields.append((SUBJECT, "<i8"))
+        if self.languages:
+            fields.append((LANGUAGE, "<i2"))
         for name in self.columns:
             text = [("tokens", "<i4", (self.max_tokens,)), ("length", "<i4"), ("present", "?")]
             fields.append((name, text))
@@ -118,11 +130,13 @@ def prepare_pairs(
     derived = derived or {}
     needed = [name for name in layout.columns if name not in derived]
     of_entities = () if vocabulary is None else layout.entity_columns
-    source = open_pair_table(pairs, (*needed, *of_entities))
+    of_language = (LANGUAGE,) if layout.languages else ()
+    source = open_pair_table(pairs, (*needed, *of_entities, *of_language))
+    languages = distinct(source, LANGUAGE) if layout.languages else None
     stored_columns = [name for name in layout.columns if name in source.schema.names]
     places = _places(source)
     entities = None if vocabulary is None else used_entities(pairs, vocabulary, of_entities)
-    columns = dict.fromkeys([SENTENCE, *stored_columns, *of_entities])
+    columns = dict.fromkeys([SENTENCE, *stored_columns, *of_entities, *of_language])
     with atomic_path(target) as partial:
         with partial.open("wb") as empty:
             _reserve(empty.fileno(), len(places) * layout.type.itemsize)
@@ -132,6 +146,8 @@ def prepare_pairs(
             rows = places[start : start + batch.num_rows]
             prepared = np.zeros(batch.num_rows, dtype=layout.type)
             _prepare_entities(prepared, batch, entities)
+            if languages is not None:
+                prepared[LANGUAGE] = pc.index_in(batch.column(LANGUAGE), pa.array(languages)).to_numpy()
             for name in layout.columns:
                 texts = _read_texts(name, batch, rows, derived)
                 _check_texts(name, texts, layout, pairs)
@@ -152,26 +168,6 @@ def _reserve(file: int, size: int) -> None:
 def open_pairs(prepared: Path, layout: Layout) -> NDArray[np.void]:
     """Map a file that `prepare_pairs` wrote."""
     return np.memmap(prepared, layout.type, mode="r")
-
-
-def pair_indices(count: int, batch_size: int, seed: int, start: int = 0) -> Iterator[NDArray[np.int64]]:
-    """Yield the pairs of each step, endlessly, in a new seeded order every epoch.
-
-    An epoch drops its last incomplete batch, because a contrastive loss depends on the batch size.
-
-    Args:
-        count: Number of pairs.
-        batch_size: Pairs per step, over all processes.
-        seed: Seed and step determine a batch, so that a training can resume at any step.
-        start: Steps already done.
-    """
-    batches = count // batch_size
-    epoch, position = divmod(start, batches)
-    while True:
-        order = np.random.default_rng([seed, epoch]).permutation(count)
-        for number in range(position, batches):
-            yield order[number * batch_size : (number + 1) * batch_size]
-        epoch, position = epoch + 1, 0
 
 
 def make_batch(

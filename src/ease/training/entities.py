@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import torch
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.training.inputs import ENTITY_COLUMNS, open_pair_table, read_vocabulary
+from ease.training.inputs import ENTITY_COLUMNS, distinct, open_pair_table, read_vocabulary
 
 BLOCK_ROWS = 65_536
 """Rows of embeddings read at a time."""
@@ -58,7 +56,7 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
         raise EaseError(f"Training pairs {pairs}: {missing} entities are missing.")
     used = np.empty(0, dtype=np.int64)
     for name in columns:
-        found = _distinct(source, name)
+        found = distinct(source, name)
         unknown = np.setdiff1d(found, known, assume_unique=True)
         if unknown.size:
             raise EaseError(
@@ -69,16 +67,6 @@ def used_entities(pairs: Path, vocabulary: Path, columns: Sequence[str] = ENTITY
     wanted = rows[np.searchsorted(known, used)]
     vocabulary_rows = np.sort(wanted)
     return UsedEntities(used, np.searchsorted(vocabulary_rows, wanted), vocabulary_rows)
-
-
-def _distinct(source: pads.Dataset, name: str) -> NDArray[np.int64]:
-    """Return the distinct entities of a column, sorted."""
-    used = np.empty(0, dtype=np.int64)
-    for batch in source.to_batches(columns=[name]):
-        column = batch.column(name)
-        values = pc.list_flatten(column) if pa.types.is_nested(column.type) else column
-        used = np.union1d(used, values.drop_null().to_numpy())
-    return used
 
 
 def read_table(path: Path, rows: NDArray[np.int64] | None = None, *, total: int | None = None) -> Tensor:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from ease.errors import EaseError
 
 ENTITY_COLUMNS = ("entity", "hard_negative")
+LANGUAGE = "language"
 FURTHER, SUBJECT = "further_entities", "subject"
 """Further positives of a pair: the other entities of its sentence, and its page's subject"""
 NEGATIVE_COLUMNS = ("hard_negative", "negative")
@@ -57,6 +60,20 @@ def open_pair_table(pairs: Path, columns: Sequence[str]) -> pads.Dataset:
     if not source.count_rows():
         raise EaseError(f"Training pairs {pairs} have no pair: loosen the filters that made them.")
     return source
+
+
+def distinct(source: pads.Dataset, name: str) -> NDArray[Any]:
+    """Return the distinct values of a column, or of a column of lists, sorted."""
+    values = pa.array([], _value_type(source.schema.field(name).type))
+    for batch in source.to_batches(columns=[name]):
+        column = batch.column(name)
+        found = (pc.list_flatten(column) if pa.types.is_nested(column.type) else column).drop_null().unique()
+        values = pa.concat_arrays([values, found]).unique()
+    return np.sort(values.to_numpy(zero_copy_only=False))
+
+
+def _value_type(column: pa.DataType) -> pa.DataType:
+    return column.value_type if pa.types.is_nested(column) else column
 
 
 def count_rows(table: Path) -> int:

@@ -98,7 +98,7 @@ def _run(
         model = _build_model(job)
     prepared = job.folder / PREPARED.format(fingerprint[:16])
     vocabulary = job.vocabulary if model.method.table is not None else None
-    layout = model.layout(job.training.max_tokens)
+    layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
     if not process_rank() and not prepared.exists():
         derived = model.method.derived_columns(model.encoder, job.training.seed)
         prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
@@ -139,6 +139,11 @@ def _check(job: TrainingJob, processes: int) -> None:
     check_share(job.training.batch_size, processes)
     if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
+    if job.training.batches.reads_entities and not get_method(job.method).reads_entities:
+        raise EaseError(
+            f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` and "
+            "`batches.entity_exponent` to 1."
+        )
 
 
 def _build_model(job: TrainingJob) -> TrainingModel:

@@ -16,13 +16,14 @@ from ease.errors import EaseError
 from ease.methods import TOTAL
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
-from ease.training.batches import Batch, make_batch, move_batch, pair_indices
+from ease.training.batches import Batch, make_batch, move_batch
 from ease.training.checkpoints import Checkpoints
 from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
 from ease.training.progress import Progress, Report
+from ease.training.sampling import pair_indices
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate, score_encoder
 
 logger = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ def _batches(
     padding = model.encoder.tokenizer.pad_token_id or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
     chunks = _chunks(options, device)
-    for indices in pair_indices(len(pairs), options.batch_size, options.seed, start):
+    for indices in pair_indices(pairs, options.batch_size, options.seed, start, options.batches):
         batch = make_batch(
             pairs[indices[share]],
             padding,

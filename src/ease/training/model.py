@@ -55,12 +55,12 @@ class TrainingModel(nn.Module):
             self.first_position = prepare_packing(encoder)
             quicken_dropout(encoder)
 
-    def layout(self, max_tokens: int) -> Layout:
-        """Return the columns to prepare for the method."""
+    def layout(self, max_tokens: int, languages: bool = False) -> Layout:
+        """Return the columns to prepare for the method, and for batches that depend on languages."""
         columns = tuple(dict.fromkeys([*self.method.views, *self.method.token_columns]))
         method, options = self.method, self.method.options
         further, subjects = method.further_positives(options), method.reads_subjects(options)
-        return Layout(max_tokens, columns, method.required, further, subjects)
+        return Layout(max_tokens, columns, method.required, further, subjects, languages)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """Encode every view of a batch and compute the loss terms."""

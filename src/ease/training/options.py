@@ -14,6 +14,7 @@ from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.io.registry import format_validation_error
 from ease.methods import method_options
+from ease.training.sampling import BatchOptions
 
 
 def check_share(batch_size: int, processes: int) -> None:
@@ -32,6 +33,7 @@ class TrainingOptions(StrictModel):
     entity_learning_rate: float | None = Field(
         None, gt=0, description="peak learning rate of the entity table; null: `learning_rate`"
     )
+    batches: BatchOptions = Field(BatchOptions(), description="how the pairs of a batch are chosen")
     epochs: int = Field(1, ge=1, description="passes over the pairs")
     max_steps: int | None = Field(None, ge=1, description="steps; null: as many as `epochs` takes")
     max_tokens: int = Field(

@@ -127,6 +127,51 @@ def several_positives_loss(
     return _mean_over_rows(summed, len(anchors), mini_batch_size)
 
 
+def same_entity_loss(
+    anchors: Tensor,
+    candidates: Tensor,
+    temperature: float,
+    *,
+    entities: Tensor,
+    candidate_entities: Tensor,
+    own: Tensor,
+    mini_batch_size: int | None = None,
+) -> Tensor:
+    """InfoNCE between sentences: those of one entity attract each other, those of other entities are negatives.
+
+    For each anchor the mean over the others of its entity of −log exp(s_j) / (exp(s_j) + Σ exp(s_k)), where s is the
+    cosine over τ and k are the sentences of other entities.
+
+    Args:
+        anchors: Sentence embeddings, shape (n, d).
+        candidates: Sentence embeddings, the anchors among them, shape (m, d).
+        temperature: τ.
+        entities: The entity of each anchor, shape (n,).
+        candidate_entities: The entity of each candidate, shape (m,).
+        own: The candidate that is each anchor itself, shape (n,).
+        mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
+
+    Returns:
+        Scalar loss in nats, averaged over all anchors; those whose entity has no other sentence count as 0.
+
+    References:
+        Khosla et al. 2020 (supervised contrastive learning), equation 2, without the other positives in the
+        denominator.
+    """
+    anchors, candidates = _unit(anchors), _unit(candidates)
+
+    def summed(rows: slice) -> Tensor:
+        logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
+        same = entities[rows].unsqueeze(1) == candidate_entities
+        lowest = torch.finfo(logits.dtype).min
+        negatives = logits.masked_fill(same, lowest).logsumexp(dim=1, keepdim=True)
+        others = same.scatter(1, own[rows].unsqueeze(1), False)
+        losses = functional.softplus(negatives - logits).masked_fill(~others, 0)
+        return (losses.sum(dim=1) / others.sum(dim=1).clamp(min=1)).sum()
+
+    return _mean_over_rows(summed, len(anchors), mini_batch_size)
+
+
 def mirrored_loss(
     views: Tensor,
     temperature: float,

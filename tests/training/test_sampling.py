@@ -1,0 +1,86 @@
+"""Batches with several sentences of an entity, of one language, and drawn by powers of frequencies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ease.errors import EaseError
+from ease.training.sampling import BatchOptions, pair_indices
+
+SIZE = 32
+
+
+def make_pairs(count: int = 4000, seed: int = 0) -> NDArray[np.void]:
+    """Pairs of 4 languages and 200 entities, both of very different frequencies."""
+    random = np.random.default_rng(seed)
+    pairs = np.zeros(count, [("entity", "<i8"), ("language", "<i2")])
+    pairs["language"] = random.choice(4, count, p=[0.6, 0.3, 0.08, 0.02])
+    pairs["entity"] = (random.random(count) ** 2 * 200).astype(int)
+    return pairs
+
+
+PAIRS = make_pairs()
+
+
+def batches(steps: int, start: int = 0, seed: int = 1, **options: Any) -> list[NDArray[np.int64]]:
+    found = pair_indices(PAIRS, SIZE, seed, start, BatchOptions(**options))
+    return list(islice(found, steps))
+
+
+def test_sentences_of_an_entity_come_together_and_from_different_languages() -> None:
+    epoch = batches(len(PAIRS) // SIZE, sentences_per_entity=2)
+    rows = np.concatenate(epoch)
+    assert len(set(rows)) == len(rows), "an epoch has each pair at most once"
+    alone = sum(count == 1 for batch in epoch for count in Counter(PAIRS["entity"][batch]).values())
+    assert alone < 0.1 * len(rows), "only an entity's odd pair, or a group cut by a batch's end, is alone"
+    assert translations(rows) > 5 * translations(np.concatenate(batches(len(epoch))))
+
+
+def translations(rows: NDArray[np.int64]) -> int:
+    """Count the neighbours that share their entity but not their language."""
+    pairs = PAIRS[rows]
+    return sum(
+        one["entity"] == other["entity"] and one["language"] != other["language"]
+        for one, other in pairwise(pairs)
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{"sentences_per_entity": 4}, {"languages": "single"}, {"entity_exponent": 0.5}]
+)
+def test_a_training_resumes_at_any_step(options: dict[str, Any]) -> None:
+    whole = batches(300, **options)
+    for start in (1, 124, 130, 260):
+        resumed = batches(5, start, **options)
+        assert [rows.tolist() for rows in resumed] == [rows.tolist() for rows in whole[start : start + 5]]
+    assert batches(3, **options)[0].tolist() != batches(3, seed=2, **options)[0].tolist()
+
+
+def test_batches_of_one_language_hold_one_language_each() -> None:
+    epoch = batches(100, languages="single")
+    assert all(len(set(PAIRS["language"][rows])) == 1 for rows in epoch)
+    assert {int(PAIRS["language"][rows[0]]) for rows in epoch} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("exponent", "column"), [(0.0, "language"), (0.5, "language"), (0.0, "entity"), (0.5, "entity")]
+)
+def test_draws_are_in_proportion_to_the_powers_of_frequencies(exponent: float, column: str) -> None:
+    rows = np.concatenate(batches(1500, **{f"{column}_exponent": exponent}))
+    counts = np.bincount(PAIRS[column])
+    expected = counts**exponent * (counts > 0)
+    found = np.bincount(PAIRS[column][rows], minlength=len(counts)) / len(rows)
+    deviation = np.abs(found - expected / expected.sum())
+    assert deviation.max() < 0.03 * (1 if column == "language" else 0.2)
+
+
+def test_a_batch_that_no_language_fills_is_refused() -> None:
+    few = PAIRS[PAIRS["language"] == 3]
+    with pytest.raises(EaseError, match="No language has the 100 pairs of a batch: lower `batch_size`"):
+        next(pair_indices(few, 100, 1, options=BatchOptions(languages="single")))
