@@ -59,6 +59,18 @@ def test_a_table_of_any_kind_trains_the_same_encoder(files: Path, tmp_path: Path
     assert np.array_equal(embed(found), embed(again))
 
 
+def test_ease_plus_reads_the_further_entities_of_a_sentence(files: Path) -> None:
+    table = pairs().assign(
+        further_entities=[[f"Q{number % 5}", f"P{number}"] for number in range(len(pairs()))]
+    )
+    found, alone = (
+        embed(train(given, str(files / "encoder"), "ease_plus", **LOOP)) for given in (table, pairs())
+    )
+    one = embed(train(pairs(), str(files / "encoder"), "ease_plus", positives=1, **LOOP))
+    assert not np.allclose(found, alone)
+    assert np.allclose(alone, one, atol=1e-6), "without the column, a sentence has its pair's entity alone"
+
+
 def test_the_training_is_that_of_the_pipelines(files: Path, tmp_path: Path, make_job: MakeJob) -> None:
     table = pq.read_table(files / "pairs.parquet")
     vocabulary = pq.read_table(files / "vocabulary.parquet").to_pylist()

@@ -21,7 +21,7 @@ from ease.errors import EaseError
 from ease.io.registry import RENAMED
 from ease.io.suggestions import suggest
 from ease.methods import SENTENCE, get_method, method_options
-from ease.training.inputs import ENTITY_COLUMNS
+from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options
 from ease.training.progress import Report
@@ -43,7 +43,8 @@ def train(
 
     Args:
         pairs: A DataFrame, an Arrow table, or a Parquet file. Columns: `sentence`; for EASE also `entity`, and
-            optionally `hard_negative`, which may have nulls, both integers or strings; for supervised SimCSE
+            optionally `hard_negative`, which may have nulls, both integers or strings; for EASE+ optionally
+            `further_entities`, lists of the sentence's other entities, or null; for supervised SimCSE
             also `positive`, and optionally `negative`.
         encoder: A hub name, a folder or an object; the object is not changed.
         method: A training method, such as `ease`, `simcse` or `supervised_simcse`.
@@ -144,12 +145,22 @@ def _write_entities(
         )
     if negatives not in table.column_names:
         table = table.append_column(negatives, pa.nulls(len(table), table[positives].type))
-    both = [table[name].to_pylist() for name in ENTITY_COLUMNS]
-    entities = sorted({entity for column in both for entity in column if entity is not None}, key=str)
+    for name in (FURTHER, SUBJECT):
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(len(table)))
+    columns = {name: table[name].to_pylist() for name in (*ENTITY_COLUMNS, SUBJECT)}
+    lists = [further or [] for further in table[FURTHER].to_pylist()]
+    named = {entity for column in (*columns.values(), *lists) for entity in column if entity is not None}
+    entities = sorted(named, key=str)
     numbers = {entity: number for number, entity in enumerate(entities)}
-    for name, column in zip(ENTITY_COLUMNS, both, strict=True):
-        numbered = pa.array([None if entity is None else numbers[entity] for entity in column], pa.int64())
-        table = table.set_column(table.column_names.index(name), name, numbered)
+    numbered = {
+        name: pa.array([numbers.get(entity) for entity in column], pa.int64())
+        for name, column in columns.items()
+    }
+    further = [[numbers[entity] for entity in others] for others in lists]
+    numbered[FURTHER] = pa.array(further, pa.list_(pa.int64()))
+    for name, column in numbered.items():
+        table = table.set_column(table.column_names.index(name), name, column)
     rows = pa.array(range(len(entities)), pa.int64())
     files = {"vocabulary": folder / "vocabulary.parquet", "table": folder / "embeddings.safetensors"}
     pq.write_table(pa.table({"row": rows, "entity": rows}), files["vocabulary"])
