@@ -29,8 +29,12 @@ LINES = 40
 """Lines kept of a file of a real evaluation set."""
 TREC_LINES = 600
 """Enough lines to divide the smallest class into folds."""
-TRANSLATED = ("en", "bg", "de", "el", "es", "fr", "hi", "ru", "th", "tr", "ur", "vi", "zh")
-"""DuEAM's languages."""
+TRANSLATED = ("en", "ar", "bg", "de", "el", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
+"""XNLI's languages."""
+TED2020 = {"am-en": 21_000, "en-ka": 31_000, "de-en": 30_000, "en-es": 30_000, "en-fr": 30_000}
+"""Number of lines of each pair of DuEAM's small training sets, of which `conf/paper` takes as many as the paper."""
+NLI_ROWS = 3_300
+"""Rows of each language: enough for the 25,000 pairs in four languages of DuEAM's Table 8."""
 CLUSTERED = ("en", "ja", "ar")
 """Languages of MewsC-16, whose clustering takes seconds for each."""
 TATOEBA = ("deu", "hin", "tur", "ara", "bul", "cat", "epo")
@@ -89,6 +93,10 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
             # As many as `conf/paper` takes of them.
             lines = (f"{sentences[first + row % 60]} {row}" for row in range(100_000))
             _write_lines(folder / f"ParaCrawl.en-{language}.{side}", lines)
+    for pair, count in TED2020.items():
+        for side, first in zip(pair.split("-"), (0, 100), strict=True):
+            rows_of_side = (f"{sentences[first + row % 60]} {row}" for row in range(count))
+            _write_lines(folder / f"TED2020.{pair}.{side}", rows_of_side)
     triplets = zip(sentences[:60], sentences[1:61], sentences[100:160], strict=True)
     with (folder / "nli_for_simcse.csv").open("w", encoding="utf-8", newline="") as table:
         csv.writer(table).writerows([("sent0", "sent1", "hard_neg"), *triplets])
@@ -97,8 +105,9 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
     labels = ("entailment", "neutral", "contradictory")
     for shift, language in enumerate(TRANSLATED):
         rows = [
-            f"{sentences[shift + row // 3]}\t{sentences[60 + shift + row]}\t{labels[row % 3]}"
-            for row in range(60)
+            f"{sentences[shift + row // 3 % 60]} {row // 3}\t{sentences[60 + shift + row % 60]} {row}\t"
+            f"{labels[row % 3]}"
+            for row in range(NLI_ROWS)
         ]
         _write_lines(translated / f"multinli.train.{language}.tsv", ["premise\thypo\tlabel", *rows])
 
