@@ -156,8 +156,14 @@ def test_cometa_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> Non
         ("cometa-stratified", 100),
         ("cometa-zeroshot", 100),
     ]
-    assert scores[-1].note == "2 of 6 subsets"
+    assert scores[-1].note == "2 of 8 subsets"
     path = tmp_path / "cometa" / "splits" / "zeroshot_general" / "test.csv"
+    (path.parent / "dev.csv").write_text("Term\tGeneral SNOMED ID\nsore + throat\t1\n")
+    development = bel.evaluate(encode, bel.Options(path=tmp_path, subsets=("cometa-zeroshot-dev",)))
+    assert [(score.subset, score.value) for score in development[:2]] == [
+        ("cometa-zeroshot-dev", 0),
+        ("cometa-zeroshot-dev", 100),
+    ]
     assert read_cometa(path)[1] == Query(("sore + throat",), frozenset({"2"}))
 
 

@@ -11,6 +11,8 @@ from scipy.stats import mannwhitneyu
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, qnli
+from ease.evaluation.tasks.components.binary_pairs import pair_cosines
+from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
 HEADER = "index\tquestion\tsentence\tlabel\n"
 ROWS = "0\ta b\ta b\tentailment\n1\ta b\ta c\tnot_entailment\n"
@@ -52,14 +54,14 @@ def test_pairs_are_encoded_in_blocks(tmp_path: Path, encode: Encode, block: int)
     lines = "".join(
         f"{n}\tw{n} a\tw{n % 3} a\t{'entailment' if n % 2 else 'not_entailment'}\n" for n in range(10)
     )
-    pairs = qnli.read_questions(*qnli.files(write(tmp_path, HEADER + lines))["dev"])
+    pairs = qnli.read_pairs(write(tmp_path, HEADER + lines))["dev"]
     sizes = []
 
     def counted(sentences: Sequence[str]) -> np.ndarray:
         sizes.append(len(sentences))
         return encode(sentences)
 
-    cosines = qnli.compare(counted, pairs, block)
+    cosines = pair_cosines(counted, pairs, block)
     np.testing.assert_allclose(cosines, [1, 1, 1, *[0.5] * 7], atol=1e-7)
     assert max(sizes) <= 2 * block
     assert sum(sizes) == 20
@@ -68,9 +70,7 @@ def test_pairs_are_encoded_in_blocks(tmp_path: Path, encode: Encode, block: int)
 def test_quotation_marks_are_text_and_columns_are_found_by_name(tmp_path: Path, encode: Encode) -> None:
     text = 'label\tsentence\tquestion\r\nentailment\t"a b\t"a b\r\n\r\nnot_entailment\ta" c"\t"x\r\n'
     options = write(tmp_path, "\ufeff" + text, "train")
-    pairs = qnli.read_questions(*qnli.files(options)["train"])
-    assert pairs.questions == ['"a b', '"x']
-    assert pairs.sentences == ['"a b', 'a" c"']
+    assert qnli.read_pairs(options)["train"] == [GradedPair('"a b', '"a b', 1), GradedPair('"x', 'a" c"', 0)]
     assert qnli.evaluate(encode, options)[0].value == 100
 
 

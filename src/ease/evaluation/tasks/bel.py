@@ -36,6 +36,8 @@ CANDIDATES = max(WITHIN.values()) + 1
 FOLDS = 10
 DOCUMENTS = ("ncbi-disease", "bc5cdr-disease", "bc5cdr-chemical")
 COMETA = {"cometa-stratified": "stratified_general", "cometa-zeroshot": "zeroshot_general"}
+DEVELOPMENT = {f"{name}-dev": split for name, split in COMETA.items()}
+"""COMETA's development splits; Mirror-BERT tunes on that of the zero-shot split."""
 
 
 class Options(SubsetOptions):
@@ -51,8 +53,9 @@ def files(options: Options) -> Files:
     folds = (f"AskAPatient.fold-{fold}.test.preprocessed_query.txt" for fold in range(FOLDS))
     known["askapatient"] = (patient / "AskAPatient.dict.txt", *(patient / fold for fold in folds))
     cometa = options.path / "cometa"
-    for name, split in COMETA.items():
-        known[name] = (cometa / "COMETA_id_sf_dictionary.txt", cometa / "splits" / split / "test.csv")
+    for name, split in (COMETA | DEVELOPMENT).items():
+        part = "dev.csv" if name in DEVELOPMENT else "test.csv"
+        known[name] = (cometa / "COMETA_id_sf_dictionary.txt", cometa / "splits" / split / part)
     return options.select(known)
 
 
@@ -60,7 +63,7 @@ def reader(subset: str) -> Callable[[Path], list[Query]]:
     """Return the function that reads the mentions of a set."""
     if subset in DOCUMENTS:
         return read_documents
-    return read_cometa if subset in COMETA else read_mentions
+    return read_cometa if subset in COMETA | DEVELOPMENT else read_mentions
 
 
 def link(encode: Encode, names: Names, queries: list[Query], progress: str = "") -> dict[str, Flags]:
