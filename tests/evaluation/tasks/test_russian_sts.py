@@ -9,10 +9,15 @@ import pytest
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, russian_sts
 
-SENTENCES = "Мужчина играет на гитаре.\tМужчина играет на гитаре.\nКто-то рисует.\tКто-то танцует.\nКот спит.\tЕдет поезд.\n"
+SENTENCES = (
+    "Мужчина играет на гитаре.\tМужчина играет на гитаре.\n"
+    "Кто-то рисует.\tКто-то танцует.\nКот спит.\tЕдет поезд.\n"
+)
 
 
-def write_russian_sts(folder: Path, sentences: str = SENTENCES, grades: str = "5.000\n0.300\n0.000\n") -> None:
+def write_russian_sts(
+    folder: Path, sentences: str = SENTENCES, grades: str = "5.000\n0.300\n0.000\n"
+) -> None:
     """Write the files of sentence pairs and of grades."""
     (folder / "STS.input.MSRvid.txt").write_text(sentences, encoding="utf-8")
     (folder / "STS.gs.MSRvid.txt").write_text(grades, encoding="utf-8")

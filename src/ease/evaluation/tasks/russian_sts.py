@@ -20,7 +20,9 @@ class Options(SubsetOptions):
 
 def files(options: Options) -> Files:
     """The file of sentences and the file of grades."""
-    return options.select({SUBSET: (options.path / "STS.input.MSRvid.txt", options.path / "STS.gs.MSRvid.txt")})
+    return options.select(
+        {SUBSET: (options.path / "STS.input.MSRvid.txt", options.path / "STS.gs.MSRvid.txt")}
+    )
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
