@@ -1,4 +1,4 @@
-"""Russian STS: the video descriptions of STS 2012 in Russian, graded 0 to 5 (deepPavlovEval; Table 4 of Mirror-BERT)."""
+"""Russian STS: video descriptions of STS 2012 in Russian, graded 0 to 5 (Table 4 of Mirror-BERT)."""
 
 from __future__ import annotations
 
