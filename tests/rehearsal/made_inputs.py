@@ -20,7 +20,10 @@ from tests.evaluation.tasks import (
     test_mldoc,
     test_multisimlex,
     test_pawsx,
+    test_qqp,
+    test_russian_sts,
     test_senteval,
+    test_simlex,
     test_xnli,
 )
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
@@ -156,13 +159,17 @@ def _write_made_sets(folder: Path) -> None:
             file.parent.mkdir(exist_ok=True)
             # Lines of names that all languages share, so that some translations are found.
             _write_lines(file, (f"{name.rpartition('.')[2]} name{row} number{row % 7}" for row in range(40)))
-    for path in ("mldoc", "pawsx/x-final", "bucc2018", "multisimlex"):
+    for path in ("mldoc", "pawsx/x-final", "bucc2018", "multisimlex", "simlex", "russian_sts", "qqp"):
         (folder / path).mkdir(parents=True)
     test_mldoc.write_mldoc(folder / "mldoc", list(mldoc.LANGUAGES))
     test_pawsx.write_pawsx(folder / "pawsx" / "x-final", pawsx.LANGUAGES)
     words, grades = test_multisimlex.WORDS["ENG"], test_multisimlex.GRADES["ENG"]
     codes = multisimlex.LANGUAGES.values()
     test_multisimlex.write(folder / "multisimlex", dict.fromkeys(codes, words), dict.fromkeys(codes, grades))
+    test_simlex.write_simlex(folder / "simlex", test_simlex.PAIRS)
+    test_russian_sts.write_russian_sts(folder / "russian_sts")
+    test_qqp.write_qqp(folder / "qqp")
+    test_bel.write_cometa(folder / "bel")
     test_bel.write_documents(folder / "bel", test_bel.document_line("breast cancer", "D1"))
     for split, seed in (("sample", 1), ("training", 2)):
         test_bucc.write_split(folder / "bucc2018", "de", split, *test_bucc.corpora(seed, 10, 5))

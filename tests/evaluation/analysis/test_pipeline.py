@@ -135,6 +135,23 @@ def test_cosines_of_the_same_drawn_pairs_are_kept_for_each_encoder(
     assert "how well they separate" in said
 
 
+def test_roc_curves_separate_the_same_pairs(done: tuple[Project, str]) -> None:
+    project, said = done
+    table = analysed(project, "roc_curves")
+    assert set(table["model"]) == {"ease", "simcse", "untrained"}
+    for _, own in table.groupby("model"):
+        ends = own[["false_positive_rate", "true_positive_rate"]].iloc[[0, -1]].to_numpy().ravel().tolist()
+        assert ends == [0, 0, 1, 1]
+    figure = project.json(f"{REPORTING}/roc_curves_plot.json")
+    assert [trace["name"].partition(":")[0] for trace in figure["data"]] == [
+        "untrained",
+        "EASE",
+        "SimCSE",
+        "chance",
+    ]
+    assert "Area under the ROC curve of the cosines of sample_graded" in said
+
+
 def test_language_identity_is_measured_for_each_encoder(done: tuple[Project, str]) -> None:
     project, said = done
     table = analysed(project, "language_identity")

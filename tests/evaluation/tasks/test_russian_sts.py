@@ -27,7 +27,8 @@ def test_sentence_pairs_are_graded_by_the_second_file(tmp_path: Path, encode: En
     write_russian_sts(tmp_path)
     (score,) = russian_sts.evaluate(encode, russian_sts.Options(path=tmp_path))
     # Cosines 1, 0.5 and 0.
-    assert (score.subset, score.metric, score.value) == ("msrvid", "spearman", pytest.approx(100))
+    assert (score.subset, score.metric) == ("msrvid", "spearman")
+    assert score.value == pytest.approx(100)
     write_russian_sts(tmp_path, grades="0\n1\n2\n")
     assert russian_sts.evaluate(encode, russian_sts.Options(path=tmp_path))[0].value == pytest.approx(-100)
 

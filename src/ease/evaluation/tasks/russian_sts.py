@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.graded_pairs import GradedPair, read_paired_files, score_graded_pairs
+from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 TASK, METRIC = "russian_sts", "spearman"
@@ -25,11 +25,14 @@ def files(options: Options) -> Files:
     )
 
 
-def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+def read_pairs(options: Options) -> dict[str, list[graded.GradedPair]]:
     """Read the pairs."""
-    return {subset: read_paired_files(*paths) for subset, paths in available_subsets(files(options)).items()}
+    return {
+        subset: graded.read_paired_files(sentences, grades)
+        for subset, (sentences, grades) in available_subsets(files(options)).items()
+    }
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades."""
-    return [score_graded_pairs(encode, pairs, TASK, subset) for subset, pairs in read_pairs(options).items()]
+    return graded.score_graded_sets(encode, read_pairs(options), TASK)

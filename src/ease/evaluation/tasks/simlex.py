@@ -9,13 +9,7 @@ from pathlib import Path
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average
-from ease.evaluation.tasks.components.graded_pairs import (
-    GradedColumns,
-    GradedPair,
-    parse_gold,
-    read_graded_pairs,
-    score_graded_pairs,
-)
+from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_rows
 
@@ -26,7 +20,7 @@ SOURCE = (
     "MSimLex999_{German,Italian,Russian}.txt (no licence stated: for research)"
 )
 LOWEST, HIGHEST = 0, 10
-ENGLISH = GradedColumns(left="word1", right="word2", gold="SimLex999", lowest=LOWEST, highest=HIGHEST)
+ENGLISH = graded.GradedColumns(left="word1", right="word2", gold="SimLex999", lowest=LOWEST, highest=HIGHEST)
 FILES = {
     "en": "SimLex-999.txt",
     "de": "MSimLex999_German.txt",
@@ -46,7 +40,7 @@ def files(options: Options) -> Files:
     return options.select({language: (options.path / name,) for language, name in FILES.items()})
 
 
-def read_translated(path: Path) -> list[GradedPair]:
+def read_translated(path: Path) -> list[graded.GradedPair]:
     """Read a comma-separated file: two words, the annotators' grades and, in the last column, their mean.
 
     Raises:
@@ -64,24 +58,22 @@ def read_translated(path: Path) -> list[GradedPair]:
         place = f"{path}, line {number}"
         if len(row) != len(header):
             raise EaseError(f"{place}: {len(row)} columns, but the header has {len(header)}; fetch it again.")
-        gold = parse_gold(row[-1], LOWEST, HIGHEST, place)
-        pairs.append(GradedPair(row[0].strip(), row[1].strip(), gold))
+        gold = graded.parse_gold(row[-1], LOWEST, HIGHEST, place)
+        pairs.append(graded.GradedPair(row[0].strip(), row[1].strip(), gold))
     if not pairs:
         raise EaseError(f"{path}: holds no word pair; fetch it again.")
     return pairs
 
 
-def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
+def read_pairs(options: Options) -> dict[str, list[graded.GradedPair]]:
     """Read the word pairs of each language whose file exists."""
     return {
-        language: read_graded_pairs(path, ENGLISH) if language == "en" else read_translated(path)
+        language: graded.read_graded_pairs(path, ENGLISH) if language == "en" else read_translated(path)
         for language, (path,) in available_subsets(files(options)).items()
     }
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades for each language, and the mean."""
-    scores = [
-        score_graded_pairs(encode, pairs, TASK, language) for language, pairs in read_pairs(options).items()
-    ]
+    scores = graded.score_graded_sets(encode, read_pairs(options), TASK)
     return [*scores, average(scores, len(files(options)))] if len(files(options)) > 1 else scores

@@ -29,6 +29,7 @@ from ease.evaluation.analysis.differing_pairs import DifferingOptions, differing
 from ease.evaluation.analysis.isotropy import IsotropyOptions, compare_isotropy
 from ease.evaluation.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
 from ease.evaluation.analysis.projection import ProjectionOptions, project_parallel
+from ease.evaluation.analysis.roc_curves import roc_curves
 from ease.evaluation.analysis.sentence_pairs import graded_pairs, parallel_sentences
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located
@@ -36,7 +37,12 @@ from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.plots import plot_alignment_uniformity, plot_cosine_distributions, plot_language_pair
+from ease.reporting.plots import (
+    plot_alignment_uniformity,
+    plot_cosine_distributions,
+    plot_language_pair,
+    plot_roc_curves,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +151,23 @@ def plot_cosines(
     _log(summary, caption, "cosine_distributions", decimals=3)
     figure = plot_cosine_distributions(table, summary)
     log_plot(figure, "cosine_distributions")
+    return table, figure
+
+
+def draw_roc_curves(
+    evaluation_data: Located,
+    tasks: Configured,
+    encoding: EncodingOptions,
+    options: CosineOptions,
+    **encoders: Path | None,
+) -> tuple[pd.DataFrame, go.Figure]:
+    """Draw the ROC curves of the cosines of positive and negative pairs."""
+    sets = _graded_sets(options.graded, evaluation_data, tasks)
+    table = roc_curves(_encode_each(encoders, encoding), sets, options)
+    areas = table.groupby("model", sort=False)["auc"].first().reset_index()
+    _log(areas, f"Area under the ROC curve of the cosines of {options.graded}", "roc_curves", decimals=3)
+    figure = plot_roc_curves(table)
+    log_plot(figure, "roc_curves")
     return table, figure
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from kedro.pipeline import Node, Pipeline, node, pipeline
 
 from ease.pipelines.analysis.nodes import (
+    draw_roc_curves,
     find_differing_pairs,
     measure_alignment_uniformity,
     measure_isotropy,
@@ -23,13 +24,14 @@ ANALYSES: dict[str, Callable[..., Any]] = {
     "differing_pairs": find_differing_pairs,
     "isotropy": measure_isotropy,
     "cosine_distributions": plot_cosines,
+    "roc_curves": draw_roc_curves,
 }
 """By the name of the table that each makes, and of its parameters."""
 ANALYSES_OF_LANGUAGES: dict[str, Callable[..., Any]] = {
     "language_pair": project_language_pair,
     "language_identity": measure_language_identity,
 }
-PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair")
+PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair", "roc_curves")
 
 
 def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool = True) -> Pipeline:

@@ -6,6 +6,7 @@ from ease.reporting.plots.embeddings import (
     plot_alignment_uniformity,
     plot_cosine_distributions,
     plot_language_pair,
+    plot_roc_curves,
 )
 from ease.reporting.plots.published import plot_table_bars, plot_table_scatter
 from ease.reporting.plots.scores import plot_scores, plot_variants
@@ -21,6 +22,7 @@ __all__ = [
     "plot_language_pair",
     "plot_mewsc16",
     "plot_pair_funnel",
+    "plot_roc_curves",
     "plot_scores",
     "plot_table_bars",
     "plot_table_scatter",

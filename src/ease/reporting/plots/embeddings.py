@@ -116,6 +116,43 @@ def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.
     return finish(figure, title, 130 + 320 * places[-1]["row"])
 
 
+def plot_roc_curves(table: pd.DataFrame) -> go.Figure:
+    """Plot the ROC curve of each model, with the diagonal of chance (Figure 4 of Mirror-BERT).
+
+    Args:
+        table: Columns `model`, `false_positive_rate`, `true_positive_rate`, `auc`.
+    """
+    title = "ROC curves of the cosines of pairs"
+    if table.empty:
+        return nothing(title)
+    figure = go.Figure()
+    for model, style in method_styles(list(table["model"].unique())).items():
+        own = table[table["model"] == model]
+        figure.add_trace(
+            go.Scatter(
+                x=own["false_positive_rate"],
+                y=own["true_positive_rate"],
+                mode="lines",
+                name=f"{method_label(model)}: AUC {own['auc'].iloc[0]:.3f}",
+                line={"color": style.colour, "dash": style.dash},
+                showlegend=True,
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[0, 1],
+            y=[0, 1],
+            mode="lines",
+            name="chance",
+            line={"color": LINE_COLOUR, "dash": "dot"},
+            hoverinfo="skip",
+        )
+    )
+    figure.update_xaxes(title_text="false positive rate", range=[0, 1])
+    figure.update_yaxes(title_text="true positive rate", range=[0, 1])
+    return finish(figure, title, 520)
+
+
 def _histogram(cosines: pd.Series, kind: str, style: Style, labelled: bool) -> go.Bar:
     """Return a histogram of one kind of pairs, without empty bins at both ends."""
     steps = round(2 / COSINE_STEP)
