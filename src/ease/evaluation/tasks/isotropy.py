@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.isotropy import isotropy_score, mean_vector_norm
+from ease.evaluation.isotropy import isotropy_score, mean_vector_norm
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, error_prefix
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_lines
