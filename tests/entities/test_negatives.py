@@ -15,7 +15,13 @@ from ibis.backends.sql import SQLBackend
 from pydantic import ValidationError
 from scipy.stats import chisquare
 
-from ease.entities.negatives import HardNegativeOptions, count_hard_negatives, mine_hard_negatives
+from ease.entities.negatives import (
+    HardNegativeOptions,
+    Mining,
+    count_hard_negatives,
+    have_negatives,
+    mine_hard_negatives,
+)
 
 Case = tuple[pa.Table, pa.Table, pa.Table, pa.Table]
 
@@ -144,8 +150,82 @@ def test_broad_types_are_sampled(duckdb_engine: SQLBackend, tables: Any) -> None
     found = {row["pair_id"]: row["hard_negative"] for row in mined}
     for pair, choices in admissible.items():
         assert found[pair] in set().union(*choices.values()) if choices else found[pair] is None
-    few = mine(duckdb_engine, case, without="keep", exhaustive_limit=0, draws=1)
-    assert sum(row["hard_negative"] is None for row in few) > sum(value is None for value in found.values())
+
+
+def test_draws_bound_the_search_of_a_broad_type(duckdb_engine: SQLBackend, tables: Any) -> None:
+    """Of 100 members, 24 are on every page: four draws can all hit them."""
+    links = [("en", page, 0, "T", entity) for page in range(4000) for entity in range(24)]
+    case = (
+        make_pairs(("en", page, 0, 0) for page in range(4000)),
+        tables.links(links),
+        tables.entity_types((entity, 1) for entity in range(100)),
+        make_vocabulary(range(100)),
+    )
+    few, many = (mine(duckdb_engine, case, without="keep", exhaustive_limit=0, draws=n) for n in (1, 64))
+    assert 0 < sum(row["hard_negative"] is None for row in few) < 40
+    assert all(row["hard_negative"] for row in many)
+
+
+def test_a_type_mostly_on_the_page_is_searched_exhaustively(duckdb_engine: SQLBackend, tables: Any) -> None:
+    """Of 300 members, one is not on the page: random draws would rarely find it."""
+    case = (
+        make_pairs([("en", 1, 0, 0)]),
+        tables.links(("en", 1, 0, "T", entity) for entity in range(299)),
+        tables.entity_types((entity, 1) for entity in range(300)),
+        make_vocabulary(range(300)),
+    )
+    for seed in range(5):
+        assert [row["hard_negative"] for row in mine(duckdb_engine, case, draws=1, seed=seed)] == [299]
+
+
+@pytest.mark.parametrize("further_types", [True, False])
+def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
+    engine: SQLBackend, tables: Any, further_types: bool
+) -> None:
+    for seed in range(2):
+        case = make_case(tables, seed)
+        options = HardNegativeOptions(further_types=further_types, exhaustive_limit=4, seed=seed)
+        pairs, links, types, vocabulary = map(ibis.memtable, case)
+        mined = engine.to_pyarrow(mine_hard_negatives(pairs, links, types, vocabulary, options)).to_pylist()
+        expected = {(row["language"], row["page_id"], row["entity"]) for row in mined}
+        found = engine.to_pyarrow(have_negatives(pairs, Mining(links, types, options), vocabulary))
+        assert {tuple(row.values()) for row in found.to_pylist()} == expected
+        assert 0 < len(expected) < len(case[0])
+
+
+def test_one_type_is_drawn_for_each_entity(duckdb_engine: SQLBackend, tables: Any) -> None:
+    """Without further types, all pairs of an entity have negatives of one type, which seeds choose alike."""
+    types = [(entity, 1) for entity in range(1, 13)] + [(entity, 2) for entity in [1, *range(13, 24)]]
+    links = [("en", page, 0, "T", 1) for page in range(50)]
+    pairs = make_pairs(("en", page, 0, 1) for page in range(50))
+    case = (pairs, tables.links(links), tables.entity_types(types), make_vocabulary(range(1, 24)))
+    chosen = Counter()
+    for seed in range(40):
+        mined = mine(duckdb_engine, case, further_types=False, seed=seed)
+        (kind,) = {row["hard_negative"] < 13 for row in mined}
+        chosen[kind] += 1
+        assert len({row["hard_negative"] for row in mined}) > 5
+    assert min(chosen.values()) > 8
+
+
+def test_a_drawn_type_without_a_negative_is_not_replaced(duckdb_engine: SQLBackend, tables: Any) -> None:
+    """Every member of type 1 is on the page; type 2 has one more."""
+    types = [(1, 1), (2, 1), (1, 2), (3, 2)]
+    case = (
+        make_pairs([("en", 1, 0, 1)]),
+        tables.links([("en", 1, 0, "T", 1), ("en", 1, 1, "T", 2)]),
+        tables.entity_types(types),
+        make_vocabulary([1, 2, 3]),
+    )
+    found = {
+        further: {
+            row["hard_negative"]
+            for seed in range(20)
+            for row in mine(duckdb_engine, case, without="keep", further_types=further, seed=seed)
+        }
+        for further in (True, False)
+    }
+    assert found == {True: {3}, False: {3, None}}
 
 
 def test_types_and_members_are_equally_likely(duckdb_engine: SQLBackend, tables: Any) -> None:

@@ -104,7 +104,7 @@ def test_pairs_do_not_depend_on_engine_and_row_order(
     ]
     funnel = saved(engine, count_filters(sentences, links, vocabulary, OPTIONS))
     assert funnel.to_pylist() == counted
-    assert [str(kind) for kind in funnel.schema.types] == ["string", *["int64"] * 7]
+    assert [str(kind) for kind in funnel.schema.types] == ["string", *["int64"] * 8]
     known = links.group_by("entity").agg(row=links.page_id.min())
     unfiltered = saved(engine, count_filters(sentences, links, known, EVERYTHING))
     assert [set(row.values()) - {row["language"]} for row in unfiltered.to_pylist()] == [

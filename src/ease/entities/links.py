@@ -71,6 +71,22 @@ def page_subjects(sentences: ir.Table, sitelinks: ir.Table) -> ir.Table:
     return pages.inner_join(_items(sitelinks), ["language", "title"]).select("language", "page_id", "entity")
 
 
+def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None, languages: Sequence[str]) -> ir.Table:
+    """Return the first sentence of each page with the page's entity: language, page_id, sentence_index, entity.
+
+    Args:
+        sentences: The ingested sentences.
+        sitelinks: Titles of the Wikidata items. None without Wikidata: the title is the entity.
+        languages: Languages whose pages are used.
+    """
+    first = sentences.filter((sentences.sentence_index == 0) & sentences.language.isin(list(languages)))
+    keys = ("language", "page_id", "sentence_index")
+    if sitelinks is None:
+        return first.select(*keys, entity=-hash_title(first.page_title))
+    titled = first.select(*keys, title=first.page_title)
+    return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*keys, "entity")
+
+
 def _items(sitelinks: ir.Table) -> ir.Table:
     """Return the item of each title: language, title, entity."""
     return sitelinks.group_by("language", "title").agg(entity=sitelinks.qid.min())

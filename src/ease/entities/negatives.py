@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -20,6 +20,8 @@ _FIRST_DRAWS = 3
 """Draws for every pair; they find a negative for nearly all pairs. The slower search handles the rest."""
 _TYPE, _FIRST, _LATER = 1, 2, 3
 """Keys that make the draws of different purposes independent."""
+_SAMPLED_SHARE = 4
+"""A broader type than this many members per entity on the page is sampled: most draws are admissible."""
 
 
 class HardNegativeOptions(StrictModel):
@@ -31,10 +33,45 @@ class HardNegativeOptions(StrictModel):
     exhaustive_limit: int = Field(
         256,
         ge=0,
-        description="Types with at most this many members are searched exhaustively; broader types are sampled.",
+        description="Types with at most this many members, or with few beside those on the page, are searched "
+        "exhaustively; broader types are sampled.",
     )
     draws: int = Field(64, ge=1, description="Samples of a broader type before the next type is tried.")
+    further_types: bool = Field(
+        True,
+        description="true: for each pair, types are tried in random order until one has a negative. false: each entity "
+        "has one randomly chosen type, as in section 3.2 of EASE's paper.",
+    )
     seed: int = Field(0, ge=0, description="Seed of the types and negatives.")
+
+
+class Mining(NamedTuple):
+    """What hard negatives are mined from."""
+
+    appearing: ir.Table
+    """Entities (language, page_id, entity) that cannot be negatives on a page"""
+    entity_types: ir.Table
+    options: HardNegativeOptions
+
+
+def have_negatives(pairs: ir.Table, mining: Mining, vocabulary: ir.Table) -> ir.Table:
+    """Return the pairs (language, page_id, entity) that have an admissible hard negative.
+
+    A type has an admissible member if it has more members than appear on the page, so no member is looked up.
+
+    Args:
+        pairs: Columns language, page_id and entity.
+        mining: What the negatives are mined from.
+        vocabulary: Entities that can be negatives.
+    """
+    members = _number_members(mining.entity_types, vocabulary)
+    keys = pairs.select("language", "page_id", "entity").distinct()
+    appearing = mining.appearing.select("language", "page_id", "entity").union(keys, distinct=True)
+    typed = appearing.inner_join(members.select("entity", "type"), "entity")
+    seen = typed.group_by("language", "page_id", "type").agg(seen=typed.count())
+    tried = keys.inner_join(_tried_types(members, mining.options), "entity")
+    counted = tried.select(*keys.columns, "type", "size").inner_join(seen, ["language", "page_id", "type"])
+    return counted.filter(counted["size"] > counted.seen).select(*keys.columns).distinct()
 
 
 def mine_hard_negatives(
@@ -46,10 +83,11 @@ def mine_hard_negatives(
 ) -> ir.Table:
     """Add a hard negative to each pair: a random entity that shares a type with the pair's entity.
 
-    A hard negative is in the vocabulary and does not appear on the sentence's page. Types are tried in random order;
-    within a type all admissible members are equally likely. Types of up to `exhaustive_limit` members are searched
-    exhaustively; broader types are sampled `draws` times. Members are numbered within their type and drawn by
-    number, so no pair is joined with all members of a broad type.
+    A hard negative is in the vocabulary and does not appear on the sentence's page. Types are tried in random order,
+    or one type is (`further_types`); within a type all admissible members are equally likely. Types of up to
+    `exhaustive_limit` members are searched exhaustively, and so are types most of whose members may be on the page;
+    broader types are sampled `draws` times. Members are numbered within their type and drawn by number, so no pair is
+    joined with all members of a broad type.
 
     Args:
         pairs: Sentence–entity pairs, as `select_pairs` returns them.
@@ -67,10 +105,10 @@ def mine_hard_negatives(
         return pairs.mutate(hard_negative=ibis.null("int64")).order_by("pair_id")
     members = _number_members(entity_types, vocabulary)
     appearing = appearing.select("language", "page_id", "entity")
-    ranked = _rank_types(pairs, members, options.seed)
+    ranked = _rank_types(pairs, _tried_types(members, options), options.seed)
     first = _pick_first(_admissible(_first_draws(ranked, options.seed), members, appearing))
     rest = ranked.anti_join(first, "pair_id")
-    later = _pick_first(_admissible(_later_draws(rest, options), members, appearing))
+    later = _pick_first(_admissible(_later_draws(rest, appearing, options), members, appearing))
     found = first.union(later)
     mined = (
         pairs.left_join(found, "pair_id") if options.without == "keep" else pairs.inner_join(found, "pair_id")
@@ -110,10 +148,21 @@ def _number_members(entity_types: ir.Table, vocabulary: ir.Table) -> ir.Table:
     return numbered.filter(numbered["size"] > 1)
 
 
-def _rank_types(pairs: ir.Table, members: ir.Table, seed: int) -> ir.Table:
+def _tried_types(members: ir.Table, options: HardNegativeOptions) -> ir.Table:
+    """Return the types that are tried for each entity, with their sizes: all of them, or one that is drawn."""
+    types = members.select("entity", "type", "size")
+    if options.further_types:
+        return types
+    types = types.mutate(ticket=draw(options.seed, ibis.literal(_TYPE), types.entity, types.type))
+    place = ibis.row_number().over(group_by=types.entity, order_by=[types.ticket, types.type])
+    types = types.mutate(place=place)
+    return types.filter(types.place == 0).select("entity", "type", "size")
+
+
+def _rank_types(pairs: ir.Table, types: ir.Table, seed: int) -> ir.Table:
     """Return a row per pair and type of its entity, with the type's place in random order (type_rank from 0)."""
     keys = pairs.select("pair_id", "language", "page_id", "entity")
-    typed = keys.inner_join(members.select("entity", "type", "size"), "entity")
+    typed = keys.inner_join(types, "entity")
     ticket = draw(seed, ibis.literal(_TYPE), typed.pair_id, typed.type)
     typed = typed.mutate(ticket=ticket)
     type_rank = ibis.row_number().over(group_by=typed.pair_id, order_by=[typed.ticket, typed.type])
@@ -127,10 +176,15 @@ def _first_draws(ranked: ir.Table, seed: int) -> ir.Table:
     return drawn.mutate(position=draw(seed, ibis.literal(_FIRST), drawn.pair_id, drawn.turn) % drawn["size"])
 
 
-def _later_draws(ranked: ir.Table, options: HardNegativeOptions) -> ir.Table:
+def _later_draws(ranked: ir.Table, appearing: ir.Table, options: HardNegativeOptions) -> ir.Table:
     """Return all member numbers of narrow types, shuffled, and draws of broad types; `turn` orders them."""
-    narrow = ranked["size"] <= options.exhaustive_limit
-    trials = ranked.mutate(narrow=narrow, trials=narrow.ifelse(ranked["size"], options.draws))
+    here = appearing.semi_join(ranked, ["language", "page_id"])
+    counts = here.group_by("language", "page_id").agg(on_page=here.entity.nunique())
+    counted = ranked.left_join(counts, ["language", "page_id"]).mutate()
+    counted = counted.select(*ranked.columns, on_page=counted.on_page.fill_null(0))
+    widest = ibis.greatest(counted.on_page * _SAMPLED_SHARE, options.exhaustive_limit)
+    narrow = counted["size"] <= widest
+    trials = counted.mutate(narrow=narrow, trials=narrow.ifelse(counted["size"], options.draws))
     tried = trials.mutate(trial=ibis.range(0, trials.trials).unnest())
     ticket = draw(options.seed, ibis.literal(_LATER), tried.pair_id, tried.type, tried.trial)
     return tried.mutate(

@@ -1,14 +1,15 @@
-"""Sentence–entity pairs: filter by entity and sentence length, then cap and sample by seed."""
+"""Sentence–entity pairs: filter by entity, sentence length and hard negatives, then cap and sample by seed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
+from ease.entities.negatives import Mining, have_negatives
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
@@ -22,6 +23,11 @@ KEY = ("language", "page_id", "sentence_index", "entity")
 class PairOptions(StrictModel):
     """Which pairs of a sentence and a linked entity are kept."""
 
+    sentences: Literal["linking", "first"] = Field(
+        "linking",
+        description="linking: a sentence and each entity that it links to. first: the first sentence of a page and the "
+        "page's own entity (footnote 2 of EASE's paper).",
+    )
     min_characters: int = Field(10, ge=1, description="Shorter sentences are dropped.")
     max_characters: int = Field(1000, ge=1, description="Longer sentences are dropped.")
     max_pairs_per_entity: int | None = Field(
@@ -43,24 +49,30 @@ class PairOptions(StrictModel):
 
 
 def select_pairs(
-    sentences: ibis.Table, links: ibis.Table, vocabulary: ibis.Table, options: PairOptions
+    sentences: ibis.Table,
+    links: ibis.Table,
+    vocabulary: ibis.Table,
+    options: PairOptions,
+    mining: Mining | None = None,
 ) -> ibis.Table:
     """Select the sentence–entity pairs to train on: filter, cap per entity, sample per language.
 
     A sentence that links an entity twice yields one pair. The sample depends on the seed and the pairs' keys, not on
-    the order of rows or the engine.
+    the order of rows or the engine. The cap and the sample are drawn after all filters, so that as many pairs are left
+    as wanted, if there are enough.
 
     Args:
         sentences: The ingested sentences.
-        links: Their links, as `resolve_links` returns them.
-        vocabulary: As `build_vocabulary` returns it for these links.
+        links: Their links, as `resolve_links` returns them, or their subjects, as `first_sentences` returns them.
+        vocabulary: As `build_vocabulary` returns it for the links.
         options: Filters, limits and seed.
+        mining: What hard negatives are mined from, if pairs without one are dropped.
 
     Returns:
         Columns pair_id (0 to n - 1, in the order of language, page_id, sentence_index and entity), language, page_id,
         sentence_index, sentence, entity; ordered by pair_id.
     """
-    candidates = _candidates(sentences, links, vocabulary, options)
+    candidates = _candidates(sentences, links, vocabulary, options, mining)
     kept = candidates.filter(candidates.removed_by.isnull()).select(*KEY)
     kept = kept.mutate(ticket=draw(options.seed, kept.page_id, kept.sentence_index, kept.entity))
     kept = _keep_first(kept, ("language", "entity"), options.max_pairs_per_entity)
@@ -76,14 +88,19 @@ def select_pairs(
 
 
 def count_filters(
-    sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions
+    sentences: ir.Table,
+    links: ir.Table,
+    vocabulary: ir.Table,
+    options: PairOptions,
+    mining: Mining | None = None,
 ) -> ir.Table:
     """Count the pairs of each language, those that each filter removed in turn, and those left.
 
     Returns:
-        Columns language, pairs, rare_entity, too_short, too_long, over_entity_cap, over_language_limit, left.
+        Columns language, pairs, rare_entity, too_short, too_long, no_negative, over_entity_cap, over_language_limit,
+        left.
     """
-    candidates = _candidates(sentences, links, vocabulary, options)
+    candidates = _candidates(sentences, links, vocabulary, options, mining)
     by_entity = candidates.group_by("language", "entity").agg(
         pairs=candidates.count(),
         **{name: (candidates.removed_by == name).ifelse(1, 0).sum() for name in _FILTERS},
@@ -133,10 +150,17 @@ _FILTERS = {
     "rare_entity": "by `min_link_count` (their entity has too few links)",
     "too_short": "by `min_characters`",
     "too_long": "by `max_characters`",
+    "no_negative": "by `hard_negatives.without: drop` (no other entity of their type)",
 }
 
 
-def _candidates(sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, options: PairOptions) -> ir.Table:
+def _candidates(
+    sentences: ir.Table,
+    links: ir.Table,
+    vocabulary: ir.Table,
+    options: PairOptions,
+    mining: Mining | None,
+) -> ir.Table:
     """Return each pair once, without its text, with the first filter that removes it, or null."""
     frequent = vocabulary.select("entity", "row")
     lengths = sentences.select("language", "page_id", "sentence_index", characters=sentences.text.length())
@@ -147,7 +171,14 @@ def _candidates(sentences: ir.Table, links: ir.Table, vocabulary: ir.Table, opti
         (pairs.characters < options.min_characters, "too_short"),
         (pairs.characters > options.max_characters, "too_long"),
     )
-    return pairs.select(*KEY, removed_by=removed_by)
+    filtered = pairs.select(*KEY, removed_by=removed_by)
+    if mining is None:
+        return filtered
+    passed = filtered.filter(filtered.removed_by.isnull())
+    found = have_negatives(passed, mining, vocabulary).mutate(found=True)
+    joined = filtered.left_join(found, ["language", "page_id", "entity"])
+    lacking = joined.found.isnull().ifelse("no_negative", ibis.null("string"))
+    return joined.select(*KEY, removed_by=joined.removed_by.coalesce(lacking))
 
 
 def _keep_first(pairs: ir.Table, groups: tuple[str, ...], limit: int | None) -> ir.Table:

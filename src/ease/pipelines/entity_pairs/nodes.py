@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from ease.entities.links import first_sentences
+from ease.entities.negatives import HardNegativeOptions, Mining
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters
+from ease.entities.pairs import select_pairs as select
 from ease.entities.vocabulary import VocabularyOptions
 from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
 from ease.io.lazy import ibis
+from ease.pipelines.hard_negatives.nodes import mining_tables
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
 from ease.reporting.plots import plot_pair_funnel
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 
@@ -37,18 +45,73 @@ def build_vocabulary(
     return vocabulary
 
 
+def select_pairs(
+    sentences: ibis.Table,
+    links: ibis.Table,
+    sitelinks: ibis.Table,
+    entity_types: ibis.Table,
+    vocabulary: ibis.Table,
+    dumps: dict[str, Any],
+    options: PairOptions,
+    negatives: HardNegativeOptions,
+    setting: Setting,
+) -> ibis.Table:
+    """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative."""
+    mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
+    linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
+    return select(sentences, linked, vocabulary, options, mining)
+
+
 def report_filters(
-    sentences: ibis.Table, links: ibis.Table, vocabulary: ibis.Table, options: PairOptions
+    sentences: ibis.Table,
+    links: ibis.Table,
+    sitelinks: ibis.Table,
+    entity_types: ibis.Table,
+    vocabulary: ibis.Table,
+    dumps: dict[str, Any],
+    options: PairOptions,
+    negatives: HardNegativeOptions,
+    setting: Setting,
 ) -> tuple[pd.DataFrame, go.Figure]:
     """Count the pairs that each filter removed, as a table, in the log and as a plot.
 
     Raises:
         EaseError: If no pair is left, with the number of pairs that each filter removed.
     """
-    funnel = count_filters(sentences, links, vocabulary, options).to_pandas()
+    mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
+    linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
+    funnel = count_filters(sentences, linked, vocabulary, options, mining).to_pandas()
     check_pairs_left(funnel)
     logger.info(
         "Pairs left after each filter (only languages that lost some, and the total):\n%s",
         format_losses(funnel, "pairs", "left"),
     )
     return funnel, plot_pair_funnel(funnel)
+
+
+def _mining(
+    links: ir.Table,
+    sentences: ir.Table,
+    sitelinks: ir.Table,
+    entity_types: ir.Table,
+    dumps: dict[str, Any],
+    negatives: HardNegativeOptions,
+) -> Mining | None:
+    """Return what decides whether a pair has a hard negative; None if pairs without one are kept."""
+    mining = mining_tables(links, sentences, sitelinks, entity_types, dumps, negatives)
+    return mining if negatives.without == "drop" else None
+
+
+def _entities_of_sentences(
+    sentences: ir.Table,
+    links: ir.Table,
+    sitelinks: ir.Table,
+    dumps: dict[str, Any],
+    options: PairOptions,
+    setting: Setting,
+) -> ir.Table:
+    """Return the links, or the subjects of first sentences."""
+    if options.sentences == "linking":
+        return links
+    known = dumps["wikidata"] or dumps["page_props"]
+    return first_sentences(sentences, sitelinks if known else None, setting.languages)

@@ -2,12 +2,14 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.entities.pairs import select_pairs
-from ease.pipelines.entity_pairs.nodes import build_vocabulary, report_filters
+from ease.pipelines.entity_pairs.nodes import build_vocabulary, report_filters, select_pairs
+
+TABLES = ("sentences", "links", "sitelinks", "entity_types", "entity_vocabulary")
 
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `entity_pairs` for one setting."""
+    given = [*TABLES, "dumps", "params:pairs", "params:hard_negatives", "params:setting"]
     return pipeline(
         [
             node(
@@ -18,17 +20,18 @@ def create_pipeline(setting: str) -> Pipeline:
             ),
             node(
                 report_filters,
-                ["sentences", "links", "entity_vocabulary", "params:pairs"],
+                given,
                 ["pair_funnel", "pair_funnel_plot"],
                 name="report_filters",
             ),
             node(
                 select_pairs,
-                ["sentences", "links", "entity_vocabulary", "params:pairs"],
+                given,
                 "pairs",
                 name="select_pairs",
             ),
         ],
         namespace=setting,
+        parameters={"params:hard_negatives"},
         tags="entity_pairs",
     )

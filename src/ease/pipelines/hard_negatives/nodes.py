@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ease.entities.further import add_further_entities
 from ease.entities.links import page_subjects
-from ease.entities.negatives import HardNegativeOptions
+from ease.entities.negatives import HardNegativeOptions, Mining
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
 from ease.io.lazy import ibis
 from ease.reporting.markdown_tables import format_losses
 
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
 logger = logging.getLogger(__name__)
+
+
+def mining_tables(
+    links: ir.Table,
+    sentences: ir.Table,
+    sitelinks: ir.Table,
+    entity_types: ir.Table,
+    dumps: dict[str, Any],
+    options: HardNegativeOptions,
+) -> Mining | None:
+    """Return what hard negatives are mined from; None without Wikidata's types."""
+    if not dumps["wikidata"]:
+        return None
+    appearing = links.select("language", "page_id", "entity").union(page_subjects(sentences, sitelinks))
+    return Mining(appearing, entity_types, options)
 
 
 def mine_hard_negatives(
@@ -31,8 +49,11 @@ def mine_hard_negatives(
     The pairs also get the other entities of their sentences and the subjects of their pages.
     """
     subjects = page_subjects(sentences, sitelinks)
-    appearing = links.select("language", "page_id", "entity").union(subjects)
-    mined = mine(pairs, appearing, entity_types if dumps["wikidata"] else None, vocabulary, options)
+    mining = mining_tables(links, sentences, sitelinks, entity_types, dumps, options)
+    if mining is None:
+        mined = mine(pairs, links, None, vocabulary, options)
+    else:
+        mined = mine(pairs, mining.appearing, mining.entity_types, vocabulary, options)
     return add_further_entities(mined, links, subjects, vocabulary, options.seed)
 
 
