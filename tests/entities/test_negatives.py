@@ -199,7 +199,7 @@ def test_one_type_is_drawn_for_each_entity(duckdb_engine: SQLBackend, tables: An
     links = [("en", page, 0, "T", 1) for page in range(50)]
     pairs = make_pairs(("en", page, 0, 1) for page in range(50))
     case = (pairs, tables.links(links), tables.entity_types(types), make_vocabulary(range(1, 24)))
-    chosen = Counter()
+    chosen: Counter[bool] = Counter()
     for seed in range(40):
         mined = mine(duckdb_engine, case, further_types=False, seed=seed)
         (kind,) = {row["hard_negative"] < 13 for row in mined}

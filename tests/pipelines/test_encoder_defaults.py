@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +23,16 @@ TABLE: dict[str, Any] = {
         "training": {"batch_size": 64, "learning_rate": 3e-5, "epochs": 2},
         "methods": {"ease": {"options": {"temperature": 10}}},
     },
-    "roberta-base": {"methods": {"ease": {"training": {"batch_size": 256}}}},
+    "roberta-base": {
+        "architecture": {"model_type": "roberta", "hidden_size": 768, "vocab_size": 50265},
+        "methods": {"ease": {"training": {"batch_size": 256}}},
+    },
+    "xlm-roberta-base": {
+        "architecture": {"model_type": "xlm-roberta", "hidden_size": 768},
+        "methods": {"ease": {"training": {"batch_size": 32}}},
+    },
 }
+ROBERTA = {"model_type": "roberta", "hidden_size": 768, "vocab_size": 50265, "num_hidden_layers": 12}
 
 
 def complete(encoder: str, method: str = "ease", **given: Any) -> CompleteRecipe:
@@ -51,6 +61,49 @@ def test_null_means_the_default_for_the_kind_of_encoder() -> None:
 def test_the_row_of_an_encoder_takes_precedence_over_its_kind(name: str) -> None:
     assert loop(complete(name)) == (256, 3e-5, None, 2, None)
     assert loop(complete(name, "simcse"))[0] == 64, "the row is for EASE alone"
+
+
+def write_config(folder: Path, **config: Any) -> str:
+    """Write an encoder's configuration; return the folder."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("config", "batch", "named"),
+    [
+        ({"_name_or_path": "FacebookAI/xlm-roberta-base"}, 32, "row xlm-roberta-base"),
+        (ROBERTA, 256, "row roberta-base"),
+        ({**ROBERTA, "vocab_size": 60000}, 64, "mine has no row of its own"),
+        ({**ROBERTA, "hidden_size": 1024}, 64, "mine has no row of its own"),
+        ({}, 64, "mine has no row of its own"),
+    ],
+)
+def test_a_folder_belongs_to_the_row_of_its_origin_or_architecture(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, config: dict[str, Any], batch: int, named: str
+) -> None:
+    with caplog.at_level(logging.INFO):
+        assert loop(complete(write_config(tmp_path / "mine", **config)))[0] == batch
+    (line,) = caplog.messages
+    assert named in line
+    assert f"batch_size {batch}" in line
+
+
+def test_a_model_in_the_hub_s_cache_belongs_to_a_row_by_its_architecture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    repository = tmp_path / "models--org--fine-tuned"
+    write_config(repository / "snapshots" / ("0" * 40), **ROBERTA)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("0" * 40)
+    assert loop(complete("org/fine-tuned"))[0] == 256
+    assert loop(complete("org/unknown"))[0] == 64
+
+
+def test_an_encoder_with_random_weights_has_no_row_of_a_pretrained_one() -> None:
+    assert loop(complete("random:"))[0] == 128
 
 
 def test_a_folder_called_like_a_kind_is_a_pretrained_encoder() -> None:

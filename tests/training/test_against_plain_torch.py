@@ -94,15 +94,25 @@ def row_of(entity: int) -> int:
     return (entity + 7) // 3
 
 
-def train_plainly(plain: Plain, pairs: list[dict[str, Any]], steps: int) -> list[tuple[float, float, float]]:
-    """Train with `TRAINING` and `OPTIONS`; return the total, entity and self-supervised loss of each step."""
+def train_plainly(
+    plain: Plain, pairs: list[dict[str, Any]], steps: int, contrasted: int
+) -> list[tuple[float, float, float]]:
+    """Train with `TRAINING` and `OPTIONS`; return the total, entity and self-supervised loss of each step.
+
+    Args:
+        plain: What is trained.
+        pairs: Rows of the training pairs.
+        steps: Number of steps.
+        contrasted: Pairs that contrast with each other; the losses of a batch's parts are averaged.
+    """
     named = {name: weight for name, weight in plain.bert.named_parameters() if "pooler" not in name}
     dense = {**named, "projection": plain.projection}
     adams = {name: Adam(weight, 0.1 if weight.ndim > 1 else 0.0) for name, weight in dense.items()}
     table, rise, losses = Adam(plain.table), round(0.25 * steps), []
     for number, indices in enumerate(islice(pair_indices(len(pairs), 4, seed=3), steps), start=1):
         batch = [pairs[index] for index in indices]
-        entity, own = plain.losses(batch)
+        parts = [plain.losses(batch[first : first + contrasted]) for first in range(0, 4, contrasted)]
+        entity, own = (torch.stack(found).mean() for found in zip(*parts, strict=True))
         total = 0.6 * entity + own
         losses.append((total.item(), entity.item(), own.item()))
         *gradients, of_table = torch.autograd.grad(total, [*dense.values(), plain.table])
@@ -147,11 +157,15 @@ def terms(result: TrainingResult) -> list[tuple[float, float, float]]:
     return [(line["loss"], line["entity_loss"], line["self_loss"]) for line in result.history]
 
 
-def test_two_epochs_equal_those_in_plain_torch(start: Plain, make_job: MakeJob, pairs: Path) -> None:
-    job = make_job(encoder=ENCODER, pairs=pairs, development={}, training=TRAINING, method_options=OPTIONS)
+@pytest.mark.parametrize("sub_batch_size", [None, 2])
+def test_two_epochs_equal_those_in_plain_torch(
+    start: Plain, make_job: MakeJob, pairs: Path, sub_batch_size: int | None
+) -> None:
+    training = {**TRAINING, "sub_batch_size": sub_batch_size}
+    job = make_job(encoder=ENCODER, pairs=pairs, development={}, training=training, method_options=OPTIONS)
     result = run_job(job)
     assert result.steps == 12
-    expected = train_plainly(start, pq.read_table(pairs).to_pylist(), result.steps)
+    expected = train_plainly(start, pq.read_table(pairs).to_pylist(), result.steps, sub_batch_size or 4)
     assert torch.allclose(torch.tensor(terms(result)), torch.tensor(expected), rtol=1e-4)
     parts = load_file(result.model / "training" / "parts.safetensors")
     found = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from ease.encoders.options import RANDOM
 
+CONFIGURATION = "config.json"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 """Folder of a model of an organisation in the hub's cache"""
@@ -47,13 +49,33 @@ def _cached_name(folder: Path) -> str | None:
     return f"{found[1]}/{found[2]}" if found else None
 
 
+def configuration_of(name: str) -> dict[str, Any]:
+    """Return the transformer's configuration; empty if it is neither in a folder nor in the hub's cache.
+
+    Args:
+        name: A hub name, a folder, a file of word vectors, or `random:`.
+    """
+    if Path(name).is_dir():
+        return _read_configuration(Path(name))
+    if name.startswith(RANDOM) or Path(name).exists() or not _HUB_NAME.fullmatch(name):
+        return {}
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(name, CONFIGURATION)
+    return _read_configuration(Path(found).parent) if isinstance(found, str) else {}
+
+
+def _read_configuration(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / CONFIGURATION).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
 def _configured_name(folder: Path) -> str | None:
     """What transformers wrote into the configuration; a path is what the encoder was saved from, not its name."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return _hub_name(config.get("_name_or_path") if isinstance(config, dict) else None)
+    return _hub_name(_read_configuration(folder).get("_name_or_path"))
 
 
 def _name_in_card(folder: Path) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, RootModel, model_validator
 
+from ease.encoders.base_models import base_model_of, configuration_of
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.io.models import StrictModel
@@ -30,10 +31,17 @@ class Row(StrictModel):
 
     training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
     methods: dict[str, Defaults] = Field({}, description="overrides for single methods, by name")
+    architecture: dict[str, Any] = Field(
+        {}, description="values of `config.json` by which encoders of other names belong to this row"
+    )
 
 
 class EncoderDefaults(RootModel[dict[str, Row]]):
-    """`parameters/encoders.yml`: one row for each kind of encoder, and rows by the last part of encoders' names."""
+    """`parameters/encoders.yml`: one row for each kind of encoder, and rows of single encoders.
+
+    An encoder belongs to the row of its name's last part; else, to the row of the encoder that it was made from; else,
+    to the row with its architecture; else, to the row of its kind.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,18 +65,34 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
 
     def describe(self, encoder: str) -> str:
         """Return a description of the encoder and the row of its defaults."""
-        own, kind = _last_part(encoder), _kind(encoder)
-        if own in self.root and own not in KINDS:
-            return f"the encoder {own}"
-        if kind == KINDS[0]:
+        own, row = _last_part(encoder), self._row_name(encoder)
+        if row == KINDS[0]:
             return "an encoder with random weights"
-        return f"a pretrained encoder ({own} has no row of its own in `encoders`)"
+        if row == KINDS[1]:
+            return f"a pretrained encoder ({own} has no row of its own in `encoders`)"
+        return f"the encoder {own}" if own == row else f"the encoder {own} (row {row} of `encoders`)"
 
     def _rows(self, encoder: str) -> Iterator[Row]:
-        own = _last_part(encoder)
-        if own in self.root and own not in KINDS:
-            yield self.root[own]
+        row = self._row_name(encoder)
+        if row not in KINDS:
+            yield self.root[row]
         yield self.root[_kind(encoder)]
+
+    def _row_name(self, encoder: str) -> str:
+        """Return the row of an encoder, or its kind."""
+        if _kind(encoder) == KINDS[0]:
+            return KINDS[0]
+        rows = {name: row for name, row in self.root.items() if name not in KINDS}
+        for name in (encoder, base_model_of(encoder)):
+            if name is not None and _last_part(name) in rows:
+                return _last_part(name)
+        config = configuration_of(encoder)
+        alike = (
+            name
+            for name, row in rows.items()
+            if row.architecture and row.architecture.items() <= config.items()
+        )
+        return next(alike, KINDS[1])
 
 
 def _last_part(encoder: str) -> str:

@@ -136,7 +136,7 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
 
 
 def _check(job: TrainingJob, processes: int) -> None:
-    check_share(job.training.batch_size, processes)
+    check_share(job.training, processes)
     if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
     if job.training.batches.reads_entities and not get_method(job.method).reads_entities:

@@ -13,9 +13,9 @@ from accelerate import Accelerator
 from numpy.typing import NDArray
 
 from ease.errors import EaseError
-from ease.methods import TOTAL
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
+from ease.training.accumulation import add_gradients
 from ease.training.batches import Batch, make_batch, move_batch
 from ease.training.checkpoints import Checkpoints
 from ease.training.interruption import TrainingInterrupted, stop_requests
@@ -71,10 +71,9 @@ def train(
     batches = _batches(pairs, model, options, start, accelerator.device)
     group = cpu_group(PATIENCE)
     with stop_requests() as stop, progress:
-        for step, batch in zip(range(start + 1, steps + 1), batches, strict=False):
+        for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup))
-            terms = trained(batch)
-            accelerator.backward(terms[TOTAL])
+            terms = add_gradients(trained, sub_batches, accelerator)
             optimizers.step()
             progress.add(step, terms, {"learning_rate": rate})
             last = step == steps
@@ -125,12 +124,14 @@ def _resume(
 
 def _batches(
     pairs: NDArray[np.void], model: TrainingModel, options: TrainingOptions, start: int, device: torch.device
-) -> Iterator[Batch]:
-    """Yield this process's share of each batch after the steps already done."""
+) -> Iterator[list[Batch]]:
+    """Yield this process's share of each batch's sub-batches, after the steps already done."""
     padding = model.encoder.tokenizer.pad_token_id or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
     chunks = _chunks(options, device)
-    for indices in pair_indices(pairs, options.batch_size, options.seed, start, options.batches):
+    parts = options.batch_size // options.contrasted
+
+    def make(indices: NDArray[np.int64]) -> Batch:
         batch = make_batch(
             pairs[indices[share]],
             padding,
@@ -140,16 +141,19 @@ def _batches(
             with_entities=model.method.table is not None,
             packed=options.packed,
         )
-        yield move_batch(batch, device)
+        return move_batch(batch, device)
+
+    for indices in pair_indices(pairs, options.batch_size, options.seed, start, options.batches):
+        yield [make(part) for part in np.split(indices, parts)]
 
 
 def _chunks(options: TrainingOptions, device: torch.device) -> int:
-    """Return the number of chunks in which this process's share of a batch is encoded."""
+    """Return the number of chunks in which this process's share of a sub-batch is encoded."""
     # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
     chunks = options.length_chunks or (4 if device.type == "cpu" and not options.packed else 1)
     if options.mini_batch_size is None:
         return chunks
-    return max(chunks, math.ceil(options.batch_size / process_count() / options.mini_batch_size))
+    return max(chunks, math.ceil(options.contrasted / process_count() / options.mini_batch_size))
 
 
 def _select(

@@ -17,11 +17,26 @@ from ease.methods import method_options
 from ease.training.sampling import BatchOptions
 
 
-def check_share(batch_size: int, processes: int) -> None:
-    """Refuse a batch size that is not a multiple of the number of processes."""
-    if batch_size % processes:
+def check_share(options: TrainingOptions, processes: int) -> None:
+    """Refuse a batch that does not divide into sub-batches, or a sub-batch that does not divide among processes.
+
+    Raises:
+        EaseError: Naming the sizes that do not divide.
+    """
+    batch, part = options.batch_size, options.sub_batch_size
+    if part is not None and batch % part:
         raise EaseError(
-            f"`batch_size` {batch_size} is not a multiple of {processes} `processes`: change one of them."
+            f"`batch_size` {batch} is not a multiple of `sub_batch_size` {part}: change one of them."
+        )
+    name = "batch_size" if part is None else "sub_batch_size"
+    if options.contrasted % processes:
+        raise EaseError(
+            f"`{name}` {options.contrasted} is not a multiple of {processes} `processes`: change one of them."
+        )
+    if part is not None and part < 2 * processes:
+        raise EaseError(
+            f"`sub_batch_size` {part} leaves each of {processes} `processes` one pair, which has nothing to contrast "
+            f"with: raise it to at least {2 * processes}, or start fewer processes."
         )
 
 
@@ -69,12 +84,23 @@ class TrainingOptions(StrictModel):
         description="pairs whose activations and logits are in memory at a time, per process; recomputed for the "
         "gradient, at a third more computation; null: all pairs",
     )
+    sub_batch_size: int | None = Field(
+        None,
+        ge=2,
+        description="gradient accumulation: pairs that contrast with each other, over all processes; the gradients of "
+        "a batch's sub-batches are averaged before the step; null: the whole batch",
+    )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 
     @model_validator(mode="after")
     def _divide_batch(self) -> TrainingOptions:
-        check_share(self.batch_size, self.processes)
+        check_share(self, self.processes)
         return self
+
+    @property
+    def contrasted(self) -> int:
+        """Pairs that contrast with each other, over all processes."""
+        return self.sub_batch_size or self.batch_size
 
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:

@@ -1,0 +1,89 @@
+"""Gradient accumulation: contrasts within sub-batches, one step for a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ease.errors import EaseError
+from ease.training import TrainingResult, run_job
+from tests.training.processes import finish, messages, start
+from tests.training.test_resuming import Stop, assert_same, stop_at
+from tests.training.tiny_training import MakeJob, losses, same, weights
+
+STILL: dict[str, Any] = {"encoder": "encoder_without_dropout"}
+
+
+def close(first: TrainingResult, second: TrainingResult) -> bool:
+    """Return whether losses and weights are equal except for rounding."""
+    one, two = weights(first), weights(second)
+    return np.allclose(list(losses(first).values()), list(losses(second).values()), rtol=1e-5) and all(
+        np.allclose(one[name], two[name], atol=2e-5) for name in one
+    )
+
+
+def test_a_single_sub_batch_is_the_batch(make_job: MakeJob) -> None:
+    training = {"max_steps": 3}
+    whole = run_job(make_job("whole", training=training))
+    single = run_job(make_job("single", training={**training, "sub_batch_size": 16}))
+    assert losses(single) == losses(whole)
+    assert same(weights(single), weights(whole))
+
+
+def test_sentences_contrast_within_their_sub_batch(make_job: MakeJob) -> None:
+    training = {"max_steps": 1}
+    whole = run_job(make_job("whole", training=training, **STILL))
+    parts = run_job(make_job("parts", training={**training, "sub_batch_size": 4}, **STILL))
+    # A quarter of the candidates in each of two denominators.
+    assert losses(parts)[1] < losses(whole)[1] - 2
+
+
+@pytest.mark.parametrize("report_every", [1, 3])
+def test_an_interrupted_training_with_sub_batches_resumes_exactly(
+    make_job: MakeJob, report_every: int
+) -> None:
+    training = {"report_every": report_every, "sub_batch_size": 4}
+    whole = run_job(make_job("whole", training=training))
+    broken = make_job("broken", training=training)
+    with pytest.raises(Stop):
+        run_job(broken, stop_at(9))
+    assert_same(run_job(broken), whole)
+
+
+@pytest.mark.parametrize("changed", [{"packed": True}, {"mini_batch_size": 3}])
+def test_packing_and_gradient_caching_change_nothing(make_job: MakeJob, changed: dict[str, Any]) -> None:
+    training = {"sub_batch_size": 8}
+    plain = run_job(make_job("plain", training=training, **STILL))
+    other = run_job(make_job("other", training={**training, **changed}, **STILL))
+    assert close(plain, other)
+
+
+def test_two_processes_equal_one(make_job: MakeJob) -> None:
+    changes = {"method_options": {"gather_negatives": True}, **STILL}
+    one = run_job(make_job("one", training={"sub_batch_size": 4}, **changes))
+    job = make_job("two", training={"sub_batch_size": 4, "processes": 2}, **changes)
+    assert finish(start(job, 2)) == [0, 0], messages(job)
+    assert close(one, run_job(job))
+
+
+@pytest.mark.parametrize(
+    ("training", "fault"),
+    [
+        ({"sub_batch_size": 5}, "`batch_size` 16 is not a multiple of `sub_batch_size` 5"),
+        (
+            {"sub_batch_size": 4, "batch_size": 12, "processes": 3},
+            "`sub_batch_size` 4 is not a multiple of 3 `processes`",
+        ),
+        (
+            {"sub_batch_size": 2, "processes": 2},
+            "one pair, which has nothing to contrast with: raise it to at least 4",
+        ),
+    ],
+)
+def test_sizes_that_do_not_divide_are_refused(
+    make_job: MakeJob, training: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises((ValueError, EaseError), match=fault):
+        make_job(training=training)
