@@ -200,7 +200,6 @@ LOOP = {
     "max_steps": None,
     "max_tokens": 32,
     "evaluate_every": 250,
-    "warmup": 0,
     "weight_decay": 0,
 }
 EQUATIONS = {
@@ -230,6 +229,11 @@ def test_the_paper_trains_with_its_batch_sizes_and_learning_rates(
     given = {f"{setting}__setting__encoder__name": encoder}
     loop = complete(load_catalog(bare, "paper", **given), setting, method).training
     assert (loop.batch_size, loop.learning_rate) == TABLE_9[setting, method, encoder]
+    steps = (
+        PUBLISHED[setting]["max_pairs_per_language"] * len(PUBLISHED[setting]["languages"]) / loop.batch_size
+    )
+    assert loop.sub_batch_size == 8, "the authors' scripts accumulate gradients of 8 pairs"
+    assert loop.warmup * steps == pytest.approx(500, abs=10), "as their configuration has it"
 
 
 def test_table_9_applies_to_names_with_and_without_an_organisation(bare: Project) -> None:

@@ -20,6 +20,7 @@ from ease.pipelines import (
     report,
     sweep,
     train,
+    validate_evaluation,
 )
 from ease.pipelines.stages import StagesOutermost, in_stage
 
@@ -71,6 +72,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "analysis": analysis.create_pipeline("multilingual", methods),
         "analysis_monolingual": analysis.create_pipeline("monolingual", methods, across_languages=False),
         "mewsc16": mewsc16.create_pipeline(),
+        "validate_evaluation": validate_evaluation.create_pipeline(),
     }
 
 

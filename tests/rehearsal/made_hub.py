@@ -48,18 +48,29 @@ def add_encoder(cache: Path, name: str, sentences: Sequence[str]) -> None:
     snapshot.mkdir(parents=True)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit)
+    write_encoder(snapshot, name, sentences)
+
+
+def write_encoder(folder: Path, name: str, sentences: Sequence[str]) -> None:
+    """Write a tiny encoder with the files of a published one into a folder.
+
+    Args:
+        folder: Made if missing.
+        name: Decides on the architecture.
+        sentences: Text that the tokenizer is trained on.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(len(name))
         model, tokenizer = _make(name)(name, sentences)
         if name.startswith("sentence-transformers/"):
-            _save_sentence_transformer(name, model, tokenizer, snapshot)
+            _save_sentence_transformer(name, model, tokenizer, folder)
         else:
-            model.save_pretrained(snapshot)
-            tokenizer.save_pretrained(snapshot)
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
 
 
 def _make(name: str) -> Callable[[str, Sequence[str]], Pretrained]:
-    if "xlm-roberta" in name or "multilingual-mpnet" in name:
+    if "xlm-r" in name:
         return _xlm_roberta
     return _roberta if "roberta" in name or "declutr" in name else _bert
 

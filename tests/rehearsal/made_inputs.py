@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -118,7 +119,7 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
 def write_vectors(file: Path, sentences: Sequence[str], dimension: int = 300) -> None:
     """Write word vectors in GloVe's format."""
     words = sorted({word.lower() for sentence in sentences for word in sentence.split() if word.isalpha()})
-    file.parent.mkdir(parents=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     lines = (
         " ".join([word, *(f"{(hash_ % 19) / 19 - 0.5:.3f}" for hash_ in range(row, row + dimension))])
         for row, word in enumerate(words[:500])
@@ -193,4 +194,5 @@ def _thin(source: Path, target: Path, kept: int = LINES) -> None:
 
 
 def _write_lines(file: Path, lines: Iterable[str]) -> None:
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text = "".join(f"{line}\n" for line in lines).encode()
+    file.write_bytes(gzip.compress(text) if file.suffix == ".gz" else text)

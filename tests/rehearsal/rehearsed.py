@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ease.encoders.word_vectors import is_vector_file
 from tests.contexts import load_parameters
 from tests.project import METHODS, Done, Project, make_project
-from tests.rehearsal.made_hub import add_encoder
+from tests.rehearsal.made_hub import add_encoder, write_encoder
 from tests.rehearsal.made_inputs import (
     SAMPLE,
     read_sentences,
@@ -59,18 +60,22 @@ def make_rehearsed(folder: Path, test_data: Path) -> Project:
     write_dumps(raw)
     write_evaluation_sets(raw / "evaluation", test_data / "eval")
     write_texts(raw / "texts", test_data / "train", sentences)
-    write_vectors(raw / "vectors" / "glove.6B.300d.txt", sentences)
     for name in configured_encoders(project):
-        add_encoder(folder / "hub", name, sentences)
+        if not name.startswith("data/"):
+            add_encoder(folder / "hub", name, sentences)
+        elif is_vector_file(name):
+            write_vectors(project.folder / name, sentences)
+        else:
+            write_encoder(project.folder / name, name, sentences)
     return project
 
 
 def configured_encoders(project: Project) -> list[str]:
-    """Return the hub names of the encoders in `conf/paper`."""
+    """Return the hub names, folders and files of word vectors of the encoders in `conf/paper`."""
     parameters = load_parameters(project, "paper")
     starts = [parameters[setting]["setting"]["encoder"]["name"] for setting in SETTINGS]
     baselines = [baseline["name"] for baseline in parameters["evaluate"]["baselines"].values()]
-    return sorted({*starts, *FURTHER_ENCODERS, *(name for name in baselines if not name.endswith(".txt"))})
+    return sorted({*starts, *FURTHER_ENCODERS, *baselines})
 
 
 def rehearse(

@@ -47,7 +47,9 @@ def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = Non
     return encoder
 
 
-def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> SentenceTransformer:
+def load_encoder(
+    name: str, pooling: str | None = None, seed: int = 0, *, stop_words: bool = False
+) -> SentenceTransformer:
     """Load an encoder from a folder, the hub or a file of word vectors, onto the CPU.
 
     A model that was not saved by sentence-transformers gets mean pooling unless `pooling` is given.
@@ -56,6 +58,7 @@ def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> Senten
         name: A hub name, a folder, or a text file of word vectors (`.txt`, `.vec`, either with `.gz`).
         pooling: Replaces the saved pooling; word vectors allow `mean` only.
         seed: Seed of the pooling's own weights.
+        stop_words: Whether averages of word vectors include stop words.
 
     Raises:
         EaseError: If the pooling is unknown, the encoder does not load, or a line of the word vectors is wrong.
@@ -67,7 +70,9 @@ def load_encoder(name: str, pooling: str | None = None, seed: int = 0) -> Senten
             raise EaseError(
                 f"Word vectors such as {name!r} have no pooling {pooling!r}: set `pooling: mean`."
             )
-        return load_word_vectors(Path(name))
+        return load_word_vectors(Path(name), stop_words=stop_words)
+    if stop_words:
+        raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     try:
         check_reachable(name)
         with no_progress_bars():

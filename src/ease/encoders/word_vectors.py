@@ -31,18 +31,23 @@ MEAN_WORD = "(mean of all words)"
 class WordTokenizer(WhitespaceTokenizer):
     """Looks up words as written, else without surrounding punctuation, else lower-cased.
 
-    The library's English stop words are skipped unless a sentence has no other words. The GloVe averages that the paper
-    cites (tables 1 and 14) must exclude them: with all words, STS-B is 41 points (Cer et al., 2017) instead of 58. A
+    By default the library's English stop words are skipped unless a sentence has no other words. The STS scores of
+    GloVe averages that the papers cite (EASE's tables 1 and 14, as SimCSE's) must exclude them: with all words, STS-B
+    is 41 points (Cer et al., 2017) instead of 58. EASE's authors average all words in their clustering (table 15). A
     sentence without known words gets the mean vector of all words, because a zero vector has no cosine.
     """
 
-    def __init__(self, words: Iterable[str]) -> None:
+    def __init__(self, words: Iterable[str], keep_stop_words: bool = False) -> None:
         super().__init__(words)
+        if keep_stop_words:
+            self.stop_words = set()
+        self._keeps_stop_words = keep_stop_words
         self._with_stop_words = WhitespaceTokenizer(stop_words=())
         self._with_stop_words.word2idx = self.word2idx
 
     def __repr__(self) -> str:
-        return f"WordTokenizer({len(self.word2idx)} words)"
+        kept = ", stop words included" if self._keeps_stop_words else ""
+        return f"WordTokenizer({len(self.word2idx)} words{kept})"
 
     def tokenize(self, text: str, **kwargs: object) -> list[int]:
         """Return the rows of a sentence's words, at least one."""
@@ -51,7 +56,8 @@ class WordTokenizer(WhitespaceTokenizer):
     @staticmethod
     def load(input_path: str) -> WordTokenizer:
         """Load a saved tokenizer."""
-        return WordTokenizer(WhitespaceTokenizer.load(input_path).get_vocab())
+        saved = WhitespaceTokenizer.load(input_path)
+        return WordTokenizer(saved.get_vocab(), keep_stop_words=not saved.stop_words)
 
 
 def is_vector_file(name: str) -> bool:
@@ -59,17 +65,21 @@ def is_vector_file(name: str) -> bool:
     return name.endswith(VECTOR_SUFFIXES) or Path(name).is_file()
 
 
-def load_word_vectors(path: Path) -> SentenceTransformer:
+def load_word_vectors(path: Path, *, stop_words: bool = False) -> SentenceTransformer:
     """Return an encoder that averages the vectors of a sentence's words (appendix F: average GloVe embeddings).
 
     A saved one loads only with `trust_remote_code`, because of its tokenizer.
+
+    Args:
+        path: Text file of word vectors.
+        stop_words: Whether to average stop words, too.
 
     Raises:
         EaseError: As `read_word_vectors`.
     """
     words, vectors = read_word_vectors(path)
     # Built with one row, because the constructor would initialise a complete random table first.
-    embeddings = WordEmbeddings(WordTokenizer(words), vectors[:1])
+    embeddings = WordEmbeddings(WordTokenizer(words, stop_words), vectors[:1])
     embeddings.emb_layer = nn.Embedding.from_pretrained(torch.from_numpy(vectors))
     return SentenceTransformer(modules=[embeddings, Pooling(vectors.shape[1], "mean")], device="cpu")
 

@@ -64,7 +64,7 @@ def locate_baseline_sets(
     **settings: Setting,
 ) -> dict[str, Any]:
     """Locate the evaluation sets of the baselines; see `locate_evaluation_sets`."""
-    references = evaluate.references(all_test_tasks(*settings.values())) if evaluate.baselines else ()
+    references = evaluate.all_baseline_references(all_test_tasks(*settings.values()))
     return locate(references, acquire, sets, tasks)
 
 

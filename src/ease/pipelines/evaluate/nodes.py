@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ease.encoders.options import EncodingOptions
-from ease.evaluation.sets import read_located
+from ease.evaluation.scoring import TaskOptions
+from ease.evaluation.sets import Located, read_located
 from ease.pipelines.evaluate.each import log_scored, rows_of, score_each
-from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
+from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
 from ease.pipelines.mlflow_runs import add_scores, add_to_card, log_scores, nested_run, start_of
 from ease.pipelines.setting import Setting
 
@@ -81,22 +83,45 @@ def score_baselines(
         encoding: Batch size and cache.
         settings: Name the test tasks.
     """
+    located = read_located(evaluation_data)
+    test_tasks = all_test_tasks(*settings.values())
+    return [
+        row
+        for name, baseline in evaluate.baselines.items()
+        for row in score_baseline(
+            name, baseline, evaluate.baseline_references(name, test_tasks), located, tasks, encoding
+        )
+    ]
+
+
+def score_baseline(
+    name: str,
+    baseline: Baseline,
+    references: Sequence[str],
+    located: Located,
+    tasks: TaskOptions,
+    encoding: EncodingOptions,
+) -> list[dict[str, Any]]:
+    """Score one baseline on the named tasks, in a nested MLflow run.
+
+    Rows without a value name what could not be scored.
+    """
     from ease.encoders.encoder import load_encoder
 
-    located, rows = read_located(evaluation_data), []
-    references = evaluate.references(all_test_tasks(*settings.values()))
-    for name, baseline in evaluate.baselines.items():
-        load = partial(load_encoder, pooling=baseline.pooling)
-        with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
-            report = partial(log_scores, run_id)
-            scored = score_each(load, baseline.name, references, located, tasks, encoding, report)
-        log_scored(f"the baseline {name} ({baseline.name})", scored)
-        about = {
-            "setting": BASELINES,
-            "method": name,
-            "model": baseline.name,
-            "base": baseline.name,
-            "pooling": baseline.pooling or "mean",
-        }
-        rows += rows_of(scored, located, **about)
-    return rows
+    load = partial(load_encoder, pooling=baseline.pooling, stop_words=baseline.stop_words)
+    with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
+        report = partial(log_scores, run_id)
+        scored = score_each(load, baseline.name, references, located, tasks, encoding, report)
+    log_scored(f"the baseline {name} ({baseline.name})", scored)
+    return rows_of(scored, located, **about_baseline(name, baseline))
+
+
+def about_baseline(name: str, baseline: Baseline) -> dict[str, Any]:
+    """Return what a baseline's rows of scores say about its encoder."""
+    return {
+        "setting": BASELINES,
+        "method": name,
+        "model": baseline.name,
+        "base": baseline.name,
+        "pooling": baseline.pooling or "mean",
+    }

@@ -22,6 +22,10 @@ class Baseline(StrictModel):
 
     name: str = Field(min_length=1, description="a hub name, a folder, or a text file of word vectors")
     pooling: PoolingName | None = Field(None, description="null: as the encoder was saved, or the mean")
+    tasks: Words | None = Field(
+        None, description="tasks to score it on; null: the test tasks of all settings"
+    )
+    stop_words: bool = Field(False, description="whether averages of word vectors include stop words")
 
 
 class EvaluateOptions(StrictModel):
@@ -38,6 +42,15 @@ class EvaluateOptions(StrictModel):
         for reference in references or ():
             check_name(task_name(reference), [*task_names(), ALL], "evaluation task")
         return references
+
+    def baseline_references(self, name: str, test_tasks: Sequence[str]) -> tuple[str, ...]:
+        """Return the tasks to score a baseline on: `tasks`, else its own, else the test tasks."""
+        return self.references(self.baselines[name].tasks or test_tasks)
+
+    def all_baseline_references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
+        """Return the tasks of all baselines, each once."""
+        own = (task for name in self.baselines for task in self.baseline_references(name, test_tasks))
+        return tuple(dict.fromkeys(own))
 
     def references(self, test_tasks: Sequence[str]) -> tuple[str, ...]:
         """Return the tasks to score.

@@ -1,0 +1,128 @@
+"""Scores of published models are compared with the printed ones, and differences are named."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ease.reporting.own import gather_models
+from ease.reporting.published import Published
+from ease.reporting.validation import compare_with_printed, printed_tasks
+from tests.project import Done, Project
+
+METRIC = "spearman"
+COLUMNS = [
+    {"header": "A", "task": "sts", "subset": "2012", "metric": METRIC},
+    {"header": "B", "task": "stsb", "subset": "test", "metric": METRIC},
+    {"header": "mean", "mean_of": ["A", "B"]},
+]
+MODELS = {
+    "Made": {"base": "bert-base-uncased", "checkpoints": ["org/made"]},
+    "BERT (avg.)": {"base": "bert-base-uncased", "method": "untrained", "pooling": "mean"},
+}
+
+
+def paper(rows: dict[str, Any], columns: list[dict[str, Any]] = COLUMNS, **models: Any) -> dict[str, Any]:
+    table = {"title": "T", "score": "ρ", "columns": columns, "rows": rows}
+    return {
+        "made": {
+            "citation": "c",
+            "short": "Made (2000)",
+            "models": {**MODELS, **models},
+            "tables": {"1": table},
+        }
+    }
+
+
+def score(name: str, task: str, subset: str, value: float, pooling: str = "cls") -> dict[str, Any]:
+    about = {"setting": "baselines", "method": "b", "model": name, "base": name, "pooling": pooling}
+    return {**about, "task": task, "subset": subset, "metric": METRIC, "value": value}
+
+
+def test_each_printed_figure_is_compared() -> None:
+    published = Published.model_validate(
+        paper({"Made": [70.0, 80.0, 75.0], "BERT (avg.)": [30.0, None, 31.0]})
+    )
+    rows = [score("org/made", "sts", "2012", 70.3), score("org/made", "stsb", "test", 79.5)]
+    rows += [score("bert-base-uncased", "sts", "2012", 30.31, "mean")]
+    rows += [score("bert-base-uncased", "sts", "2012", 99.0, "cls")]
+    table = compare_with_printed(published, gather_models(rows))
+    found = {(row["row"], row["column"]): row for row in table.to_dict("records")}
+    assert len(found) == len(table) == 5
+    assert found["Made", "A"]["difference"] == 0.3
+    assert found["Made", "B"]["difference"] == -0.5
+    assert found["Made", "mean"]["here"] == pytest.approx(74.9)
+    assert found["BERT (avg.)", "A"]["difference"] == pytest.approx(0.31)
+    assert found["BERT (avg.)", "mean"]["note"] == "not scored: stsb test"
+
+
+def test_tasks_are_those_of_the_printed_figures() -> None:
+    published = Published.model_validate(
+        paper({"Made": [70.0, None, None], "BERT (avg.)": [None, None, 31.0]})
+    )
+    tasks = [
+        printed_tasks(published, model)
+        for model in gather_models(
+            [
+                score("org/made", "sts", "2012", 1.0),
+                score("bert-base-uncased", "sts", "2012", 1.0, "mean"),
+                score("other", "sts", "2012", 1.0),
+            ]
+        )
+    ]
+    assert tasks == [("sts",), ("sts", "stsb"), ()]
+
+
+GRADED = [{"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}]
+
+
+@pytest.fixture(scope="module")
+def validated(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done, float]:
+    """Validate with one made checkpoint: one paper prints its score, another prints one point more."""
+    made = project.copy(tmp_path_factory.mktemp("validated") / "copy")
+    shutil.copytree(made.latest("06_models/multilingual/untrained/encoder"), made.folder / "own encoder")
+    scores = made.json("07_model_output/multilingual/untrained/scores.json")
+    (value,) = (row["value"] for row in scores if row["task"] == "sample_graded")
+    model = {"base": "nothing", "checkpoints": ["org/own encoder"]}
+    right, wrong = (paper({"Own": [figure]}, GRADED, Own=model)["made"] for figure in (value, value + 1))
+    values = {
+        "published": {"right": right, "wrong": {**wrong, "short": "Wrong (2000)"}},
+        "evaluate": {"baselines": {"Ours": {"name": "own encoder"}, "unpublished": {"name": "no/such"}}},
+    }
+    local = made.folder / "conf" / "local" / "parameters.yml"
+    local.parent.mkdir(exist_ok=True)
+    local.write_text(yaml.safe_dump(values, allow_unicode=True), encoding="utf-8")
+    return made, made.run("validate_evaluation"), value
+
+
+def test_a_planted_difference_is_named_and_an_equal_score_is_not(
+    validated: tuple[Project, Done, float],
+) -> None:
+    _, done, value = validated
+    assert (
+        f"Wrong (2000), table 1, Own (Ours), graded: {value:.2f} here, {value + 1:.2f} printed (-1.00)"
+        in done.stderr
+    )
+    assert "Made (2000), table 1" not in done.stderr
+    assert "1 of 2 printed scores differ by more than 0.3 points; 0 could not be measured" in done.stderr
+
+
+def test_the_differences_are_a_table(validated: tuple[Project, Done, float]) -> None:
+    import pyarrow.parquet as pq
+
+    made, _, _ = validated
+    table = pq.read_table(made.latest("08_reporting/validation/differences.parquet")).to_pylist()
+    assert sorted(round(row["difference"], 6) for row in table) == [-1.0, 0.0]
+
+
+def test_without_a_published_baseline_the_run_says_so(project: Project, tmp_path: Path) -> None:
+    done = project.copy(tmp_path / "copy").run("validate_evaluation", check=False)
+    assert done.returncode == 1
+    assert (
+        "No baseline of `evaluate.baselines` is a model of `published`: run with --env=paper" in done.stderr
+    )
+    assert "Traceback" not in done.stderr
