@@ -15,7 +15,7 @@ from ease.reporting.validation import compare_with_printed, printed_tasks
 from tests.project import Done, Project
 
 METRIC = "spearman"
-COLUMNS = [
+COLUMNS: list[dict[str, Any]] = [
     {"header": "A", "task": "sts", "subset": "2012", "metric": METRIC},
     {"header": "B", "task": "stsb", "subset": "test", "metric": METRIC},
     {"header": "mean", "mean_of": ["A", "B"]},
@@ -77,7 +77,7 @@ def test_tasks_are_those_of_the_printed_figures() -> None:
     assert tasks == [("sts",), ("sts", "stsb"), ()]
 
 
-GRADED = [{"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}]
+GRADED: list[dict[str, Any]] = [{"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}]
 
 
 @pytest.fixture(scope="module")
