@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
-from ease.encoders.encoding import encode_with
+from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.word_vectors import MEAN_WORD, read_word_vectors
 from ease.errors import EaseError
 from ease.evaluation.tasks import stsb
@@ -62,6 +62,19 @@ def test_a_sentence_is_the_mean_of_its_words(glove: SentenceTransformer) -> None
     assert np.allclose(glove.encode(sentences), expected)
     assert embedding_dimension(glove) == 3
     assert [type(module) for module in glove] == [WordEmbeddings, Pooling]
+
+
+def test_stop_words_are_averaged_on_request(glove: SentenceTransformer, tmp_path: Path) -> None:
+    every = load_encoder(str(tmp_path / "glove.3d.txt"), stop_words=True)
+    assert np.allclose(every.encode(["Berlin, the capital"]), [[4 / 3, 5 / 3, 1]])
+    assert fingerprint(every) != fingerprint(glove), (
+        "embeddings of one would be read from the cache of the other"
+    )
+    save_encoder(every, tmp_path / "saved")
+    again = SentenceTransformer(str(tmp_path / "saved"), trust_remote_code=True)
+    assert np.allclose(again.encode(["Berlin, the capital"]), [[4 / 3, 5 / 3, 1]])
+    with pytest.raises(EaseError, match="`stop_words` is for word vectors"):
+        load_encoder("bert-base-uncased", stop_words=True)
 
 
 def test_sentences_of_stop_words_or_unknown_words_have_a_vector(glove: SentenceTransformer) -> None:

@@ -76,6 +76,15 @@ def test_everything_else_is_scored_and_kept(faulty: tuple[Project, Any]) -> None
         assert ("sts", BAD) not in {(row["task"], row["subset"]) for row in own}
 
 
+def test_a_baseline_is_scored_on_its_own_tasks(faulty: tuple[Project, Any], tmp_path: Path) -> None:
+    made = faulty[0].copy(tmp_path / "copy")
+    own = {"name": "own encoder", "tasks": "sample_graded"}
+    given = {f"evaluate__baselines__Ours__{name}": value for name, value in own.items()}
+    made.run("evaluate", "--namespaces=baselines", **given)
+    found = rows(made, "07_model_output/baselines/scores.json")
+    assert {key[1:] for key in found if key[0] == "Ours"} == {("sample_graded", "en")}
+
+
 def test_the_bad_set_is_named_before_the_first_sentence_is_encoded(faulty: tuple[Project, Any]) -> None:
     _, done = faulty
     named, scored = (done.stderr.index(words) for words in ("2013 cannot be scored", "Scored "))

@@ -77,7 +77,9 @@ def test_tasks_are_those_of_the_printed_figures() -> None:
     assert tasks == [("sts",), ("sts", "stsb"), ()]
 
 
-GRADED: list[dict[str, Any]] = [{"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}]
+GRADED: list[dict[str, Any]] = [
+    {"header": "graded", "task": "sample_graded", "subset": "en", "metric": METRIC}
+]
 
 
 @pytest.fixture(scope="module")
