@@ -22,7 +22,7 @@ from ease.datasets.files import JSONDataset
 from ease.datasets.tables import TableDataset
 from ease.evaluation.tasks import task_names
 from ease.methods import method_names, method_options
-from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, SWEEPS
+from ease.pipeline_registry import SETTINGS, SWEEPS
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog, load_parameters, undisturbed
@@ -164,7 +164,7 @@ def test_every_method_task_and_sweep_has_its_file_and_its_configuration() -> Non
     folder = ROOT / "conf" / "base" / "parameters"
     assert sorted(path.stem for path in (folder / "methods").iterdir()) == method_names()
     assert sorted(path.stem for path in (folder / "tasks").iterdir()) == task_names()
-    assert sorted(path.stem for path in (folder / "sweeps").iterdir()) == sorted([*SWEEPS, LANGUAGES_SWEEP])
+    assert sorted(path.stem for path in (folder / "sweeps").iterdir()) == sorted(SWEEPS)
 
 
 TABLE_9 = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kedro.pipeline import Pipeline
 
@@ -31,10 +31,10 @@ COMPARED = (EASE, "simcse")
 LOW_RESOURCE = "low_resource"
 """The setting that adds languages to a multilingual encoder, one model for each."""
 LANGUAGES_SWEEP = "low_resource_languages"
-MIRROR_SWEEPS = ("mirror_ablation", "mirror_controlled", "mirror_random", "mirror_dropout", "mirror_span")
 STAGES = {"acquire_evaluation": "acquire"}
 """Stages of pieces with another name than their stage."""
-SWEEPS = ("seeds", "grid", "control", "ablation", "pooling", "companions", *MIRROR_SWEEPS)
+SWEEPS = sweep.registered_sweeps()
+"""Settings of the sweeps, by the sweeps' names; each is a pipeline of its own."""
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -48,12 +48,10 @@ def register_pipelines() -> dict[str, Pipeline]:
     methods = (*method_names(), train.WHITENING)
     every = {setting: setting_pieces(setting, methods) for setting in SETTINGS}
     sums = {f"train_{setting}": sum(pieces.values(), Pipeline([])) for setting, pieces in compared.items()}
-    sweeps = {
-        name: training_data(every["multilingual"]) + create_sweep("multilingual", name) for name in SWEEPS
-    }
-    low_resource = setting_pieces(LOW_RESOURCE, (EASE, MLM))
-    taught = create_sweep(LOW_RESOURCE, LANGUAGES_SWEEP, (EASE, MLM))
-    sums[f"train_{LOW_RESOURCE}"] = training_data(low_resource) + taught
+    every_data = {setting: training_data(pieces) for setting, pieces in every.items()}
+    every_data[LOW_RESOURCE] = training_data(setting_pieces(LOW_RESOURCE, (EASE, MLM)))
+    sweeps = {name: create_sweep(name, registered, every_data) for name, registered in SWEEPS.items()}
+    sums[f"train_{LOW_RESOURCE}"] = sweeps[LANGUAGES_SWEEP]
     located = of_all_settings(every, "acquire_evaluation") + acquire_evaluation.create_baselines_pipeline(
         SETTINGS
     )
@@ -66,7 +64,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "acquire_evaluation": located,
         "train": of_all_settings(every, "train"),
         "evaluate": located + scored,
-        "report": of_all_settings(every, "report") + report.create_report_pipeline(SETTINGS, methods, SWEEPS),
+        "report": of_all_settings(every, "report") + create_report(methods),
         **sums,
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", methods),
@@ -96,9 +94,21 @@ def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
     return {name: in_stage(piece, setting, STAGES.get(name, name)) for name, piece in pieces.items()}
 
 
-def create_sweep(setting: str, name: str, methods: Sequence[str] | None = None) -> Pipeline:
-    """Create a sweep in a stage of its own."""
-    return in_stage(sweep.create_pipeline(setting, name, methods), setting, "sweep")
+def create_sweep(name: str, registered: sweep.Registered, data: Mapping[str, Pipeline]) -> Pipeline:
+    """Create a sweep in a stage of its own, after those that make its setting's data if the sweep reads entities."""
+    setting = registered.setting
+    own = in_stage(sweep.create_pipeline(name, registered), setting, "sweep")
+    return data[setting] + own if registered.entities else own
+
+
+def create_report(methods: Sequence[str]) -> Pipeline:
+    """Create the report over the methods of all settings, and the sweeps of these and of further settings."""
+    swept = {
+        setting: [name for name, registered in SWEEPS.items() if registered.setting == setting]
+        for setting in (*SETTINGS, LOW_RESOURCE)
+    }
+    trained = {setting: methods if setting in SETTINGS else () for setting in swept}
+    return report.create_report_pipeline(trained, swept)
 
 
 def of_all_settings(pieces: dict[str, dict[str, Pipeline]], name: str) -> Pipeline:

@@ -98,7 +98,7 @@ def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
         refused(
             empty,
             "grid",
-            grid__tasks="stsb:test",
+            grid__setting__test_tasks="stsb:test",
             multilingual__setting__encoder__name="conf",
             multilingual__setting__dev_tasks="sickr:trial",
         ),
@@ -118,7 +118,7 @@ def test_only_sets_that_cannot_be_fetched_are_missing(empty: Project) -> None:
 @pytest.mark.parametrize(
     ("pipeline", "given", "expected"),
     [
-        ("grid", {"grid__tasks": "stsx"}, "Unknown evaluation task 'stsx'"),
+        ("grid", {"grid__setting__test_tasks": "stsx"}, "Unknown evaluation task 'stsx'"),
         ("train_multilingual", {"multilingual__setting__dev_tasks": "stx"}, "Unknown evaluation task 'stx'"),
         ("evaluate", {"evaluate__tasks": "stsb:devel"}, "'stsb'.*devel"),
         ("evaluate", {"evaluate__tasks": "stbs"}, "`evaluate`: tasks: Unknown .*'stbs': did you mean .*stsb"),

@@ -9,7 +9,7 @@ import pytest
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 
-from ease.pipeline_registry import LANGUAGES_SWEEP, LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
+from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
 from tests.project import make_project, params
 
 PIPELINES = register_pipelines()
@@ -33,19 +33,22 @@ def test_the_stages_of_a_setting_are_below_it(setting: str) -> None:
     assert namespaces(f"train_{setting}") == expected
 
 
-@pytest.mark.parametrize("name", [*SWEEPS, f"train_{LOW_RESOURCE}"])
+@pytest.mark.parametrize("name", SWEEPS)
 def test_a_sweep_is_a_stage_after_those_that_make_its_data(name: str) -> None:
-    setting = LOW_RESOURCE if name == f"train_{LOW_RESOURCE}" else "multilingual"
-    assert namespaces(name) == {f"{setting}.{stage}" for stage in (*STAGES, "untrained", "sweep")}
+    setting = SWEEPS[name].setting
+    before = (*STAGES, "untrained") if SWEEPS[name].entities else ()
+    assert namespaces(name) == {f"{setting}.{stage}" for stage in (*before, "sweep")}
     sweep = PIPELINES[name].only_nodes_with_namespaces([f"{setting}.sweep"])
-    assert f"{setting}.{name if name in SWEEPS else LANGUAGES_SWEEP}_sweep" in sweep.outputs()
+    assert f"{setting}.{name}_sweep" in sweep.outputs()
 
 
 @pytest.mark.parametrize(
     "name", ["__default__", *(f"train_{name}" for name in (*SETTINGS, LOW_RESOURCE)), *SWEEPS]
 )
 def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
-    assert [given for given in PIPELINES[name].inputs() if not is_parameter(given)] == []
+    kept = () if name not in SWEEPS or SWEEPS[name].entities else ("sentences", "training_pairs", "dumps")
+    read = {given for given in PIPELINES[name].inputs() if not is_parameter(given)}
+    assert read == {f"{SWEEPS[name].setting}.kept_{dataset}" for dataset in kept}
 
 
 @pytest.mark.parametrize(

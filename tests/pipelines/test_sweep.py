@@ -42,11 +42,16 @@ def sweep(**given: Any) -> Sweep:
         ({}, "ease"),
         ({"name": "w/o hard negative", "rows": 5}, "w/o hard negative"),
         (
-            {"options": {"weight": 0.1}, "training": {"max_steps": 5}, "pooling": "cls", "rows": 100},
+            {
+                "options": {"weight": 0.1},
+                "training": {"max_steps": 5},
+                "setting": {"encoder": {"pooling": "cls"}},
+                "rows": 100,
+            },
             "ease weight=0.1 max_steps=5 pooling=cls rows=100",
         ),
         ({"permute_entities": True, "entity_table": "random"}, "ease permuted random table"),
-        ({"languages": "en br"}, "ease en br"),
+        ({"setting": {"languages": "en br"}}, "ease en br"),
     ],
 )
 def test_a_variant_is_named_after_its_changes(given: dict[str, Any], label: str) -> None:
@@ -73,7 +78,9 @@ def test_each_language_has_its_own_model_and_the_start_is_scored_once() -> None:
     each = sweep(
         variants=[{"method": START, "seeds": [1]}, {"method": "ease", "seeds": [1]}], each_language=True
     )
-    assert [(variant.label, variant.languages) for variant in each.all_variants(LANGUAGES)] == [
+    assert [
+        (variant.label, variant.setting.get("languages")) for variant in each.all_variants(LANGUAGES)
+    ] == [
         ("start", None),
         ("ease br", ("en", "br")),
         ("ease kab", ("en", "kab")),
@@ -109,7 +116,11 @@ def test_a_sweeps_table_has_the_newest_scores_of_its_trainings_in_order() -> Non
             {"variants": [{"method": "ease", "seeds": [1]}, {"method": "ease", "seeds": [2]}]},
             "names ease twice: set `name`",
         ),
-        ({"variants": [{"method": "ease", "seeds": []}]}, "seeds"),
+        ({"variants": [{"method": "ease"}]}, "'mine' has no seeds for ease: set `seeds`"),
+        (
+            {"variants": [{"method": "ease", "seeds": [1], "under": "BRET"}], "settings": {"BERT": {}}},
+            "Unknown entry of `mine.settings` 'BRET': did you mean BERT",
+        ),
     ],
 )
 def test_a_faulty_sweep_is_refused(given: dict[str, Any], fault: str) -> None:
@@ -125,9 +136,10 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
         options={"self_temperature": 0.1},
         training={"max_steps": 20},
         rows=50,
-        pooling="cls",
+        setting={"encoder": {"pooling": "cls"}},
     )
-    varied = sweep(variants=[variant], start="mlm", tasks="sample_graded").setting(setting, variant, seed=3)
+    mine = sweep(variants=[variant], setting={"start": "mlm", "test_tasks": "sample_graded"})
+    varied = mine.varied_setting(mine.own_setting(setting), variant, seed=3)
     assert (varied.encoder.pooling, varied.encoder.seed) == ("cls", 3)
     assert (varied.start, varied.test_tasks) == ("mlm", ("sample_graded",))
     assert varied.languages == LANGUAGES

@@ -42,6 +42,7 @@ def test_a_variant_is_averaged_over_its_seeds_and_unscored_rows_do_not_count() -
         [
             {
                 "variant": variant,
+                "split": "test",
                 "seed": seed,
                 "task": "stsb",
                 "subset": "test",

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from ease.pipeline_registry import SETTINGS, register_pipelines
+from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, register_pipelines
 from tests.project import Project
 from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 
 FIRST = ("train_multilingual", "train_monolingual", "train", "evaluate")
 """Pipelines that make the inputs of the others."""
 
-DEFAULT = "__default__"
-"""Another name of `train_multilingual`."""
+ALIASES = ("__default__", LANGUAGES_SWEEP)
+"""Other names of `train_multilingual` and `train_low_resource`."""
 
 VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "Wikipedia2Vec": (
@@ -65,7 +65,7 @@ def namespaces(name: str) -> list[str]:
 
 def pipelines() -> list[str]:
     """Return the registered pipelines in an order in which the inputs of each exist."""
-    return [*FIRST, *(name for name in register_pipelines() if name not in (*FIRST, DEFAULT))]
+    return [*FIRST, *(name for name in register_pipelines() if name not in (*FIRST, *ALIASES))]
 
 
 @pytest.fixture(scope="module")

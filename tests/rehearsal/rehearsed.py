@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ease.encoders.word_vectors import is_vector_file
+from ease.pipeline_registry import SWEEPS
 from tests.contexts import load_parameters
 from tests.project import METHODS, Done, Project, make_project
 from tests.rehearsal.made_hub import add_encoder, write_encoder
@@ -19,7 +22,7 @@ from tests.rehearsal.made_inputs import (
 )
 
 FURTHER_ENCODERS = ("roberta-base", "xlm-roberta-base")
-"""Encoders that the comments of `conf/paper` name, beside the settings' encoders and the baselines."""
+"""Encoders that the variations name, beside those of the settings, the sweeps and the baselines."""
 
 FEW_STEPS = {"max_steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_every": 2, "report_every": 1}
 SETTINGS = ("multilingual", "monolingual", "low_resource")
@@ -34,9 +37,6 @@ SMALL: dict[str, Any] = {
     # `companions` is scored on the sample.
     **{f"acquire.sample.{name}": value for name, value in SAMPLE.items()},
     "tasks.sample_parallel.candidates": 15,
-    # Their many variants are scored on two tasks; the sweeps `seeds`, `grid` and `control` on all of the setting.
-    "ablation.tasks": "sts17 tatoeba",
-    "pooling.tasks": "sts17 tatoeba",
     **{f"{setting}.vocabulary.min_link_count": 2 for setting in SETTINGS},
     **{
         f"{setting}.{method}.training.{name}": value
@@ -46,6 +46,9 @@ SMALL: dict[str, Any] = {
     },
 }
 """Few languages, steps and rows; everything else as in `conf/paper`."""
+
+FEW_TASKS = {"multilingual": "sts17 tatoeba", "monolingual": "stsb:test stc"}
+"""The test tasks of sweeps that have none of their own."""
 
 
 def make_rehearsed(folder: Path, test_data: Path) -> Project:
@@ -73,16 +76,47 @@ def make_rehearsed(folder: Path, test_data: Path) -> Project:
 def configured_encoders(project: Project) -> list[str]:
     """Return the hub names, folders and files of word vectors of the encoders in `conf/paper`."""
     parameters = load_parameters(project, "paper")
-    starts = [parameters[setting]["setting"]["encoder"]["name"] for setting in SETTINGS]
-    baselines = [baseline["name"] for baseline in parameters["evaluate"]["baselines"].values()]
-    return sorted({*starts, *FURTHER_ENCODERS, *baselines})
+    of_settings = named_encoders({name: parameters[name] for name in (*SETTINGS, *SWEEPS)})
+    baselines = (baseline["name"] for baseline in parameters["evaluate"]["baselines"].values())
+    names = {*of_settings, *FURTHER_ENCODERS, *baselines}
+    return sorted(name for name in names if not name.endswith(":"))
+
+
+def named_encoders(given: Any) -> Iterator[str]:
+    """Yield the names of encoders in nested parameters: of groups `encoder`, or these groups' names alone."""
+    if isinstance(given, dict):
+        for name, value in given.items():
+            if name == "encoder" and isinstance(value, str):
+                yield value
+            elif name == "encoder" and isinstance(value, dict) and "name" in value:
+                yield str(value["name"])
+            else:
+                yield from named_encoders(value)
+    elif isinstance(given, list):
+        for value in given:
+            yield from named_encoders(value)
+
+
+@cache
+def small_sweeps(project: Project) -> dict[str, str]:
+    """Return parameters that make each sweep short: one seed, and few test tasks where the setting has many."""
+    parameters = load_parameters(project, "paper")
+    small = {f"{name}.seeds": "1" for name in SWEEPS}
+    for name, registered in SWEEPS.items():
+        if registered.setting in FEW_TASKS and "test_tasks" not in parameters[name].get("setting", {}):
+            small[f"{name}.setting.test_tasks"] = FEW_TASKS[registered.setting]
+    return small
 
 
 def rehearse(
     project: Project, pipelines: str, *arguments: str, check: bool = True, start: bool = True, **given: Any
 ) -> Done:
     """Run pipelines in the environment `paper` with the small parameters and others, with `__` in place of dots."""
-    values = {**SMALL, **{name.replace("__", "."): value for name, value in given.items()}}
+    values = {
+        **SMALL,
+        **small_sweeps(project),
+        **{name.replace("__", "."): value for name, value in given.items()},
+    }
     params = ",".join(f"{name}={value}" for name, value in values.items())
     flags = ("run", "--env=paper", f"--pipelines={pipelines}", "--params", params, *arguments)
     return project.kedro(*flags, check=check, start=start)

@@ -40,6 +40,6 @@ def test_the_trained_models_are_scored(rehearsed: Project) -> None:
 
 
 def test_a_sweep_is_scored_on_its_own_tasks(rehearsed: Project) -> None:
-    located = rehearsed.json("01_raw/multilingual/sweeps/mirror_controlled_evaluation_data.json")
+    located = rehearsed.json("01_raw/monolingual/sweeps/mirror_controlled_evaluation_data.json")
     assert "sts" in located, "which is no task of the setting"
-    assert rehearsed.versions("08_reporting/multilingual/sweeps/mirror_controlled.parquet")
+    assert rehearsed.versions("08_reporting/monolingual/sweeps/mirror_controlled.parquet")

@@ -226,7 +226,7 @@ def test_every_column_is_a_score_that_a_task_gives(name: str) -> None:
 def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep(bare: Project, env: str) -> None:
     catalog = load_catalog(bare, env)
     trained = {name.split(".")[1] for name in pipelines["report"].inputs() if name.endswith(".scores")}
-    labels = {variant.label for name in SWEEPS for variant in catalog.load(f"params:{name}").all_variants()}
+    labels = {variant.title for name in SWEEPS for variant in catalog.load(f"params:{name}").all_variants()}
     named = {
         name
         for found in published().root.values()

@@ -141,6 +141,7 @@ def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
     """
     values: dict[str, list[float]] = {}
     scored = rows.dropna(subset=["value"])
+    scored = scored[scored["split"] != "development"]
     for (variant, _), own in scored.groupby(["variant", "seed"], sort=False):
         for name, value in headline(own.to_dict("records")).items():
             values.setdefault(f"{sweep}.{safe_name(variant)}/{name}", []).append(value)

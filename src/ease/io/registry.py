@@ -16,10 +16,14 @@ from ease.io.suggestions import nearest, suggest
 RENAMED = {
     "block_rows": "mini_batch_size",
     "hard_negative_bonus": "hard_negative_weight",
+    "languages": "setting.languages",
     "max_gradient_norm": "max_grad_norm",
+    "pooling": "setting.encoder.pooling",
+    "start": "setting.start",
     "steps": "max_steps",
+    "tasks": "setting.test_tasks",
 }
-"""Former names of parameters with their current names, for the error message."""
+"""Former names of parameters with their current names, from the same place, for the error message."""
 
 
 def module_names(folders: Iterable[str]) -> list[str]:
@@ -70,8 +74,9 @@ def _describe(kind: str, place: tuple[int | str, ...], message: str, model: type
         about = f"{field}: " if field else ""
         return f"{about}{message.removeprefix('Value error, ')}"
     known = _fields(model, place[:-1])
-    if RENAMED.get(str(place[-1])) in known:
-        return f"`{field}` was renamed: use `{RENAMED[str(place[-1])]}`"
+    renamed = RENAMED.get(str(place[-1]), "")
+    if renamed.partition(".")[0] in known:
+        return f"`{field}` was renamed: use `{renamed}`"
     near = nearest(str(place[-1]), known)
     hint = f": did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(known)}" if known else ""
     return f"there is no field `{field}`{hint}"

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
 
-from kedro.io import AbstractVersionedDataset, CatalogProtocol
-from kedro.io.core import is_parameter
+from kedro.io import AbstractVersionedDataset
 from kedro.pipeline import Pipeline
-from kedro.pipeline.node import Node
 from pydantic import ValidationError
 
 from ease.encoders.check import check_encoder
 from ease.entities.embeddings import EmbeddingOptions
 from ease.errors import EaseError
-from ease.evaluation.scoring import task_name
-from ease.evaluation.sets import check_scorable, read_located, require_sets
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.registry import format_validation_error
-from ease.methods import method_names
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
-from ease.pipelines.acquire_evaluation.checks import check_development_sets, check_some_set, check_tasks
+from ease.pipelines.acquire_evaluation.checks import check_tasks
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
 from ease.pipelines.evaluate.options import EvaluateOptions
@@ -32,45 +26,16 @@ from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import find_missing_starts
-from ease.pipelines.sweep.variants import START, Sweep
-from ease.texts import source_options
+from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
+from ease.pipelines.sweep.checks import sweep_checks
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
 
 logger = logging.getLogger(__name__)
 
-Catalog = CatalogProtocol[Any, Any]
-Check = Callable[[], object]
-"""Raises an EaseError or a ValidationError if it finds a fault."""
-
 SPACE = 2.0
 """Bytes of disk for each byte of a compressed dump: 1.4 were measured for parsed parts and tables alone."""
-
-T = TypeVar("T")
-
-
-class Step(NamedTuple):
-    """A node that will run, with its parameters by their names."""
-
-    name: str
-    parameters: Mapping[str, Any]
-    evaluation_data: str | None
-    """Name of the dataset of located evaluation sets that the node reads or makes"""
-
-    def get(self, kind: type[T]) -> T:
-        """Return the parameter of a class of options."""
-        return next(value for value in self.parameters.values() if isinstance(value, kind))
-
-    def has(self, kind: type[object]) -> bool:
-        """Return whether the node has a parameter of a class of options."""
-        return any(isinstance(value, kind) for value in self.parameters.values())
-
-    @property
-    def tasks(self) -> Mapping[str, Mapping[str, Any]]:
-        """Each evaluation task's options."""
-        tasks: Mapping[str, Mapping[str, Any]] = self.parameters["tasks"]
-        return tasks
 
 
 def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> list[str]:
@@ -82,11 +47,11 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
         data: The root of all data.
         free: Minimum free bytes of its disk.
     """
-    steps = [_step(node, catalog) for node in pipeline.nodes]
+    steps = [read_step(node, catalog) for node in pipeline.nodes]
     locating = {step.evaluation_data: step for step in steps if step.has(EvaluationSetOptions)}
     checks = [check for step in steps for check in (*_language_checks(step), *_folder_checks(step))]
     for step in steps:
-        checks += [*_checks(step, locating, catalog), *_sweep_checks(step, locating, catalog)]
+        checks += [*_checks(step, locating, catalog), *sweep_checks(step, locating, catalog)]
     written = (catalog.get(name) for name in sorted(pipeline.all_outputs()))
     checks += [partial(check_writable, place) for place in map(_place, written) if place is not None]
     checks.append(partial(_check_disk, steps, catalog, data, free))
@@ -130,13 +95,6 @@ def _fault(check: Check) -> str | None:
     return None
 
 
-def _step(node: Node, catalog: Catalog) -> Step:
-    given = {name: catalog.load(name) for name in node.inputs if is_parameter(name)}
-    parameters = {name.removeprefix("params:"): value for name, value in given.items()}
-    data = (name for name in (*node.inputs, *node.outputs) if name.endswith("evaluation_data"))
-    return Step(node.name.rpartition(".")[2], parameters, next(data, None))
-
-
 def _place(dataset: object) -> Path | None:
     """Return the local path of a dataset; None if the dataset is remote or not versioned."""
     versioned = isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", "")
@@ -157,11 +115,11 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
         case "embed_entities":
             yield partial(_check_vectors, step.get(EmbeddingOptions))
         case "gather_texts":
-            yield from _text_checks(step.get(Recipe))
+            yield from text_checks(step.get(Recipe))
         case "train_encoder":
             if anchor := step.get(Recipe).options.get("anchor"):
                 yield partial(check_encoder, anchor)
-            yield from _development_checks(step, locating, catalog)
+            yield from development_checks(step, step.get(Setting).dev_tasks, locating, catalog)
         case "score_encoder":
             yield partial(check_tasks, step.get(EvaluateOptions).references(()), step.tasks)
         case "score_baselines":
@@ -202,20 +160,6 @@ def _folder_checks(step: Step) -> Iterator[Check]:
         yield partial(check_writable, options.download_folder)
 
 
-def _text_checks(recipe: Recipe) -> Iterator[Check]:
-    for source in recipe.data or ():
-        if not str(source.get("path", "")).startswith(SAMPLE):
-            yield from (partial(_check_place, place, recipe) for place in source_options(source).places)
-
-
-def _check_place(place: Path, recipe: Recipe) -> None:
-    if not place.exists():
-        raise EaseError(
-            f"{place}, which `data` of the method {recipe.method!r} names, does not exist: put the texts there, or "
-            "name other sources (docs/training_texts.md)."
-        )
-
-
 def _check_vectors(options: EmbeddingOptions) -> None:
     if options.file is not None and not options.file.is_file():
         raise EaseError(
@@ -228,38 +172,3 @@ def _warn_of_baselines(options: EvaluateOptions) -> None:
     for name, baseline in options.baselines.items():
         if fault := _fault(partial(check_encoder, baseline.name)):
             logger.warning("The baseline %s cannot be scored. %s", name, fault)
-
-
-def _development_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
-    """Yield checks of the sets that choose checkpoints: their files if this run locates them, else the located ones."""
-    wanted, data = step.get(Setting).dev_tasks, step.evaluation_data
-    for name in dict.fromkeys(map(task_name, wanted)):
-        references = [reference for reference in wanted if task_name(reference) == name]
-        if data in locating:
-            sets = locating[data].get(EvaluationSetOptions)
-            yield partial(check_development_sets, references, sets, step.tasks)
-        elif data is not None and catalog.exists(data):
-            yield partial(require_sets, references, read_located(catalog.load(data)), step.tasks)
-
-
-def _sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
-    """Yield the checks of a sweep: its variants, their start, development sets and test tasks."""
-    if not step.has(Sweep) or not step.name.startswith("run_"):  # its sets are located by a node of their own
-        return
-    sweep, setting = step.get(Sweep), step.get(Setting)
-    named = {name.rpartition(".")[2]: value for name, value in step.parameters.items()}
-    recipes = {name: named[name] for name in method_names() if name in named}
-    yield partial(sweep.chosen_trainings, setting.languages)
-    trained = [variant for variant in sweep.all_variants(setting.languages) if variant.method != START]
-    for variant in {variant.method: variant for variant in trained}.values():
-        yield partial(variant.varied, recipes, variant.seeds[0])
-    yield partial(check_encoder, setting.encoder.name)
-    if trained:
-        yield from _development_checks(step, locating, catalog)
-    tasks = sweep.tasks or setting.test_tasks
-    yield partial(check_tasks, tasks, step.tasks)
-    if step.evaluation_data in locating:
-        sets = locating[step.evaluation_data].get(EvaluationSetOptions)
-        yield partial(check_some_set, tasks, sets, step.tasks)
-    elif step.evaluation_data is not None and catalog.exists(step.evaluation_data):
-        yield partial(check_scorable, tasks, read_located(catalog.load(step.evaluation_data)))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
 from ease.encoders.options import EncoderOptions
+from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
 from ease.io.models import StrictModel
-from ease.io.registry import check_name
+from ease.io.nested import overlaid
+from ease.io.registry import check_name, format_validation_error
 from ease.wikimedia.languages import check_codes
 
 
@@ -24,6 +26,9 @@ MLM = "mlm"
 """Masked-language modelling, the method whose encoder other methods may start from."""
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+
+Overlay = dict[str, Any]
+"""Some fields of a setting, to be laid over a complete one."""
 
 
 class Setting(StrictModel):
@@ -53,3 +58,27 @@ class Setting(StrictModel):
     def _codes(cls, languages: Sequence[str]) -> Sequence[str]:
         check_codes(list(languages))
         return languages
+
+    def overlaid(self, *overlays: Overlay) -> Setting:
+        """Return the setting with the fields of overlays; later ones take precedence, groups are merged.
+
+        Raises:
+            EaseError: If an overlay has a wrong or unknown field, or the setting's name, which its folders have.
+        """
+        values = self.model_dump()
+        for overlay in overlays:
+            if "name" in overlay:
+                raise EaseError(
+                    f"`setting.name` cannot be {overlay['name']!r}: the name of a setting is that of its folders. "
+                    "Remove it."
+                )
+            values = overlaid(values, {name: _group(name, value) for name, value in overlay.items()})
+        try:
+            return Setting.model_validate(values)
+        except ValidationError as error:
+            raise EaseError(f"`setting`: {format_validation_error(error, Setting)}") from error
+
+
+def _group(field: str, value: Any) -> Any:
+    """Return an encoder's name as a group of options."""
+    return {"name": value} if field == "encoder" and isinstance(value, str) else value

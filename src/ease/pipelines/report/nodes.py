@@ -85,7 +85,12 @@ def gather_sweeps(setting: Setting, **sweeps: ibis.Table | None) -> list[dict[st
     for name, table in sweeps.items():
         for row in table.to_pandas().to_dict("records") if table is not None else ():
             known = {column: row[column] for column in COLUMNS_OF_SWEEPS if not pd.isna(row.get(column))}
-            of_sweep = {"method": row["variant"], "model": f"sweep {name}", "sweep": name}
+            under = f"{name}, {row['under']}" if row.get("under") else name
+            of_sweep = {
+                "method": row.get("recipe", row["variant"]),
+                "model": f"sweep {under}",
+                "sweep": under,
+            }
             rows.append({**_about(setting), **known, **of_sweep})
     return rows
 

@@ -1,6 +1,6 @@
 """Wiring of `report`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kedro.pipeline import Pipeline, node, pipeline
 
@@ -71,21 +71,26 @@ def create_gathering_pipeline(setting: str, methods: Sequence[str], sweeps: Sequ
 
 
 def create_report_pipeline(
-    settings: Sequence[str], methods: Sequence[str], sweeps: Sequence[str]
+    methods: Mapping[str, Sequence[str]], sweeps: Mapping[str, Sequence[str]]
 ) -> Pipeline:
-    """Create the report over all settings, sweeps and the baselines, beside the papers' tables."""
+    """Create the report over all settings, sweeps and the baselines, beside the papers' tables.
+
+    Args:
+        methods: The methods of each setting.
+        sweeps: The sweeps of each setting.
+    """
     given = {
         "published": "params:published",
         "options": "params:report",
         "work": "params:work",
         "baselines": "baselines.scores",
-        **{setting: f"{setting}.report_scores" for setting in settings},
+        **{setting: f"{setting}.report_scores" for setting in methods},
     }
     written = node(
         write_report, given, ["report", "report_bars", "report_scatter"], name="write_report", tags="report"
     )
     gathered = (
-        in_stage(create_gathering_pipeline(setting, methods, sweeps), setting, "report")
-        for setting in settings
+        in_stage(create_gathering_pipeline(setting, own, sweeps[setting]), setting, "report")
+        for setting, own in methods.items()
     )
     return sum(gathered, Pipeline([written]))

@@ -34,7 +34,7 @@ from ease.pipelines.mlflow_runs import add_scores, log_plot, log_scores, log_tab
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
-from ease.pipelines.train.nodes import drawn_sentences, write_encoder
+from ease.pipelines.train.nodes import drawn_sentences, required_pairs, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
@@ -43,11 +43,14 @@ from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
+TEST, DEVELOPMENT = "test", "development"
+"""Values of the column `split`: the score of a test task, or of a development task that is no test task."""
+
 
 class Inputs(NamedTuple):
     """The inputs of every training of a sweep."""
 
-    sentences: ibis.Table
+    sentences: ibis.Table | None
     data: TrainingData
     acquire: AcquireOptions
     texts: TextOptions
@@ -64,17 +67,16 @@ def locate_sweep_sets(
     sweep: Sweep,
 ) -> dict[str, Any]:
     """Locate the evaluation sets that choose the checkpoints of a sweep and score its variants."""
-    references = (*setting.dev_tasks, *(sweep.tasks or setting.test_tasks))
-    return locate(references, acquire, sets, tasks)
+    varied = sweep.varied_settings(sweep.own_setting(setting))
+    references = [task for one in varied for task in (*one.dev_tasks, *one.test_tasks)]
+    return locate(list(dict.fromkeys(references)), acquire, sets, tasks)
 
 
 def run_sweep(
-    sentences: ibis.Table,
-    training_pairs: ibis.Table,
-    vocabulary: ibis.Table,
-    entity_embeddings: Path,
-    evaluation_data: dict[str, Any],
+    sentences: ibis.Table | None,
+    training_pairs: ibis.Table | None,
     dumps: dict[str, Any],
+    evaluation_data: dict[str, Any],
     sweep: Sweep,
     setting: Setting,
     tasks: dict[str, dict[str, Any]],
@@ -82,6 +84,8 @@ def run_sweep(
     acquire: AcquireOptions,
     texts: TextOptions,
     encoders: EncoderDefaults,
+    vocabulary: ibis.Table | None = None,
+    entity_embeddings: Path | None = None,
     **recipes: Any,
 ) -> list[dict[str, Any]]:
     """Train and score every variant from every seed, or the training that `only` names; resume a broken sweep.
@@ -89,12 +93,19 @@ def run_sweep(
     Each training has a nested MLflow run.
 
     Args:
+        sentences: The setting's sentences, for encoders with random weights; empty or None if no variant has one.
+        training_pairs: The setting's pairs; None if no variant reads them.
+        dumps: Describe the origin of the pairs.
+        vocabulary: For methods that read entities, as `entity_embeddings`.
         recipes: The setting's recipes by their methods' names.
 
     Returns:
-        A row for each score: variant, method, seed, development, seconds, the score's own columns, model, data, code.
+        A row for each score: variant, recipe, method, seed, development, seconds, split, the score's own columns,
+        model, data, code.
     """
-    check_scorable(sweep.tasks or setting.test_tasks, read_located(evaluation_data))
+    setting = sweep.own_setting(setting)
+    for varied in sweep.varied_settings(setting):
+        check_scorable(varied.test_tasks, read_located(evaluation_data))
     folder = Path(work) / f"{setting.name}.{sweep.name}"
     data = TrainingData(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
@@ -105,22 +116,22 @@ def run_sweep(
     with folder_lock(folder):
         for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
             logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
-            rows += run_variant(variant, seed, sweep.setting(setting, variant, seed), inputs)
+            rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
         shutil.rmtree(folder)
     return rows
 
 
 def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
-    """Train one variant from one seed and score it on the test tasks; the variant `start` is only scored."""
+    """Train one variant from one seed and score it; the variant `start` is only scored."""
     name = variant.run_name(seed)
     data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
-    about: dict[str, Any] = {"variant": variant.label, "method": variant.method, "seed": seed}
-    about["languages"] = " ".join(variant.languages or setting.languages)
+    about: dict[str, Any] = {"variant": variant.label, "recipe": variant.title, "under": variant.under or ""}
+    about |= {"method": variant.method, "seed": seed, "languages": " ".join(setting.languages)}
     about |= {"base": setting.encoder.name, "pooling": setting.encoder.pooling}
     if variant.method == START:
         with nested_run(name) as run_id:
             scores = score_model(data.encoder, data)
-            log_scores(run_id, scores)
+            log_scores(run_id, [score for own in scores.values() for score in own])
         about |= {"development": None, "seconds": 0.0}
     else:
         recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
@@ -128,14 +139,19 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
         with folder_lock(inputs.folder / safe_name(name)) as lock:
             result = train_tracked(name, data, recipe, lock)
         scores = score_model(result.model, data)
-        add_scores(result.model, scores)
+        add_scores(result.model, [score for own in scores.values() for score in own])
         about |= {"development": result.best_score, "seconds": result.seconds}
     located = read_located(data.evaluation_data)
-    return [{**about, **row} for row in score_rows(scores, located, setting=setting.name, model=name)]
+    about |= {"setting": setting.name, "model": name}
+    return [row for split, own in scores.items() for row in score_rows(own, located, **about, split=split)]
 
 
 def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
-    """Return the start encoder of a setting; build it once for all variants with the same encoder options."""
+    """Return the start encoder of a setting; build it once for all variants with the same encoder options.
+
+    A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
+    """
+    setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
     folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
     untrained = folder / "untrained"
     if not untrained.exists():
@@ -151,7 +167,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
         return train_tracked(f"{MLM} seed={seed}", given, recipe, lock).model
 
 
-def encoder_key(sentences: ibis.Table, setting: Setting) -> str:
+def encoder_key(sentences: ibis.Table | None, setting: Setting) -> str:
     """Hash a setting's encoder options, and the encoder's folder or the sentences for its tokenizer."""
     options = setting.encoder
     key = hashlib.sha256(options.model_dump_json().encode())
@@ -173,11 +189,11 @@ def variant_data(
         file, _ = gather_data(recipe, inputs.data.rows, inputs.acquire, inputs.texts, folder)
         rows = read_parquet(ibis.duckdb.connect(), [file])
         return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
-    pairs, table = inputs.data.rows, inputs.data.entity_embeddings
+    pairs, table = required_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
     if variant.permute_entities:
         pairs = permute_entities(pairs, inputs.data.vocabulary, seed)
-    if variant.languages is not None:
-        pairs = pairs.filter(pairs.language.isin(variant.languages))
+    if data.setting.languages != inputs.data.setting.languages:
+        pairs = pairs.filter(pairs.language.isin(data.setting.languages))
     if variant.rows is not None:
         pairs = drawn_pairs(pairs, variant.rows, seed)
     if variant.entity_table == "random" and table is not None:
@@ -195,10 +211,17 @@ def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
     return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")
 
 
-def score_model(encoder: Path, data: TrainingData) -> list[Score]:
-    """Score an encoder on the test tasks whose data exist."""
-    located = read_located(data.evaluation_data)
-    return score_all(encoder, data.setting.test_tasks, located, data.tasks, EncodingOptions())
+def score_model(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
+    """Score an encoder on the tasks whose data exist, apart for test and for the other development tasks.
+
+    Tables of papers that choose parameters are printed on development data.
+    """
+    located, test = read_located(data.evaluation_data), data.setting.test_tasks
+    references = {TEST: test, DEVELOPMENT: [task for task in data.setting.dev_tasks if task not in test]}
+    return {
+        split: score_all(encoder, own, located, data.tasks, EncodingOptions()) if own else []
+        for split, own in references.items()
+    }
 
 
 def report_sweep(
@@ -211,14 +234,17 @@ def report_sweep(
         sweep: The sweep's variants and seeds.
         setting: The setting, for its languages.
     """
+    setting = sweep.own_setting(setting)
     rows = trained_rows(trainings, sweep, setting)
+    tested = rows[rows["split"] != DEVELOPMENT]
     if sweep.each_language:
-        shown = language_scores(rows, {code: _subsets(code) for code in setting.languages if code != PIVOT})
+        languages = {code: _subsets(code) for code in setting.languages if code != PIVOT}
+        shown = language_scores(tested, languages)
     else:
-        shown = shown_scores(rows, sweep.shown)
+        shown = shown_scores(tested, sweep.shown)
     task = str(shown["task"].iloc[0])
     trainings = shown[["variant", "method", "seed", "development", "value"]].rename(columns={"value": task})
-    summary = variant_table(rows)
+    summary = variant_table(tested)
     logger.info("Variants, in points of 100:\n%s", format_table(trainings))
     logger.info("Mean and standard deviation over seeds, in points of 100:\n%s", format_table(summary))
     figure = plot_variants(shown, title=f"{task}: {sweep.name.replace('_', ' ')}")
@@ -235,7 +261,7 @@ def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Set
         by_name.get(row["model"], []).append(row)
     if missing := [name for name, own in by_name.items() if not own]:
         logger.info("Trainings of %s without scores: %s", sweep.name, ", ".join(missing))
-    rows = pd.DataFrame([row for own in by_name.values() for row in own])
+    rows = pd.DataFrame([{"split": TEST, **row} for own in by_name.values() for row in own])
     return rows.astype({"development": float, "deviation": float})
 
 

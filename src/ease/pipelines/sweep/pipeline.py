@@ -1,25 +1,23 @@
 """Wiring of `sweep`."""
 
-from collections.abc import Sequence
-
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.methods import method_names
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.sweep.nodes import locate_sweep_sets, report_sweep, run_sweep
+from ease.pipelines.sweep.registered import Registered
 
 SHARED = ("tasks", "work", "acquire", "acquire_evaluation", "texts", "encoders")
+MADE = {name: name for name in ("sentences", "training_pairs", "dumps")}
+"""Inputs that the pipeline of a sweep with entities makes first."""
+ENTITIES = {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
+KEPT = {"sentences": "kept_sentences", "training_pairs": "kept_training_pairs", "dumps": "kept_dumps"}
+"""The same inputs of other sweeps: what an earlier run of the setting made, if any."""
 
 
-def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = None) -> Pipeline:
-    """Create the sweep that `parameters/sweeps/<name>.yml` describes, over one setting's data.
-
-    Args:
-        setting: Provides the data.
-        name: Name of the sweep.
-        methods: Methods whose recipes the sweep may vary; all by default.
-    """
-    recipes = {method: f"params:{method}" for method in methods or method_names()}
+def create_pipeline(name: str, registered: Registered) -> Pipeline:
+    """Create the sweep that `parameters/sweeps/<name>.yml` describes, over the data of its setting."""
+    recipes = {method: f"params:{method}" for method in registered.methods or method_names()}
     evaluation_data = f"{name}_evaluation_data"
     located = [
         "params:acquire",
@@ -30,12 +28,8 @@ def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = Non
     ]
     # In the order of the function's arguments: Kedro finds the types of parameters by their places.
     arguments = {
-        "sentences": "sentences",
-        "training_pairs": "training_pairs",
-        "vocabulary": "entity_vocabulary",
-        "entity_embeddings": "entity_embeddings",
+        **(MADE if registered.entities else KEPT),
         "evaluation_data": evaluation_data,
-        "dumps": "dumps",
         "sweep": f"params:{name}",
         "setting": "params:setting",
         "tasks": "params:tasks",
@@ -43,6 +37,7 @@ def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = Non
         "acquire": "params:acquire",
         "texts": "params:texts",
         "encoders": "params:encoders",
+        **(ENTITIES if registered.entities else {}),
         **recipes,
     }
     return pipeline(
@@ -62,7 +57,7 @@ def create_pipeline(setting: str, name: str, methods: Sequence[str] | None = Non
                 name=f"report_{name}",
             ),
         ],
-        namespace=setting,
+        namespace=registered.setting,
         parameters={f"params:{shared}" for shared in (name, *SHARED)},
         tags="sweep",
     )

@@ -1,33 +1,41 @@
-"""Options of a sweep: its variants, seeds and tasks."""
+"""Options of a sweep: its variants, seeds and settings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 from ease.io.models import StrictModel
+from ease.io.nested import dotted
 from ease.io.registry import check_name
 from ease.methods import method_names
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.recipe import CompleteRecipe, Recipe
-from ease.pipelines.setting import Setting, Words
+from ease.pipelines.setting import Overlay, Setting
 
 PIVOT = "en"
 START = "start"
 """The method of a variant that scores the start encoder without training."""
 
 
+def _numbers(value: Any) -> Any:
+    """Split a string into numbers: a list on the command line."""
+    return (value,) if isinstance(value, int) else value.split() if isinstance(value, str) else value
+
+
+Seeds = Annotated[tuple[int, ...], BeforeValidator(_numbers)]
+
+
 class Variant(StrictModel):
     """A recipe with changes, trained from several seeds."""
 
     method: str = Field(description=f"the varied method, or `{START}`: the start encoder without training")
-    seeds: tuple[int, ...] = Field(
-        min_length=1, description="seeds of the encoder's weights and of the training"
+    seeds: Seeds = Field(
+        (), description="seeds of the encoder's weights and of the training; empty: the sweep's"
     )
     name: str | None = Field(None, description="the name in tables and plots; null: the changes")
     options: dict[str, Any] = Field({}, description="changed parameters of the method")
@@ -38,25 +46,37 @@ class Variant(StrictModel):
     rows: int | None = Field(
         None, ge=1, description="training texts, or pairs of each language; null: the recipe's"
     )
-    pooling: PoolingName | None = Field(None, description="null: the setting's")
-    languages: Words | None = Field(None, description="languages of the pairs to train on; null: all")
+    setting: Overlay = Field(
+        {},
+        description="changed fields of the sweep's setting; `languages` are those of the pairs to train on",
+    )
+    under: str | None = Field(
+        None, description="the one of the sweep's `settings` to train under; null: each of them"
+    )
     entity_table: Literal["given", "random"] = Field("given", description="initial entity embeddings")
     permute_entities: bool = Field(
         False, description="give each language its own permutation of the entities"
     )
 
     @property
-    def label(self) -> str:
-        """The variant's name, or its changes to the recipe."""
+    def title(self) -> str:
+        """The variant's name, or its changes to recipe and setting; the same under each of the sweep's settings."""
         if self.name:
             return self.name
-        differing = {**self.options, **self.training, "pooling": self.pooling, "rows": self.rows}
+        setting = {name.rpartition(".")[2]: value for name, value in dotted(self.setting).items()}
+        languages = setting.pop("languages", ())
+        differing = {**self.options, **self.training, **setting, "rows": self.rows}
         words = [f"{name}={value}" for name, value in differing.items() if value is not None]
         if self.permute_entities:
             words.append("permuted")
         if self.entity_table == "random":
             words.append("random table")
-        return " ".join([self.method, *words, *(self.languages or ())])
+        return " ".join([self.method, *words, *_listed(languages)])
+
+    @property
+    def label(self) -> str:
+        """The title with the name of the setting to train under, if the sweep has several."""
+        return f"{self.title} ({self.under})" if self.under else self.title
 
     def run_name(self, seed: int) -> str:
         """Name the MLflow run of a training from a seed."""
@@ -64,7 +84,8 @@ class Variant(StrictModel):
 
     def of_language(self, language: str) -> Variant:
         """Return the variant trained on English and one more language."""
-        return self.model_copy(update={"name": f"{self.label} {language}", "languages": (PIVOT, language)})
+        setting = {**self.setting, "languages": (PIVOT, language)}
+        return self.model_copy(update={"name": f"{self.title} {language}", "setting": setting})
 
     def recipe(
         self, recipes: dict[str, Any], seed: int, encoder: str, defaults: EncoderDefaults
@@ -95,31 +116,44 @@ class Variant(StrictModel):
         return Recipe.model_validate({**own, **changed})
 
 
+def _listed(value: Any) -> list[str]:
+    return value.split() if isinstance(value, str) else list(value)
+
+
 class Grid(StrictModel):
     """All combinations of several values of parameters, each trained from every seed."""
 
     method: str = Field(description="the method whose recipe is varied")
-    seeds: tuple[int, ...] = Field(min_length=1, description="seeds of each combination")
+    seeds: Seeds = Field((), description="seeds of each combination; empty: the sweep's")
     options: dict[str, tuple[Any, ...]] = Field({}, description="the values of method parameters")
     training: dict[str, tuple[Any, ...]] = Field({}, description="the values of parameters of the loop")
+    rows: tuple[int, ...] = Field((), description="numbers of training texts, or of pairs of each language")
+    data: tuple[dict[str, Any], ...] | None = Field(
+        None, description="other sources of training texts; null: the recipe's"
+    )
+    under: str | None = Field(
+        None, description="the one of the sweep's `settings` to train under; null: each of them"
+    )
 
     def variants(self) -> Iterator[Variant]:
         """Yield a variant for each combination."""
-        for values in product(*self.options.values(), *self.training.values()):
+        given = {"method": self.method, "seeds": self.seeds, "data": self.data, "under": self.under}
+        for *values, rows in product(*self.options.values(), *self.training.values(), self.rows or (None,)):
             options = dict(zip(self.options, values, strict=False))
             training = dict(zip(self.training, values[len(self.options) :], strict=True))
-            yield Variant(method=self.method, seeds=self.seeds, options=options, training=training)
+            yield Variant(**given, options=options, training=training, rows=rows)
 
 
 class Sweep(StrictModel):
-    """Variants to train, and the tasks that score them."""
+    """Variants to train, and the settings to train and score them in."""
 
     name: str = Field(pattern=r"^[\w-]+$", description="the sweep's name, as in paths")
     variants: tuple[Variant, ...] = Field((), description="single variants")
     grids: tuple[Grid, ...] = Field((), description="combinations of values")
-    start: Literal["untrained", "mlm"] | None = Field(None, description="null: the setting's")
-    tasks: Words | None = Field(
-        None, description="tasks that score the variants; null: the setting's test tasks"
+    seeds: Seeds = Field((), description="seeds of the variants that give none")
+    setting: Overlay = Field({}, description="changed fields of the setting, for all variants")
+    settings: dict[str, Overlay] = Field(
+        {}, description="further changed fields by a name, such as encoders: variants are trained under each"
     )
     shown: str | None = Field(
         None, description="the task, or subset of one, that the plot shows; null: the first"
@@ -134,26 +168,40 @@ class Sweep(StrictModel):
 
     @model_validator(mode="after")
     def _some(self) -> Sweep:
-        labels = [variant.label for variant in self.all_variants()]
+        variants = self.all_variants()
+        labels = [variant.label for variant in variants]
         if not labels:
             raise EaseError(f"The sweep {self.name!r} varies nothing: give `variants` or `grids`.")
         twice = {label for label in labels if labels.count(label) > 1}
         if twice:
             raise EaseError(f"The sweep {self.name!r} names {', '.join(sorted(twice))} twice: set `name`.")
+        if seedless := [variant.label for variant in variants if not variant.seeds]:
+            raise EaseError(f"The sweep {self.name!r} has no seeds for {', '.join(seedless)}: set `seeds`.")
+        for variant in variants:
+            if variant.under:
+                check_name(variant.under, list(self.settings), f"entry of `{self.name}.settings`")
         return self
 
     def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
-        """Return the variants and those of the grids; with `each_language`, one for each language.
+        """Return the variants and those of the grids, under each setting; with `each_language`, one for each language.
 
         Args:
             languages: Languages of the setting.
         """
         given = (*self.variants, *(variant for grid in self.grids for variant in grid.variants()))
+        seeded = [one if one.seeds else one.model_copy(update={"seeds": self.seeds}) for one in given]
+        placed = [
+            variant if name is None else variant.model_copy(update={"under": name})
+            for name in self.settings or (None,)
+            for variant in seeded
+            if variant.under in (None, name)
+        ]
+        placed += [variant for variant in seeded if variant.under and variant.under not in self.settings]
         others = [language for language in languages if language != PIVOT]
         if not self.each_language or not others:
-            return given
-        starts = tuple(variant for variant in given if variant.method == START)
-        trained = (variant for variant in given if variant.method != START)
+            return tuple(placed)
+        starts = tuple(variant for variant in placed if variant.method == START)
+        trained = (variant for variant in placed if variant.method != START)
         return (*starts, *(variant.of_language(code) for variant in trained for code in others))
 
     def trainings(self, languages: Sequence[str]) -> dict[str, tuple[Variant, int]]:
@@ -177,14 +225,35 @@ class Sweep(StrictModel):
         check_name(self.only, list(trainings), f"training of `{self.name}.only`")
         return {self.only: trainings[self.only]}
 
-    def setting(self, setting: Setting, variant: Variant, seed: int) -> Setting:
-        """Return the setting with the start, pooling and seed of a variant."""
-        encoder: dict[str, Any] = {"seed": seed}
-        if variant.pooling is not None:
-            encoder["pooling"] = variant.pooling
-        changed: dict[str, Any] = {"encoder": setting.encoder.model_copy(update=encoder)}
-        if self.start is not None:
-            changed["start"] = self.start
-        if self.tasks is not None:
-            changed["test_tasks"] = self.tasks
-        return setting.model_copy(update=changed)
+    def own_setting(self, setting: Setting) -> Setting:
+        """Return the setting as the sweep changes it for all variants.
+
+        Raises:
+            EaseError: If the sweep changes a field wrongly.
+        """
+        try:
+            return setting.overlaid(self.setting)
+        except EaseError as error:
+            raise EaseError(f"The sweep {self.name!r}: {error}") from error
+
+    def varied_setting(self, setting: Setting, variant: Variant, seed: int | None = None) -> Setting:
+        """Return the sweep's own setting as a variant changes it, with the seed of the training.
+
+        Raises:
+            EaseError: If the sweep or the variant changes a field wrongly.
+        """
+        seeded = {} if seed is None else {"encoder": {"seed": seed}}
+        overlays = (self.settings.get(variant.under or "", {}), variant.setting, seeded)
+        try:
+            return setting.overlaid(*overlays)
+        except EaseError as error:
+            raise EaseError(f"The variant {variant.label!r} of {self.name!r}: {error}") from error
+
+    def varied_settings(self, setting: Setting) -> list[Setting]:
+        """Return the settings of all variants, each once.
+
+        Args:
+            setting: The sweep's own setting.
+        """
+        varied = [self.varied_setting(setting, variant) for variant in self.all_variants(setting.languages)]
+        return [one for number, one in enumerate(varied) if one not in varied[:number]]
