@@ -28,34 +28,8 @@ def _show_other_warnings(message: Warning | str, *arguments: Any, **options: Any
 
 warnings.showwarning = _show_other_warnings
 
-from ease.hooks import (  # noqa: E402
-    ConciseErrors,
-    DatasetStats,
-    InUse,
-    MlflowRun,
-    MlflowStore,
-    Outline,
-    Preflight,
-    Provenance,
-    Tracking,
-    UnscoredNamed,
-    WorkFolders,
-)
+from ease.hooks import HOOKS as HOOKS  # noqa: E402
 
-# Kedro calls the last one first.
-HOOKS = (
-    UnscoredNamed(),
-    Outline(),
-    ConciseErrors(),
-    DatasetStats(),
-    InUse(),
-    MlflowStore(),
-    Preflight(),
-    Provenance(),
-    Tracking(),
-    WorkFolders(),
-    MlflowRun(),
-)
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-mlflow", "kedro_mlflow")  # replaced by `MlflowRun`
 CONFIG_LOADER_ARGS = {
     "base_env": "base",

@@ -17,7 +17,7 @@ from kedro.runner import SequentialRunner
 
 from ease.datasets.files import JSONDataset
 from ease.errors import EaseError
-from ease.hooks import Provenance
+from ease.hooks.provenance import Provenance
 from ease.io import code_digest as digests
 from ease.methods import get_method, method_names
 from ease.sample import write_sample

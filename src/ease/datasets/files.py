@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -132,7 +133,6 @@ class RowsDataset(JSONDataset):
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names that rows have, in the order of their first appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -146,20 +146,17 @@ class ScoresDataset(RowsDataset):
     def save(self, data: list[dict[str, Any]]) -> None:
         """Write the scores and the older ones that they do not replace."""
         data = [row for row in data if row["value"] is not None]
-        older = self._newest()
-        replaced = {_scored(row) for row in data}
+        scored = itemgetter("method", "task", "subset", "metric")
+        unknown = {"method": None, "model": None}
+        replaced = {scored(unknown | row) for row in data}
         models = {row.get("method"): row.get("model") for row in data}
         kept = [
             row
-            for row in older
-            if _scored(row) not in replaced
+            for row in self._newest()
+            if scored(unknown | row) not in replaced
             and models.get(row.get("method"), row.get("model")) == row.get("model")
         ]
         JSONDataset.save.__wrapped__(self, [*kept, *data])  # type: ignore[attr-defined]
-
-
-def _scored(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in ("method", "task", "subset", "metric"))
 
 
 class TrainingsDataset(RowsDataset):

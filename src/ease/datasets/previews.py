@@ -21,15 +21,15 @@ _GRID = "rgba(128, 128, 128, 0.3)"
 
 def table_preview(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> TablePreview:
     """Return rows in Kedro-Viz's form; a missing value is an empty cell."""
-    data = [[_cell(row.get(column)) for column in columns] for row in rows]
+
+    def cell(value: Any) -> int | float | str:
+        if value is None or value != value:
+            return ""
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return value if number and abs(value) < _EXACT_INTEGERS else str(value)
+
+    data = [[cell(row.get(column)) for column in columns] for row in rows]
     return cast(TablePreview, {"index": [*range(len(data))], "columns": [*columns], "data": data})
-
-
-def _cell(value: Any) -> int | float | str:
-    if value is None or value != value:
-        return ""
-    exact = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _EXACT_INTEGERS
-    return value if exact else str(value)
 
 
 def first_rows(table: ibis.Table, spread: str | None, count: int = PREVIEW_ROWS) -> list[Row]:
@@ -37,7 +37,10 @@ def first_rows(table: ibis.Table, spread: str | None, count: int = PREVIEW_ROWS)
 
     Sorted tables begin with many rows of one value. The search for a value's rows ends when there are enough.
     """
-    values = _first_values(table, spread, count) if spread else []
+    values: list[Any] = []
+    if spread:
+        found = table.filter(table[spread].notnull()).select(spread).distinct().order_by(spread).limit(count)
+        values = found.to_pyarrow()[spread].to_pylist()
     if not values:
         return list(table.limit(count).to_pyarrow().to_pylist())
     parts = (table.filter(table[spread] == value).limit(count // len(values)) for value in values)
@@ -45,32 +48,16 @@ def first_rows(table: ibis.Table, spread: str | None, count: int = PREVIEW_ROWS)
     return sorted(rows, key=lambda row: values.index(row[spread]))
 
 
-def _first_values(table: ibis.Table, column: str, count: int) -> list[Any]:
-    found = table.filter(table[column].notnull()).select(column).distinct().order_by(column).limit(count)
-    return list(found.to_pyarrow()[column].to_pylist())
-
-
 def with_labels(rows: Sequence[Row], columns: Sequence[str], vocabulary: ibis.Table) -> list[Row]:
-    """Insert a column `<name>_label` after each entity column.
-
-    Args:
-        rows: A few rows.
-        columns: Names of entity columns; missing ones are ignored.
-        vocabulary: Table with the columns `entity` and `label`.
-    """
+    """Insert a column `<name>_label` after each entity column; the vocabulary has the columns `entity` and `label`."""
     entities = {row[name] for row in rows for name in columns if row.get(name) is not None}
     known = vocabulary.filter(vocabulary.entity.isin(sorted(entities))).select("entity", "label").to_pyarrow()
     labels = dict(zip(known["entity"].to_pylist(), known["label"].to_pylist(), strict=True))
-    return [_labelled(row, columns, labels) for row in rows]
-
-
-def _labelled(row: Row, columns: Sequence[str], labels: Mapping[int, str]) -> Row:
-    wider: Row = {}
-    for name, value in row.items():
-        wider[name] = value
-        if name in columns:
-            wider[f"{name}_label"] = labels.get(value)
-    return wider
+    wide: list[Row] = [{} for _ in rows]
+    for row, wider in zip(rows, wide, strict=True):
+        for name, value in row.items():
+            wider |= {name: value, f"{name}_label": labels.get(value)} if name in columns else {name: value}
+    return wide
 
 
 def pivoted(rows: Iterable[Row], index: str, across: str, value: str) -> list[Row]:

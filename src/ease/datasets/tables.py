@@ -53,11 +53,8 @@ class TableDataset(AtomicSave, FileDataset):
         if path is None:
             return None
         with report_store_errors(path):
-            return read_parquet(self.connection, self._files(path))
-
-    def _files(self, path: Path) -> list[Path]:
-        """Return the files to read a version from; Spark reads a folder as such."""
-        return [path] if self._by_spark and kind_of(path) == "directory" else self._parquet_files(path)
+            is_sparks = self._by_spark and kind_of(path) == "directory"  # Spark reads a folder as such
+            return read_parquet(self.connection, [path] if is_sparks else self._parquet_files(path))
 
     def _parquet_files(self, path: Path) -> list[Path]:
         """The Parquet files of a version, in the order of their names."""
@@ -110,17 +107,15 @@ class TableDataset(AtomicSave, FileDataset):
         if table is None:
             return table_preview([], [])
         rows = first_rows(table, spread)
-        vocabulary = self._beside(labels["filepath"]).load() if labels and rows else None
-        if labels and vocabulary is not None:
-            rows = with_labels(rows, labels["columns"], vocabulary)
+        if labels and rows:
+            shared = {
+                "connection": self._connection_config,
+                "version": Version(None, None),
+                "missing_ok": True,
+            }
+            vocabulary = TableDataset(filepath=labels["filepath"], **shared).load()
+            rows = rows if vocabulary is None else with_labels(rows, labels["columns"], vocabulary)
         return table_preview(list(rows[0]) if rows else table.columns, rows)
-
-    def _beside(self, filepath: str) -> TableDataset:
-        """Return the newest version of another table, on the same connection."""
-        unpinned = Version(None, None)
-        return TableDataset(
-            filepath=filepath, connection=self._connection_config, version=unpinned, missing_ok=True
-        )
 
 
 class PartsDataset(TableDataset):

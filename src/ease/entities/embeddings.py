@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -79,15 +79,11 @@ def name_entities(
     redirects: ir.Table | None = None,
     language: str = "en",
 ) -> ir.Table:
-    """Return the titles that identify the vocabulary's rows among Wikipedia2Vec's entities.
+    """Return the titles that identify the vocabulary's rows among Wikipedia2Vec's entities of a language.
 
-    Args:
-        vocabulary: As `build_vocabulary` returns it.
-        sitelinks: If given, a row is identified by its title in `language` only, not by a label in another language,
-            which could be the title of something else.
-        redirects: If given, a row is also identified by the titles that redirect to it, because its page may have been
-            moved between the vectors' dump and this one.
-        language: Language of the dump that the vectors are trained on.
+    With sitelinks, a row is identified by its title in the language only, not by a label in another one, which could be
+    the title of something else. With redirects, a row is also identified by the titles that redirect to it, because its
+    page may have been moved between the vectors' dump and this one.
 
     Returns:
         Columns row, title, direct (false for a redirect); titles are unique.
@@ -124,10 +120,10 @@ def embed_entities(
         names: As `name_entities` returns them.
         total: Number of rows of the vocabulary.
         dimension: Dimension of the encoder.
-        dumps: For `source: train`, with the dump of `language` among them.
+        dumps: For `source: train`, with the dump of `language` among them, on which Wikipedia2Vec is trained.
         options: Source of the vectors, and seed.
-        work: Folder for the temporary files of Wikipedia2Vec's training.
-        language: Language of the dump to train Wikipedia2Vec on.
+        work: Folder for the temporary files of that training.
+        language: Language of the dump to train on.
 
     Returns:
         The table, float32, shape (total, dimension); and how many rows have a vector.
@@ -153,15 +149,8 @@ def align_embeddings(
 ) -> tuple[np.ndarray, Coverage]:
     """Copy the vectors of a text file into the rows of the vocabulary; the file is streamed once.
 
-    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one.
-
-    Args:
-        names: Columns row, title, direct, as `name_entities` returns them.
-        total: Number of rows of the vocabulary.
-        vectors: The text file.
-        dimension: Dimension of the encoder.
-        seed: Seed of the random rows.
-        random_std: Standard deviation of random rows; None: that of the rows found.
+    A row gets the vector of its own title, else the first vector of a title that redirects to it, else a random one,
+    by default with the standard deviation of the rows found. Arguments are those of `embed_entities`.
 
     Returns:
         The table, float32, shape (total, dimension); and how many rows have a vector.
@@ -180,7 +169,11 @@ def align_embeddings(
     found = rank > 0
     std = random_std or (_std(table, found) if found.any() else dimension**-0.5)
     np.multiply(table, np.float32(std), out=table, where=~found[:, None])
-    coverage = Coverage(int(found.sum()), total, tuple(_titles_of(names, np.flatnonzero(~found)[:EXAMPLES])))
+    missing = np.flatnonzero(~found)[:EXAMPLES]
+    named = names.filter(pa.compute.is_in(names["row"], pa.array(missing, pa.int64()))).to_pylist()
+    titles = {name["row"]: name["title"] for name in reversed(named) if name["direct"]}
+    examples = tuple(titles.get(int(row), f"row {row}") for row in missing)
+    coverage = Coverage(int(found.sum()), total, examples)
     logger.info("%d of %d entities have a vector (%.1f %%)", coverage.found, total, 100 * coverage.share)
     if not coverage.found:
         logger.warning("%s has no vector of any entity of the vocabulary: all rows are random.", vectors)
@@ -211,7 +204,7 @@ class _Lookup:
 
 
 def draw_like(table: Path, seed: int) -> np.ndarray:
-    """Return random embeddings with the shape and standard deviation of given ones (ablation of Table 7).
+    """Return random embeddings with the shape and standard deviation of those in a file (ablation of Table 7).
 
     Args:
         table: Safetensors file with `embeddings`, shape (rows, dimension).
@@ -245,10 +238,3 @@ def _std(table: np.ndarray, rows: np.ndarray) -> float:
         total += numbers.sum()
         squares += np.square(numbers).sum()
     return float(np.sqrt(max(squares / count - (total / count) ** 2, 0.0)))
-
-
-def _titles_of(names: pa.Table, rows: np.ndarray) -> Iterable[str]:
-    """Return the titles of some rows, or their numbers if they have no title."""
-    selected = names.filter(pa.compute.is_in(names["row"], pa.array(rows, pa.int64()))).to_pylist()
-    titles = {name["row"]: name["title"] for name in reversed(selected) if name["direct"]}
-    return (titles.get(int(row), f"row {row}") for row in rows)

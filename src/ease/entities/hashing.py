@@ -44,12 +44,10 @@ def _coefficient(seed: int, position: int) -> ir.IntegerValue:
 def hash_title(title: ir.StringValue) -> ir.IntegerValue:
     """Return the last 63 bits of a title's MD5 as an integer from 0 to 2^63 - 1."""
     digest = title.hexdigest("md5").right(_HEX_DIGITS_OF_63_BITS)
-    value = _hex_digit(digest, 0) % 8  # without the top bit: signed integers have 63
-    for position in range(1, _HEX_DIGITS_OF_63_BITS):
-        value = value * 16 + _hex_digit(digest, position)
+    value = None
+    for position in range(_HEX_DIGITS_OF_63_BITS):
+        code = digest.substr(position, 1).ascii_str().cast("int64")
+        digit = (code >= ord("a")).ifelse(code - (ord("a") - 10), code - ord("0"))
+        # Without the top bit: signed integers have 63.
+        value = digit % 8 if value is None else value * 16 + digit
     return value
-
-
-def _hex_digit(digest: ir.StringValue, position: int) -> ir.IntegerValue:
-    code = digest.substr(position, 1).ascii_str().cast("int64")
-    return (code >= ord("a")).ifelse(code - (ord("a") - 10), code - ord("0"))

@@ -18,21 +18,12 @@ MAX_REDIRECTS = 10
 
 
 def resolve_links(
-    sentences: ir.Table,
-    redirects: ir.Table,
-    sitelinks: ir.Table | None,
-    languages: Sequence[str],
+    sentences: ir.Table, redirects: ir.Table, sitelinks: ir.Table | None, languages: Sequence[str]
 ) -> ir.Table:
     """Return the links that lead to an entity.
 
     Dropped are links to missing pages, to pages without a Wikidata item, into loops of redirects, and links of a page
-    to itself.
-
-    Args:
-        sentences: The ingested sentences with their links.
-        redirects: The ingested redirects.
-        sitelinks: Titles of the Wikidata items. None without Wikidata: every title is an entity, also a missing page.
-        languages: Languages whose sentences are used.
+    to itself. Without Wikidata (`sitelinks` is None), every title is an entity, also a missing page.
 
     Returns:
         One row per link (two if a sentence links an entity twice) with the columns language, page_id, sentence_index,

@@ -33,9 +33,16 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
         EaseError: The file is missing, truncated, a pickle or another kind of file, or has another dimension.
     """
     with open_decompressed(path) as file:
-        _check_kind(path, file.peek(1)[:1])  # type: ignore[attr-defined]
+        start = file.peek(1)[:1]  # type: ignore[attr-defined]
+        if start == _PICKLE_START or path.name.removesuffix(".bz2").endswith(".pkl"):
+            raise EaseError(
+                f"{path} is Wikipedia2Vec's binary file, a pickle, which could run any code and is refused. If you "
+                "trust the file, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl VECTORS.txt`, "
+                "or use the text file that is published beside it (.txt.bz2)."
+            )
         for number, line in enumerate(file, start=1):
-            if number == 1 and _is_header(path, line, dimension):
+            if number == 1 and len(fields := line.split()) == 2 and all(map(bytes.isdigit, fields)):
+                _check_dimension(path, int(fields[1]), dimension)  # of the header `count dimension`
                 continue
             title, tab, numbers = line.partition(b"\t")
             if not tab:
@@ -45,24 +52,6 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
                 _check_dimension(path, len(numbers.split()), dimension)
             if title.startswith(_PREFIX):
                 yield EntityVector(title.removeprefix(_PREFIX).decode("utf-8", "replace"), numbers, number)
-
-
-def _check_kind(path: Path, start: bytes) -> None:
-    if start == _PICKLE_START or path.name.removesuffix(".bz2").endswith(".pkl"):
-        raise EaseError(
-            f"{path} is Wikipedia2Vec's binary file, a pickle, which could run any code and is refused. If you trust "
-            "the file, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl VECTORS.txt`, or use the "
-            "text file that is published beside it (.txt.bz2)."
-        )
-
-
-def _is_header(path: Path, line: bytes, dimension: int) -> bool:
-    """Return whether a first line is the header `count dimension`."""
-    fields = line.split()
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        return False
-    _check_dimension(path, int(fields[1]), dimension)
-    return True
 
 
 def _check_dimension(path: Path, found: int, dimension: int) -> None:

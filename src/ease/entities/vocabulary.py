@@ -31,12 +31,10 @@ class VocabularyOptions(StrictModel):
 def build_vocabulary(
     links: ir.Table, sitelinks: ir.Table | None, options: VocabularyOptions, languages: Sequence[str]
 ) -> ir.Table:
-    """Number the frequent entities in the order of their identifiers.
+    """Number the frequent entities of links, as `resolve_links` returns them, in the order of their identifiers.
 
-    Args:
-        links: Links of the training corpus, as `resolve_links` returns them.
-        sitelinks: Source of the labels. Without Wikidata (None or empty) the label is the linked title.
-        languages: An entity without an English title gets the title in the first of these languages that has one.
+    Labels are English titles of the sitelinks, else titles in the first of the languages that has one. Without Wikidata
+    (`sitelinks` is None or empty), the label is the linked title.
 
     Returns:
         Columns row (0 to n - 1), entity, label, link_count (over all languages), ordered by row.

@@ -68,17 +68,10 @@ class Wikipedia2VecOptions(StrictModel):
 def train_wikipedia2vec(
     dumps: Sequence[DumpFile], language: str, dimension: int, options: Wikipedia2VecOptions, output: Path
 ) -> None:
-    """Train on the dump of one language, and write the entities' vectors as text: a header, then a line per entity.
+    """Train on the dumps of one language, and write the entities' vectors as text: a header, then a line per entity.
 
     The package opens its database only once per process, has no seed and writes pickles. It therefore runs in a
-    subprocess that sets the seed and writes only text outside its temporary folder.
-
-    Args:
-        dumps: Dumps of any languages.
-        language: Language of the dumps to train on; the paper uses the English Wikipedia.
-        dimension: Dimension of the vectors.
-        options: Parameters of the package.
-        output: The text file.
+    subprocess that sets the seed and writes only text outside its temporary folder. The paper trains on English.
 
     Raises:
         EaseError: There is no dump of the language, or its text is too short.
@@ -108,11 +101,8 @@ def _run_worker(
     }
     job_file = vectors.with_name("job.json")
     job_file.write_text(json.dumps(job), encoding="utf-8")
-    logger.info(
-        "Training Wikipedia2Vec of %d dimensions on %s",
-        dimension,
-        ", ".join(str(dump.path) for dump in dumps),
-    )
+    paths = ", ".join(str(dump.path) for dump in dumps)
+    logger.info("Training Wikipedia2Vec of %d dimensions on %s", dimension, paths)
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -120,11 +110,8 @@ def _run_worker(
         # Threads slow down products of single vectors.
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)],
-        env=environment,
-        check=False,
-    )
+    command = [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)]
+    done = subprocess.run(command, env=environment, check=False)
     fault = vectors.with_name(FAULT_FILE)
     if fault.exists():
         raise EaseError(fault.read_text(encoding="utf-8"))

@@ -35,7 +35,6 @@ class DumpReader:
     """Pages of any dump files for `DumpDB.build`; the package's own reader accepts a single .bz2 file."""
 
     def __init__(self, dumps: Sequence[DumpFile]) -> None:
-        """Read the parts of a dump one after the other."""
         self._dumps = dumps
         self.dump_file = ", ".join(str(dump.path) for dump in dumps)
         self.language = dumps[0].language
@@ -48,12 +47,8 @@ class DumpReader:
                 if page.namespace:
                     continue
                 redirect = page.redirect or redirect_target(page.text, site)
-                yield WikiPage(
-                    page.title,
-                    self.language,
-                    page.text,
-                    normalize_title(redirect, site) if redirect else None,
-                )
+                target = normalize_title(redirect, site) if redirect else None
+                yield WikiPage(page.title, self.language, page.text, target)
 
 
 def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptions, vectors: Path) -> None:
@@ -133,15 +128,12 @@ def _write(model: Wikipedia2Vec, dictionary: Dictionary, vectors: Path) -> None:
             file.write(f"ENTITY/{entity.title.replace(' ', '_')} {numbers}\n")
 
 
-def _is_worth_showing(record: logging.LogRecord) -> bool:
-    """Return whether a record is a warning, or progress of a long training."""
-    return record.levelno > logging.INFO or record.relativeCreated > QUIET_MILLISECONDS
-
-
 def main() -> None:
     """Run the job whose file is the only argument."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S")
-    logging.getLogger().handlers[0].addFilter(_is_worth_showing)
+    logging.getLogger().handlers[0].addFilter(
+        lambda record: record.levelno > logging.INFO or record.relativeCreated > QUIET_MILLISECONDS
+    )
     job_file = Path(sys.argv[1])
     try:
         with report_write_errors(job_file.parent):

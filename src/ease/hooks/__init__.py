@@ -2,26 +2,17 @@
 
 from ease.hooks.dataset_stats import DatasetStats
 from ease.hooks.errors import ConciseErrors
-from ease.hooks.in_use import InUse
 from ease.hooks.mlflow_plugin import MlflowRun
 from ease.hooks.mlflow_store import MlflowStore
 from ease.hooks.outline import Outline
 from ease.hooks.preflight import Preflight
 from ease.hooks.provenance import Provenance
+from ease.hooks.run_locks import RunLocks
 from ease.hooks.tracking import Tracking
 from ease.hooks.unscored import UnscoredNamed
-from ease.hooks.work import WorkFolders
 
-__all__ = [
-    "ConciseErrors",
-    "DatasetStats",
-    "InUse",
-    "MlflowRun",
-    "MlflowStore",
-    "Outline",
-    "Preflight",
-    "Provenance",
-    "Tracking",
-    "UnscoredNamed",
-    "WorkFolders",
-]
+# Kedro calls the last one first.
+HOOKS = (
+    *(UnscoredNamed(), Outline(), ConciseErrors(), DatasetStats(), MlflowStore(), Preflight()),
+    *(Provenance(), Tracking(), RunLocks(), MlflowRun()),
+)

@@ -63,12 +63,17 @@ class DatasetStats:
     @hook_impl(trylast=True)
     def after_pipeline_run(self) -> None:
         """Write the statistics, after Kedro-Viz's hook."""
-        self._write()
+        try:
+            with report_write_errors(self._file):
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_text_atomically(self._file, json.dumps(self._stats, indent=1))
+        except EaseError as error:
+            logger.warning("Kedro-Viz will not show this run's statistics of datasets: %s", error)
 
     @hook_impl
     def on_pipeline_error(self) -> None:
         """Write the statistics of what was saved before the error."""
-        self._write()
+        self.after_pipeline_run()
 
     def _take(self, name: str) -> None:
         from ease.datasets.files import AtomicSave  # imports Plotly Express
@@ -80,11 +85,3 @@ class DatasetStats:
             self._stats[name] = dataset.statistics()
         except (OSError, EaseError, DatasetError, pa.ArrowException) as error:
             logger.warning("Kedro-Viz will show no statistics of %s: %s", name, error)
-
-    def _write(self) -> None:
-        try:
-            with report_write_errors(self._file):
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_text_atomically(self._file, json.dumps(self._stats, indent=1))
-        except EaseError as error:
-            logger.warning("Kedro-Viz will not show this run's statistics of datasets: %s", error)

@@ -113,9 +113,7 @@ def _hint(name: str, read: set[str]) -> str:
 def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Refuse wrong values and unknown fields; Kedro would report them twice and without suggestions.
 
-    Args:
-        values: All parameters.
-        given: Parameters of the command line, which are checked first as the likeliest to be wrong.
+    Those given on the command line are checked first, as the likeliest to be wrong.
 
     Raises:
         EaseError: With each wrong field, and the nearest known ones if there is no such field.

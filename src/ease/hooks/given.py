@@ -60,14 +60,10 @@ def check_shared_values(given: Mapping[str, Any], configured: Mapping[str, Any])
     for name in (name for name in given if name.startswith(SHARED)):
         if name not in known:
             raise EaseError(f"No parameter refers to `{name}`, given by --params: {suggest(name, known)}")
-        choices = _choices(name, configured)
+        # The choices of `_dueam` are the keys of `_dueam_data`; without such a table, any value is right.
+        default = configured[name]
+        tables = [value for key, value in configured.items() if key.startswith(f"{name}_")]
+        found = (table for table in tables if isinstance(table, Mapping) and default in table)
+        choices = list(map(str, next(found, ()))) if isinstance(default, str) else []
         if choices and given[name] not in choices:
             raise EaseError(f"`{name}` is {given[name]!r}: choose {' or '.join(choices)}.")
-
-
-def _choices(name: str, configured: Mapping[str, Any]) -> list[str]:
-    """Return the choices of a shared value: the keys of `_dueam_data` for `_dueam`; none if there is no such table."""
-    default = configured[name]
-    tables = (value for key, value in configured.items() if key.startswith(f"{name}_"))
-    found = (table for table in tables if isinstance(table, Mapping) and default in table)
-    return [str(choice) for choice in next(found, ())] if isinstance(default, str) else []

@@ -57,17 +57,18 @@ def follow_project(store: Path, project: Path, artifacts: str) -> None:
     """
     here = (project.absolute() / artifacts).as_uri()
     with closing(sqlite3.connect(store, timeout=60)) as database, database:
+        present = database.execute(
+            "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns"
+        ).fetchall()
         columns = [
-            (table, column)
-            for table, names in LOCATIONS.items()
-            for column in names
-            if (table, column) in _columns(database)
+            (table, name) for table, names in LOCATIONS.items() for name in names if (table, name) in present
         ]
         if ("experiments", "artifact_location") not in columns:
             return
         found = database.execute("SELECT artifact_location FROM experiments").fetchall()
         ending = Path("/", artifacts).as_uri().removeprefix("file://")
-        former = {place for (place,) in found if str(place).endswith(ending) and _same_form(place) != here}
+        places = {place: place if "://" in place else Path(place).as_uri() for (place,) in found if place}
+        former = [place for place, uri in places.items() if place.endswith(ending) and uri != here]
         for place in former:
             for table, column in columns:
                 database.execute(
@@ -76,14 +77,3 @@ def follow_project(store: Path, project: Path, artifacts: str) -> None:
                     (here, len(place) + 1, place, len(place) + 1, f"{place}/"),
                 )
             logger.warning("The project was moved: MLflow's artifacts of %s are now found in %s", place, here)
-
-
-def _same_form(place: str) -> str:
-    return place if "://" in place else Path(place).as_uri()
-
-
-def _columns(database: sqlite3.Connection) -> set[tuple[str, str]]:
-    found = database.execute(
-        "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns"
-    )
-    return {(table, column) for table, column in found}

@@ -48,13 +48,9 @@ def check_run_names() -> None:
     parts = [node.namespace.split(".") for node in nodes if node.namespace]
     namespaces = {".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}
     known = {
-        "tags": tags,
-        "namespaces": namespaces,
-        "nodes": names,
-        "from-nodes": names,
-        "to-nodes": names,
-        "from-inputs": run.datasets(),
-        "to-outputs": run.datasets(),
+        **{"tags": tags, "namespaces": namespaces},
+        **dict.fromkeys(("nodes", "from-nodes", "to-nodes"), names),
+        **dict.fromkeys(("from-inputs", "to-outputs"), run.datasets()),
     }
     for option, choices in known.items():
         value = given.get("node_names" if option == "nodes" else option.replace("-", "_"))
@@ -62,11 +58,7 @@ def check_run_names() -> None:
 
 
 def _summed(names: list[str]) -> Pipeline:
-    """Return the nodes of several pipelines.
-
-    Raises:
-        EaseError: If two of the pipelines have a node of one name that reads or makes different datasets.
-    """
+    """Return the nodes of several pipelines; refuse nodes of one name that read or make different datasets."""
     try:
         return sum((pipelines[name] for name in names), Pipeline([]))
     except (ValueError, OutputNotUniqueError) as error:

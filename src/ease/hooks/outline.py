@@ -87,8 +87,11 @@ class Outline:
         lines += [f"  {name}: {path}" for name, path in _results(pipeline, catalog)]
         tags = {tag for node in pipeline.nodes for tag in node.tags}
         commands: tuple[str, ...] = next((NEXT_STEPS[tag] for tag in NEXT_STEPS if tag in tags), ())
+        # As it can be typed in this folder without activating the environment.
+        kedro = Path(sys.executable).with_name("kedro")
+        typed = os.path.relpath(kedro) if kedro.is_relative_to(Path.cwd()) else "kedro"
         lines += ["Next:"] if commands else []
-        lines += [f"  {command.replace('kedro', _kedro(), 1)}" for command in commands]
+        lines += [f"  {command.replace('kedro', typed, 1)}" for command in commands]
         logger.info("\n".join(lines))
 
     def _durations(self) -> dict[str, dict[str, float]]:
@@ -101,11 +104,9 @@ class Outline:
 
 
 def outline(pipeline: Pipeline, known: Mapping[str, float]) -> str:
-    """Return the number of steps, how long they took before, and the stages.
+    """Return the number of steps, how many `known` seconds they took before, and the stages.
 
-    Args:
-        pipeline: The steps; each method's training is a stage of its own, other stages are tags.
-        known: Seconds of the steps that ran before.
+    Each method's training is a stage of its own; other stages are tags.
     """
     stages: dict[str, float] = {}
     for node in pipeline.nodes:
@@ -131,12 +132,6 @@ def _results(pipeline: Pipeline, catalog: DataCatalog) -> list[tuple[str, Path]]
     links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
     made = {name: link for name, link in links.items() if link is not None and link.exists()}
     return [(name, path) for name, link in made.items() for path in sorted(link.glob("*.html")) or [link]]
-
-
-def _kedro() -> str:
-    """Return the command as it can be typed in this folder without activating the environment."""
-    command = Path(sys.executable).with_name("kedro")
-    return os.path.relpath(command) if command.is_relative_to(Path.cwd()) else "kedro"
 
 
 def format_duration(seconds: float) -> str:

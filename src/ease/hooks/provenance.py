@@ -80,20 +80,16 @@ def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
     for name, dataset in versioned.items():
         sidecar = _folder(dataset, dataset.resolve_load_version() or "") / SIDECAR
         then = json.loads(sidecar.read_text(encoding="utf-8")) if sidecar.is_file() else {}
-        differing = [key for key in now if now[key] != then.get(key)]
-        if differing:
+        if differing := [key for key in now if now[key] != then.get(key)]:
+            new, old = now[differing[0]], then.get(differing[0])
+            shown = ""
+            if isinstance(new, dict) and isinstance(old, dict):
+                key = next((key for key in sorted({*new, *old}) if new.get(key) != old.get(key)), "")
+                shown = f" (`{key}`: {old.get(key)!r} then, {new.get(key)!r} now)"
             raise EaseError(
-                f"`{name}` was made from other {' and '.join(differing)} than this run would use"
-                f"{_first_difference(now[differing[0]], then.get(differing[0]))}: "
+                f"`{name}` was made from other {' and '.join(differing)} than this run would use{shown}: "
                 "run without --only-missing-outputs, or delete that version."
             )
-
-
-def _first_difference(now: Any, then: Any) -> str:
-    if not isinstance(now, dict) or not isinstance(then, dict):
-        return ""
-    name = next((key for key in sorted({*now, *then}) if now.get(key) != then.get(key)), "")
-    return f" (`{name}`: {then.get(name)!r} then, {now.get(name)!r} now)"
 
 
 def _provenance(node: Node, catalog: DataCatalog, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from kedro.io import AbstractVersionedDataset, DataCatalog
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from mlflow.entities import Dataset, DatasetInput, InputTag, Run
+from mlflow.entities import Dataset, DatasetInput, InputTag
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 from pydantic import BaseModel, RootModel
@@ -77,7 +77,7 @@ class Tracking:
         values: dict[str, Any] = {}
         for name, value in inputs.items():
             if is_parameter(name):
-                values |= _flat(name.removeprefix("params:"), value, _tasks_given(inputs))
+                values |= _flat(name.removeprefix("params:"), value, inputs)
         new = {name: value for name, value in values.items() if name not in self._logged}
         log_parameters(new)
         self._logged |= new.keys()
@@ -95,7 +95,8 @@ class Tracking:
                 log_values(parent.info.run_id, [(0, variant_headlines(name.removesuffix(SWEEP), rows))])
         if TRAINING_TAG in node.tags:
             data = _data_inputs(node, catalog)
-            for run in nested_runs(parent):
+            inside = f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.info.run_id}'"
+            for run in MlflowClient().search_runs([parent.info.experiment_id], inside):
                 if CODE not in run.data.params:
                     _log_data(run.info.run_id, data)
 
@@ -107,19 +108,18 @@ def describe_setting(setting: Setting) -> str:
     return f"{spoken}, {Path(setting.encoder.name).name.rstrip(':')}"
 
 
-def _flat(name: str, value: Any, tasks: set[str]) -> dict[str, Any]:
-    """Return a parameter's fields by dotted names; a `RootModel`, such as the published figures, stays one value."""
+def _flat(name: str, value: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a parameter's fields by dotted names; a `RootModel`, such as the published figures, stays one value.
+
+    Of the tasks' options, those are returned whose evaluation data the node reads.
+    """
     if name == "tasks":
+        located = [read_located(data) for input, data in inputs.items() if input.endswith("evaluation_data")]
+        tasks = {task for found in located for task, data in found.items() if data.subsets}
         value = {task: options for task, options in value.items() if task in tasks}
     if isinstance(value, BaseModel) and not isinstance(value, RootModel):
         return flatten_options(value, name)
     return dotted(value, name) if isinstance(value, Mapping) else {name: value}
-
-
-def _tasks_given(inputs: Mapping[str, Any]) -> set[str]:
-    """Return the tasks whose evaluation data a node reads."""
-    located = [read_located(value) for name, value in inputs.items() if name.endswith("evaluation_data")]
-    return {task for found in located for task, data in found.items() if data.subsets}
 
 
 def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -135,9 +135,7 @@ def _headlines(owner: str, rows: list[dict[str, Any]]) -> dict[str, float]:
 def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
     """Return the main scores of each variant, averaged over its seeds: `multilingual.grid.VARIANT/task/subset`.
 
-    Args:
-        sweep: Name of the setting and the sweep, such as `multilingual.grid`.
-        rows: One row for each score of a training, with the columns `variant` and `seed` beside the score's own.
+    The sweep's name begins with its setting; `rows` have the columns `variant` and `seed` beside a score's own.
     """
     values: dict[str, list[float]] = {}
     scored = rows.dropna(subset=["value"])
@@ -148,35 +146,26 @@ def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
     return {name: sum(own) / len(own) for name, own in values.items()}
 
 
-def nested_runs(parent: Run) -> list[Run]:
-    """Return the runs that were opened inside a run."""
-    inside = f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.info.run_id}'"
-    return list(MlflowClient().search_runs([parent.info.experiment_id], inside))
-
-
-def _data_inputs(node: Node, catalog: DataCatalog) -> list[tuple[str, str, DatasetInput]]:
-    """Return the name, the version and MLflow's description of each data set that a node read."""
-    found = []
+def _data_inputs(node: Node, catalog: DataCatalog) -> dict[str, tuple[str, DatasetInput]]:
+    """Return the version and MLflow's description of each data set that a node read, by its name."""
+    found = {}
     for name, version in input_versions(node, catalog).items():
         if version is not None:
             dataset = catalog.get(name)
             assert isinstance(dataset, AbstractVersionedDataset)
-            path = dataset._get_versioned_path(version)
-            found.append((name, version, _input(name, version, str(path))))
+            path = Path(dataset._get_versioned_path(version))
+            digest = hash_contents(path)[:DIGEST_LENGTH] if path.exists() else version
+            source, profile = json.dumps({"uri": str(path)}), json.dumps({"version": version})
+            tags = [InputTag(MLFLOW_DATASET_CONTEXT, "training"), InputTag("version", version)]
+            described = DatasetInput(Dataset(name, digest, "local", source, None, profile), tags)
+            found[name] = version, described
     return found
 
 
-def _input(name: str, version: str, path: str) -> DatasetInput:
-    digest = hash_contents(Path(path))[:DIGEST_LENGTH] if Path(path).exists() else version
-    source, profile = json.dumps({"uri": path}), json.dumps({"version": version})
-    tags = [InputTag(MLFLOW_DATASET_CONTEXT, "training"), InputTag("version", version)]
-    return DatasetInput(Dataset(name, digest, "local", source, None, profile), tags)
-
-
-def _log_data(run_id: str, data: list[tuple[str, str, DatasetInput]]) -> None:
+def _log_data(run_id: str, data: Mapping[str, tuple[str, DatasetInput]]) -> None:
     """Log versions as parameters, which MLflow can compare, and digests as data sets."""
     client = MlflowClient()
     client.log_param(run_id, CODE, code_version())
-    for name, version, _ in data:
+    for name, (version, _) in data.items():
         client.log_param(run_id, f"data.{name}", version)
-    client.log_inputs(run_id, [dataset for _, _, dataset in data])
+    client.log_inputs(run_id, [described for _, described in data.values()])

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -47,13 +48,6 @@ METRICS_A_REQUEST, PARAMETERS_A_REQUEST = 1000, 100
 
 
 @contextmanager
-def training_run(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Open a nested run for one training, with its parameters and system metrics; yield the run's id."""
-    with nested_run(name, parameters, log_system_metrics=True) as run_id:
-        yield run_id
-
-
-@contextmanager
 def nested_run(
     name: str, parameters: Mapping[str, Any] | None = None, *, log_system_metrics: bool = False
 ) -> Iterator[str]:
@@ -61,6 +55,10 @@ def nested_run(
     with mlflow.start_run(run_name=name, nested=True, log_system_metrics=log_system_metrics) as run:
         mlflow.log_params(dict(parameters or {}))
         yield run.info.run_id
+
+
+training_run = partial(nested_run, log_system_metrics=True)
+"""Open a nested run for one training, likewise."""
 
 
 class TrackingOptions(StrictModel):
@@ -79,13 +77,7 @@ class TrackingOptions(StrictModel):
 
 
 def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
-    """Log a saved encoder and its card to the active run, and register it if asked.
-
-    Args:
-        folder: The encoder, saved by sentence-transformers.
-        name: Name of the registered model.
-        options: Whether to log and to register.
-    """
+    """Log a saved encoder and its card to the active run, and register it by a name, as the options say."""
     card = folder / "README.md"
     if card.is_file():
         mlflow.log_text(card.read_text(encoding="utf-8"), "model_card.md")
@@ -111,7 +103,6 @@ class RunReport:
     """Logs the values that a training reports to its run; an error of the tracking store does not stop the training."""
 
     def __init__(self, run_id: str) -> None:
-        """Report to a run."""
         self._run_id = run_id
         self._logged: set[tuple[int, frozenset[str]]] = set()
 
@@ -121,21 +112,15 @@ class RunReport:
             log_values(self._run_id, [(step, values)])
             self._logged.add((step, frozenset(values)))
         except MlflowException as error:
-            logger.warning(
-                "MLflow did not store step %d (%s): it is logged again at the end",
-                step,
-                error,
-            )
+            logger.warning("MLflow did not store step %d (%s): it is logged again at the end", step, error)
 
     def complete(self, history: Sequence[Mapping[str, float]]) -> None:
         """Log the values of a history that this run has not logged yet: of earlier sessions, and after errors."""
         lines = [
-            (int(line["step"]), {name: value for name, value in line.items() if name != "step"})
-            for line in history
+            (int(line["step"]), {name: line[name] for name in line if name != "step"}) for line in history
         ]
-        log_values(
-            self._run_id, [line for line in lines if (line[0], frozenset(line[1])) not in self._logged]
-        )
+        missing = [line for line in lines if (line[0], frozenset(line[1])) not in self._logged]
+        log_values(self._run_id, missing)
 
 
 def log_values(run_id: str, lines: Sequence[tuple[int, Mapping[str, float]]]) -> None:
@@ -188,26 +173,23 @@ def _remembered(encoder: Path) -> dict[str, Any]:
 def add_scores(encoder: Path, scores: Sequence[Score]) -> None:
     """Add scores to the run that trained an encoder, if the tracking store still has such a run."""
     run_id = run_of(encoder)
-    client = MlflowClient()
-    if run_id and _has_run(client, run_id):
+    if run_id and _has_run(run_id):
         log_scores(run_id, scores)
 
 
 def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add test scores to a kept encoder's card, in one step, and to the copy in the run that trained the encoder.
 
-    Args:
-        encoder: Its folder; one without a card of ours, such as the start of all methods, gets none.
-        rows: Its scores, as the evaluations save them.
+    An encoder without a card of ours, such as the start of all methods, gets none.
     """
     file, scores = encoder / "README.md", headline(rows)
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
         return
     card = with_test_scores(file.read_text(encoding="utf-8"), scores)
     write_text_atomically(file, card)
-    run_id, client = run_of(encoder), MlflowClient()
-    if run_id and _has_run(client, run_id):
-        client.log_text(run_id, card, "model_card.md")
+    run_id = run_of(encoder)
+    if run_id and _has_run(run_id):
+        MlflowClient().log_text(run_id, card, "model_card.md")
 
 
 def log_scores(run_id: str, scores: Sequence[Score]) -> None:
@@ -236,12 +218,10 @@ def log_folder(folder: Path, name: str) -> None:
     mlflow.log_artifacts(str(folder), name)
 
 
-def _has_run(client: MlflowClient, run_id: str) -> bool:
-    return bool(client.search_runs(_experiments(client), f"attributes.run_id = '{run_id}'", max_results=1))
-
-
-def _experiments(client: MlflowClient) -> list[str]:
-    return [experiment.experiment_id for experiment in client.search_experiments()]
+def _has_run(run_id: str) -> bool:
+    client = MlflowClient()
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    return bool(client.search_runs(experiments, f"attributes.run_id = '{run_id}'", max_results=1))
 
 
 def log_parameters(values: Mapping[str, Any]) -> None:
@@ -253,11 +233,7 @@ def log_parameters(values: Mapping[str, Any]) -> None:
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return each task's averages, or the score of its only subset, by `task/subset`.
-
-    Args:
-        rows: Scores of one encoder, as the evaluations save them; rows without a value are skipped.
-    """
+    """Return each task's averages, or the score of its only subset, by `task/subset`; skip rows without a value."""
     main = [row for row in rows if row["value"] is not None and row["metric"] == get_task(row["task"]).METRIC]
     subsets = Counter(row["task"] for row in main)
     shown = [row for row in main if row["subset"].startswith(AVERAGE) or subsets[row["task"]] == 1]

@@ -52,8 +52,9 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     checks = [check for step in steps for check in (*_language_checks(step), *_folder_checks(step))]
     for step in steps:
         checks += [*_checks(step, locating, catalog), *sweep_checks(step, locating, catalog)]
-    written = (catalog.get(name) for name in sorted(pipeline.all_outputs()))
-    checks += [partial(check_writable, place) for place in map(_place, written) if place is not None]
+    for dataset in (catalog.get(name) for name in sorted(pipeline.all_outputs())):
+        if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
+            checks.append(partial(check_writable, Path(dataset._filepath)))
     checks.append(partial(_check_disk, steps, catalog, data, free))
     _log_excluded(pipeline, catalog)
     faults = (*find_missing_starts(pipeline, catalog), *map(_fault, checks))
@@ -95,12 +96,6 @@ def _fault(check: Check) -> str | None:
     return None
 
 
-def _place(dataset: object) -> Path | None:
-    """Return the local path of a dataset; None if the dataset is remote or not versioned."""
-    versioned = isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", "")
-    return Path(dataset._filepath) if versioned else None  # type: ignore[attr-defined]
-
-
 def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
     """Yield the checks of a node."""
     match step.name:
@@ -110,7 +105,7 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
             setting, evaluate = step.get(Setting), step.get(EvaluateOptions)
             references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
             yield partial(check_tasks, references, step.tasks)
-        case "locate_baseline_sets":
+        case "locate_baseline_sets" | "score_encoder":
             yield partial(check_tasks, step.get(EvaluateOptions).references(()), step.tasks)
         case "embed_entities":
             yield partial(_check_vectors, step.get(EmbeddingOptions))
@@ -120,8 +115,6 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
             if anchor := step.get(Recipe).options.get("anchor"):
                 yield partial(check_encoder, anchor)
             yield from development_checks(step, step.get(Setting).dev_tasks, locating, catalog)
-        case "score_encoder":
-            yield partial(check_tasks, step.get(EvaluateOptions).references(()), step.tasks)
         case "score_baselines":
             _warn_of_baselines(step.get(EvaluateOptions))
 

@@ -14,7 +14,7 @@ import yaml
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.locks import lock_data_for_removal
-from ease.pruning.leftovers import UNCERTAIN, Leftover, find_leftovers
+from ease.pruning.leftovers import UNCERTAIN, find_leftovers
 
 
 @click.command()
@@ -51,9 +51,11 @@ def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
         for one in leftovers:
             hint = "" if one in chosen else " (kept; --unfinished removes it)"
             click.echo(f"{_readable(one.size):>10}  {os.path.relpath(one.path, project)}: {one.reason}{hint}")
-        if delete:
-            for one in chosen:
-                _remove(one)
+        for one in chosen if delete else ():
+            if one.path.is_dir():
+                shutil.rmtree(one.path)
+            else:
+                one.path.unlink()
     total = _readable(sum(one.size for one in chosen))
     click.echo(
         f"Removed {len(chosen)} items of {total}."
@@ -81,13 +83,6 @@ def data_folders(project: Path) -> tuple[Path, Path]:
         click.echo(f"Tables at {tables} are not touched: remove old ones with the store's own tools.")
         tables = data
     return data, project / tables
-
-
-def _remove(leftover: Leftover) -> None:
-    if leftover.path.is_dir():
-        shutil.rmtree(leftover.path)
-    else:
-        leftover.path.unlink()
 
 
 def _readable(size: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,7 +54,9 @@ def find_leftovers(data: Path, tables: Path, keep: int) -> list[Leftover]:
     old = [version for version in versions if version not in needed]
     found = [
         *((v.folder, "an older version" if v.complete else "an incomplete version") for v in old),
-        *_old_parts(tables / "02_intermediate" / "parts", _files_of(needed), _files_of(old)),
+        *_old_parts(
+            tables / "02_intermediate" / "parts", *(_tables(v.folder for v in some) for some in (needed, old))
+        ),
         *_old_samples(data / "01_raw" / "sample", needed),
         *_old_embeddings(data / "07_model_output" / "embeddings", {v.folder.resolve() for v in old}),
         *_old_work(data / "06_models" / "work"),
@@ -71,18 +73,9 @@ def _files(path: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in names if not Path(place, name).is_symlink())
 
 
-def _files_of(versions: Sequence[Version] | set[Version]) -> set[Identity]:
-    return {
-        _identity(file)
-        for version in versions
-        for file in _files(version.folder)
-        if file.suffix == ".parquet"
-    }
-
-
-def _identity(file: Path) -> Identity:
-    about = file.stat()
-    return about.st_size, about.st_mtime_ns
+def _tables(folders: Iterable[Path]) -> set[Identity]:
+    found = (file.stat() for folder in folders for file in _files(folder) if file.suffix == ".parquet")
+    return {(about.st_size, about.st_mtime_ns) for about in found}
 
 
 def _inode(file: Path) -> tuple[int, int]:
@@ -102,14 +95,11 @@ def _freed(path: Path, kept: set[tuple[int, int]], counted: set[tuple[int, int]]
 
 
 def _old_parts(folder: Path, needed: set[Identity], old: set[Identity]) -> Iterator[tuple[Path, str]]:
-    for part in sorted(
-        path for path in folder.glob("*/*") if path.is_dir() and not path.name.startswith(".")
-    ):
-        files = {_identity(file) for file in _files(part) if file.suffix == ".parquet"}
-        current = _PARTS.get(part.parent.name, result_versions.WIKIPEDIA_PARTS)
-        if files & needed:
+    for part in sorted(folder.glob("*/*")):
+        files = _tables([part])
+        if not part.is_dir() or part.name.startswith(".") or files & needed:
             continue
-        if _number(part.name) != current:
+        if _number(part.name) != _PARTS.get(part.parent.name, result_versions.WIKIPEDIA_PARTS):
             yield part, "parsed by another version of the code"
         elif files & old:
             yield part, "used by older versions only"
@@ -132,12 +122,7 @@ def _old_samples(folder: Path, needed: set[Version]) -> Iterator[tuple[Path, str
 
 
 def _old_embeddings(folder: Path, removed: set[Path]) -> Iterator[tuple[Path, str]]:
-    """Caches of embeddings and of scores.
-
-    Args:
-        folder: Holds them.
-        removed: Folders of versions that are not kept.
-    """
+    """Yield the caches of embeddings and of scores whose encoders are in `removed` versions, missing or unknown."""
     current: dict[str, list[Path]] = defaultdict(list)
     for cache in sorted(path for path in folder.glob("*") if path.suffix in (".sqlite", ".scores", USERS)):
         if cache.suffix == ".sqlite" and _number(cache.name) != result_versions.EMBEDDINGS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from ease.io.addresses import address_of, kind_of, located
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.setting import Setting
 from ease.sample import SampleFiles, write_sample
-from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps
+from ease.wikimedia.dumps.files import dump_date, find_dumps
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
 from ease.wikimedia.dumps.wikidata_files import find_wikidata
 from ease.wikimedia.languages import PAPER_LANGUAGES
@@ -50,7 +49,10 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     dumps = find_dumps(source, setting.languages)
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
-    page_props = find_page_props(_places(source, dumps), setting.languages) if own_items else []
+    # The dumps' other tables are in the source's folder, or in the folders of its files.
+    is_folder = kind_of(located(source)) == "directory"
+    places = [located(source)] if is_folder else sorted({dump.path.parent for dump in dumps})
+    page_props = find_page_props(places, setting.languages) if own_items else []
     form = options.wikidata_types
     wikidata_file = find_wikidata(_wikidata(options), form) if options.wikidata else None
     return {
@@ -62,12 +64,6 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
         "wikidata_form": form if wikidata_file else None,
         "wikidata_date": dump_date(wikidata_file) if wikidata_file else None,
     }
-
-
-def _places(source: str, dumps: Sequence[DumpFile]) -> list[Path]:
-    """Return the folders of the dumps' other tables: the source's folder, or the folders of its files."""
-    place = located(source)
-    return [place] if kind_of(place) == "directory" else sorted({dump.path.parent for dump in dumps})
 
 
 def _wikipedia(options: AcquireOptions, setting: Setting) -> str:

@@ -79,10 +79,7 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     dumps = find_dumps(source, options.languages, "wikinews")
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of Wikinews, dated %s", len(dumps), ", ".join(dates))
-    return {
-        "source": options.wikinews,
-        "wikinews": [dump.as_json() for dump in dumps],
-    }
+    return {"source": options.wikinews, "wikinews": [dump.as_json() for dump in dumps]}
 
 
 def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
@@ -118,10 +115,9 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
     table = pd.DataFrame(rows, columns=["language", *MEASURES])
     complete = counts.keys() >= published.keys() - {TOTAL}
     paper = {language: figures for language, figures in published.items() if complete or language != TOTAL}
-    columns = ["language"]
-    for measure in MEASURES:
+    for place, measure in enumerate(MEASURES):
         figures = {language: getattr(of, measure) for language, of in paper.items()}
-        table[f"paper_{measure}"] = table["language"].map(figures).astype("Int64")
-        table[f"{measure}_difference"] = table[measure] - table[f"paper_{measure}"]
-        columns += [measure, f"paper_{measure}", f"{measure}_difference"]
-    return table[columns]
+        published_figures = table["language"].map(figures).astype("Int64")
+        table.insert(3 * place + 2, f"paper_{measure}", published_figures)
+        table.insert(3 * place + 3, f"{measure}_difference", table[measure] - published_figures)
+    return table
