@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.sample import SampleOptions, write_sample
 from tests.file_server import Answer, FileServer, running_server
 from tests.project import Project, make_project
@@ -130,3 +132,10 @@ def test_real_dumps_from_a_mirror(bare: Project, server: FileServer, test_data: 
     assert [dump["language"] for dump in found["wikipedia"]] == ["ko", "tr"]
     assert found["wikidata_date"] == "20240115"
     assert bz2.decompress((bare.folder / found["wikidata"]).read_bytes()) == items
+
+
+@pytest.mark.parametrize("date", ["2024-01-01", "today", "2024010", "20240101\n"])
+def test_dates_have_eight_digits(tmp_path: Path, date: str) -> None:
+    folders = {"sample_folder": tmp_path, "sample": SampleOptions(), "download_folder": tmp_path}
+    with pytest.raises(ValidationError, match="dump_date"):
+        AcquireOptions(wikipedia="sample:", wikidata=None, dump_date=date, **folders)

@@ -8,9 +8,10 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
@@ -18,9 +19,6 @@ from ease.io.files import report_write_errors
 _CHUNK_BYTES = 1 << 20
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError)
 """What the libraries raise for broken content; a full disk is already an EaseError."""
-
-_Members = Iterator[tuple[str, bool, Callable[[], IO[bytes]]]]
-"""For each member: its name, whether it is a regular file, and a function that opens it."""
 
 
 def unpack(archive: Path, members: Mapping[str, Path], max_bytes: int) -> list[str]:
@@ -42,41 +40,32 @@ def unpack(archive: Path, members: Mapping[str, Path], max_bytes: int) -> list[s
     """
     missing, left = dict(members), max_bytes
     try:
-        with _open(archive) as contents:
-            for name, regular, open_member in contents:
-                plain = name.removeprefix("./")
-                if plain not in members:
-                    continue
-                if not regular or plain not in missing:
-                    raise EaseError(
-                        f"{archive}: the member {name} is no regular file or occurs twice; not extracted."
-                    )
-                with closing(open_member()) as source:
-                    left -= _copy(source, missing.pop(plain), left, f"{archive}: {name}")
+        for name, regular, open_member in _members(archive):
+            plain = name.removeprefix("./")
+            if plain not in members:
+                continue
+            if not regular or plain not in missing:
+                raise EaseError(
+                    f"{archive}: the member {name} is no regular file or occurs twice; not extracted."
+                )
+            with closing(open_member()) as source:
+                left -= _copy(source, missing.pop(plain), left, f"{archive}: {name}")
     except _BROKEN as error:
         raise EaseError(f"{archive} is no archive, or is broken ({error}): fetch it again.") from error
     return sorted(missing)
 
 
-@contextmanager
-def _open(archive: Path) -> Iterator[_Members]:
+def _members(archive: Path) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
+    """Yield the name of each member, whether it is a regular file, and a function that opens it."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
-            yield _zip_members(packed)
+            for info in packed.infolist():
+                regular = not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+                yield info.filename, regular, partial(packed.open, info)
     else:
         with tarfile.open(archive, "r:*") as tape:
-            yield _tar_members(tape)
-
-
-def _zip_members(packed: zipfile.ZipFile) -> _Members:
-    for info in packed.infolist():
-        regular = not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
-        yield info.filename, regular, lambda info=info: packed.open(info)  # type: ignore[misc]
-
-
-def _tar_members(tape: tarfile.TarFile) -> _Members:
-    for info in tape:
-        yield info.name, info.isreg(), lambda info=info: tape.extractfile(info)  # type: ignore[misc]
+            for member in tape:
+                yield member.name, member.isreg(), partial(tape.extractfile, member)
 
 
 def _copy(source: IO[bytes], target: Path, max_bytes: int, place: str) -> int:

@@ -104,7 +104,11 @@ def flush_to_disk(path: Path) -> None:
     Some libraries write files that only their owner may read. Without fsync, a power failure could leave the new name
     without its content.
     """
-    permissions = _permissions_of_new_files(path if path.is_dir() else path.parent)
+    # What the umask, or the folder's access list, gives to a new file.
+    probe = (path if path.is_dir() else path.parent) / f".{uuid.uuid4().hex}"
+    probe.touch()
+    permissions = probe.stat().st_mode & 0o666
+    probe.unlink()
     for part in (*(path.rglob("*") if path.is_dir() else ()), path):
         if part.is_file() and part.stat().st_mode & permissions != permissions:
             part.chmod(part.stat().st_mode | permissions)
@@ -113,15 +117,6 @@ def flush_to_disk(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _permissions_of_new_files(folder: Path) -> int:
-    """Return the permissions that the umask, or the folder's access list, gives to a new file."""
-    probe = folder / f".{uuid.uuid4().hex}"
-    probe.touch()
-    permissions = probe.stat().st_mode & 0o666
-    probe.unlink()
-    return permissions
 
 
 def _remove(path: Path) -> None:

@@ -16,12 +16,9 @@ HUB = "hub:"
 
 
 def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
-    """Record that an encoder has embeddings in a cache.
+    """Record that an encoder (a folder, file or hub name) has embeddings in the folder of caches.
 
-    Args:
-        cache: Folder of the caches.
-        fingerprint: Fingerprint of the encoder.
-        encoder: Folder, file or hub name. Paths are stored relative to the cache, so that both can be moved together.
+    Paths are stored relative to the cache, so that both can be moved together.
 
     Raises:
         EaseError: If the cache cannot be written.
@@ -37,11 +34,7 @@ def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
 
 
 def users_of(file: Path) -> list[Path] | None:
-    """Return the folders and files that a `.encoders` file names, whether they exist or not; None for a hub name.
-
-    Args:
-        file: As `note_user` wrote it.
-    """
+    """Return the folders and files that a `.encoders` file names, whether they exist or not; None for a hub name."""
     users = file.read_text(encoding="utf-8").splitlines()
     if any(user.startswith(HUB) for user in users):
         return None

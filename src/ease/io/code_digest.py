@@ -36,12 +36,13 @@ class _Module(NamedTuple):
 
 
 def code_digest(*functions: Callable[..., Any]) -> str:
-    """Return 16 hexadecimal digits that change with the meaning of the code or data files behind the functions.
-
-    Args:
-        functions: Functions or classes of this package.
-    """
-    waiting = [_definition_of(function) for function in functions]
+    """Return 16 hexadecimal digits that change with the meaning of the code and data files behind some functions."""
+    waiting: list[Definition] = []
+    for function in functions:
+        while isinstance(function, partial):
+            function = function.func
+        function = inspect.unwrap(function)
+        waiting.append((function.__module__, function.__qualname__.split(".")[0]))
     seen, found = set(waiting), set[str]()
     while waiting:
         digests, reached = _reach(*waiting.pop())
@@ -49,13 +50,6 @@ def code_digest(*functions: Callable[..., Any]) -> str:
         waiting += reached - seen
         seen |= reached
     return hashlib.sha256("".join(sorted(found)).encode()).hexdigest()[:16]
-
-
-def _definition_of(function: Callable[..., Any]) -> Definition:
-    while isinstance(function, partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    return function.__module__, function.__qualname__.split(".")[0]
 
 
 @cache

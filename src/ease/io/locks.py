@@ -86,8 +86,12 @@ def folder_lock(folder: Path) -> Iterator[FolderLock]:
     with report_write_errors(folder):
         lock = _acquire(folder)
     if lock is None:
+        holder = ""
+        with suppress(OSError):
+            holder = (folder / LOCK_FILE).read_text(encoding="utf-8")
+        known = f" ({holder})" if holder else ""
         raise EaseError(
-            f"Another run is at work in {folder}{_holder(folder)}: wait for it or stop it, or choose another folder."
+            f"Another run is at work in {folder}{known}: wait for it or stop it, or choose another folder."
         )
     try:
         yield lock
@@ -106,9 +110,7 @@ def is_locked(folder: Path) -> bool:
 def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
     """Create a new locked folder that no other run uses, and remove it when the block ends.
 
-    Args:
-        parent: Folder that holds the scratch folders of all runs.
-        name: Beginning of the folder's name.
+    `parent` holds the scratch folders of all runs; the folder's name begins with `name`.
 
     Raises:
         EaseError: If the folder cannot be created.
@@ -158,11 +160,3 @@ def _acquire(folder: Path) -> FolderLock | None:
                 os.close(descriptor)
                 raise
             os.close(descriptor)
-
-
-def _holder(folder: Path) -> str:
-    """Name the process that holds a folder's lock, as far as it is known."""
-    with suppress(OSError):
-        if holder := (folder / LOCK_FILE).read_text(encoding="utf-8"):
-            return f" ({holder})"
-    return ""

@@ -7,12 +7,7 @@ from typing import Any
 
 
 def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the innermost values by dotted names: `{"a": {"b": 1}}` becomes `{"a.b": 1}`.
-
-    Args:
-        values: The mapping.
-        prefix: Prepended to every name, with a dot.
-    """
+    """Return the innermost values by dotted names: `{"a": {"b": 1}}` becomes `{"a.b": 1}`, or `{"prefix.a.b": 1}`."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         name = f"{prefix}.{key}" if prefix else key

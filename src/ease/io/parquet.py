@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
@@ -47,21 +48,17 @@ def files_of(table: ibis.Table) -> list[Path]:
 def parquet_statistics(files: Sequence[Path]) -> dict[str, int]:
     """Return the rows and bytes of all Parquet files together, and the columns of the first.
 
-    Args:
-        files: At least one.
-
     Raises:
         EaseError: If a store cannot be reached.
     """
-    rows, columns, size = 0, 0, 0
+    footers, size = [], 0
     for file in files:
         with report_store_errors(file):
             place, store = (as_remote(file).path, as_remote(file).fs) if is_remote(file) else (file, None)
-            footer = pq.read_metadata(place, filesystem=store)
+            footers.append(pq.read_metadata(place, filesystem=store))
             size += file.stat().st_size
-        rows += footer.num_rows
-        columns = columns or len(footer.schema.to_arrow_schema())
-    return {"rows": rows, "columns": columns, "file_size": size}
+    columns = len(footers[0].schema.to_arrow_schema())
+    return {"rows": sum(footer.num_rows for footer in footers), "columns": columns, "file_size": size}
 
 
 def _path_in_duckdb(engine: Any, file: Path) -> str:
@@ -87,8 +84,8 @@ class _ExactReads(AbstractFileSystem):
         self.protocol = f"fsspec{store._fs_token[:12]}"
         self._store = store
         # DuckDB asks about ten times per file and query; the files of tables and parts never change.
-        self._info: dict[str, Any] = {}
-        self._modified: dict[str, datetime] = {}
+
+        self.info, self.modified = cache(self.info), cache(self.modified)  # type: ignore[method-assign]
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
@@ -100,10 +97,7 @@ class _ExactReads(AbstractFileSystem):
 
     def info(self, path: str, **options: Any) -> Any:
         """Describe a file."""
-        path = self._strip_protocol(path)
-        if path not in self._info:
-            self._info[path] = self._store.info(path)
-        return self._info[path]
+        return self._store.info(self._strip_protocol(path))
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
         """List a folder."""
@@ -111,7 +105,4 @@ class _ExactReads(AbstractFileSystem):
 
     def modified(self, path: str) -> datetime:
         """Return when a file was last written."""
-        path = self._strip_protocol(path)
-        if path not in self._modified:
-            self._modified[path] = self._store.modified(path)
-        return self._modified[path]
+        return cast(datetime, self._store.modified(self._strip_protocol(path)))

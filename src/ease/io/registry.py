@@ -27,24 +27,13 @@ RENAMED = {
 
 
 def module_names(folders: Iterable[str]) -> list[str]:
-    """Return the names of a package's modules, sorted, without `base` and without subpackages such as `components`.
-
-    Args:
-        folders: The package's `__path__`.
-    """
-    return sorted(
-        module.name for module in pkgutil.iter_modules(folders) if module.name != "base" and not module.ispkg
-    )
+    """Return the names of the modules on a package's `__path__`, sorted, without `base` and subpackages."""
+    modules = pkgutil.iter_modules(folders)
+    return sorted(module.name for module in modules if module.name != "base" and not module.ispkg)
 
 
 def named_module(package: str, name: str, names: list[str], what: str) -> ModuleType:
-    """Import a module of a package.
-
-    Args:
-        package: The package's full name.
-        name: The module's name.
-        names: The names of the existing modules.
-        what: The kind of module, for the message.
+    """Import a module of a package that has modules of some names; `what` is their kind, for the message.
 
     Raises:
         EaseError: If the name is unknown, with the nearest and all existing names.

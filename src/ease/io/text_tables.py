@@ -6,6 +6,7 @@ Every error names the file, and the line where there is one.
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import zlib
@@ -23,8 +24,6 @@ LONGEST_LINE = 1 << 20
 Column = str | int
 """A column by its name, or by its number from 1 if the file has no header."""
 
-_BOM = b"\xef\xbb\xbf"
-
 
 @contextmanager
 def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
@@ -36,14 +35,9 @@ def open_decompressed(path: Path) -> Iterator[IO[bytes]]:
     try:
         with path.open("rb") as file:
             start = file.peek(3)
-            if start.startswith(b"BZh"):
-                with bz2.open(file) as unpacked:
-                    yield unpacked
-            elif start.startswith(b"\x1f\x8b"):
-                with gzip.open(file) as unpacked:
-                    yield cast(IO[bytes], unpacked)
-            else:
-                yield file
+            is_bzip2, is_gzip = start.startswith(b"BZh"), start.startswith(b"\x1f\x8b")
+            with bz2.open(file) if is_bzip2 else gzip.open(file) if is_gzip else file as unpacked:
+                yield cast(IO[bytes], unpacked)
     except (EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.strerror:
             raise EaseError(f"{path} cannot be read ({error.strerror}): check the path.") from error
@@ -70,7 +64,7 @@ def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]
                 raise EaseError(
                     f"{path}, line {number}: longer than {LONGEST_LINE} bytes; is it another kind of file?"
                 )
-            content = line.removeprefix(_BOM) if number == 1 else line
+            content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             text = content.removesuffix(b"\n").removesuffix(b"\r")
             yield number, _decode(text, f"{path}, line {number}", latin1)
 
@@ -112,11 +106,8 @@ def read_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of each row and the number of the line that the row ends on; of an empty line, no field.
 
-    Args:
-        path: The file.
-        delimiter: Between two fields.
-        quoted: Quotation marks enclose fields; otherwise they are text.
-        strict: Refuse text between a closing quotation mark and the delimiter, and a mark that is never closed.
+    If `quoted`, quotation marks enclose fields; otherwise they are text. If `strict`, text between a closing mark and
+    the delimiter is refused, and a mark that is never closed.
 
     Raises:
         EaseError: As `read_lines`, or if quotation marks are wrong.
@@ -140,13 +131,7 @@ def read_records(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the place (file and line) and the fields by column name of each row below the header.
 
-    Fields are stripped of white space at their ends; blank rows are skipped.
-
-    Args:
-        path: The file.
-        columns: The required columns; there may be others.
-        delimiter: Between two fields.
-        quoted: Quotation marks enclose fields; otherwise they are text.
+    Fields are stripped of white space at their ends; blank rows are skipped. There may be other columns.
 
     Raises:
         EaseError: As `read_rows`, or if a column is missing, a row and the header differ in their number of fields, or
@@ -178,11 +163,7 @@ def read_columns(
         EaseError: As `read_rows` with `strict`, or if a column is missing, or a row has more or fewer fields than the
             first.
     """
-    rows = (
-        (number, fields)
-        for number, fields in read_rows(path, delimiter, quoted=quoted, strict=True)
-        if fields
-    )
+    rows = (row for row in read_rows(path, delimiter, quoted=quoted, strict=True) if row[1])
     number, first = next(rows, (1, []))
     if any(isinstance(column, str) for column in columns):
         positions = find_columns(path, [str(column) for column in columns], first)

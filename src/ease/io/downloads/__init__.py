@@ -56,19 +56,16 @@ class Outcome:
 
 
 def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "files") -> Outcome:
-    """Download several files in parallel; a file that fails does not stop the others.
-
-    Args:
-        files: Files with distinct paths.
-        client: Its options limit the parallel downloads.
-        purpose: Label of the progress bar.
+    """Download several files in parallel, as many as the client's options allow; a failure does not stop the others.
 
     Raises:
         EaseError: If the disk has less space than the missing files of known size need.
     """
     missing = [file for file in files if not file.path.exists()]
     if missing:
-        check_free_space(missing[0].path.parent, sum(map(_missing_bytes, missing)))
+        received = (file.partial.stat().st_size if file.partial.exists() else 0 for file in missing)
+        needed = (max(0, (file.size or 0) - size) for file, size in zip(missing, received, strict=True))
+        check_free_space(missing[0].path.parent, sum(needed))
     outcome, dead_hosts = Outcome(), set[str]()
 
     def fetch(file: RemoteFile) -> bool:
@@ -97,9 +94,3 @@ def download_all(files: Sequence[RemoteFile], client: Client, purpose: str = "fi
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return outcome
-
-
-def _missing_bytes(file: RemoteFile) -> int:
-    """Return the bytes that are not downloaded yet; 0 if the size is unknown."""
-    present = file.partial.stat().st_size if file.partial.exists() else 0
-    return max(0, (file.size or 0) - present)

@@ -146,10 +146,8 @@ class Client:
     def retry(self, url: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
         """Call `attempt` until it succeeds or its retries are exhausted.
 
-        Args:
-            url: The address, for messages.
-            attempt: Raises TransientError if a retry may succeed.
-            progress: Returns a number that grows with progress, which resets the count of attempts.
+        `attempt` raises TransientError if a retry may succeed. `progress` returns a number; if it has grown, the count
+        of attempts starts again.
 
         Raises:
             Unreachable: If no attempt was answered.

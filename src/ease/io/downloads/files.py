@@ -190,7 +190,11 @@ class _Transfer:
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         start, total = (found[1], found[2]) if found else (None, None)
         if response.status_code == 200:
-            self._refuse_page(response)
+            page = response.headers.get("Content-Type", "").startswith("text/html")
+            if page and not self._file.checksums and self._file.path.suffix not in (".html", ".htm"):
+                raise EaseError(
+                    f"{self._file.url} cannot be fetched: the server answers with a web page instead."
+                )
             self._handle.truncate(0)
             self._write_validator(response)
             return content_length(response)
@@ -202,14 +206,6 @@ class _Transfer:
             self._handle.truncate(0)
             raise TransientError("the server cannot resume there")
         return int(total) if total and total.isdigit() else None
-
-    def _refuse_page(self, response: requests.Response) -> None:
-        """Refuse a login page in place of a file of unknown checksum."""
-        page = response.headers.get("Content-Type", "").startswith("text/html")
-        if page and not self._file.checksums and self._file.path.suffix not in (".html", ".htm"):
-            raise EaseError(
-                f"{self._file.url} cannot be fetched: the server answers with a web page instead."
-            )
 
     def _write_validator(self, response: requests.Response) -> None:
         tag = response.headers.get("ETag", "")

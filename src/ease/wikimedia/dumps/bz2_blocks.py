@@ -32,14 +32,12 @@ _WINDOW = 7
 """Bytes that contain a marker starting at any bit of the first byte."""
 
 
-def _middle(marker: int, bit: int) -> bytes:
-    """Return the bytes 2 to 6 of a window whose marker starts at a bit; the marker fills them."""
-    return (marker << (8 - bit)).to_bytes(_WINDOW, "big")[1:6]
-
-
 _MARKERS = {
-    _middle(marker, bit): (marker, bit) for marker in (_BLOCK_MARKER, _END_MARKER) for bit in range(8)
+    (marker << (8 - bit)).to_bytes(_WINDOW, "big")[1:6]: (marker, bit)
+    for marker in (_BLOCK_MARKER, _END_MARKER)
+    for bit in range(8)
 }
+"""Markers and their first bits, by the bytes 2 to 6 of a window, which the marker fills."""
 _MIDDLES = re.compile(b"|".join(map(re.escape, _MARKERS)))
 
 
@@ -83,14 +81,7 @@ class Bz2Blocks:
     """
 
     def __init__(self, file: BinaryIO, start: int = 0, threads: int = 1, read_bytes: int = 1 << 20) -> None:
-        """Prepare to read.
-
-        Args:
-            file: A seekable file.
-            start: Any byte; blocks that start before it are skipped.
-            threads: Threads that decode.
-            read_bytes: Bytes per read.
-        """
+        """Prepare to read a seekable file; blocks that start before the byte `start` are skipped."""
         self.truncated = False
         self.position = start
         self._file = file
@@ -166,15 +157,11 @@ class Bz2Blocks:
             while following is not None and following.is_end and not self._ends_stream(marker, following):
                 following = self._next_marker()
             end = 8 * (self._base + len(self._buffer)) if following is None else following.bit
-            yield self._cut(marker.bit, end, following is None)
+            stream = _as_stream(self._buffer, marker.bit - 8 * self._base, end - 8 * self._base)
+            self._forget(end // 8)
+            yield Block(marker.bit, end, stream, following is None)
             self.truncated = self.truncated or following is None
             marker = following
-
-    def _cut(self, start: int, end: int, is_last: bool) -> Block:
-        first = 8 * self._base
-        stream = _as_stream(self._buffer, start - first, end - first)
-        self._forget(end // 8)
-        return Block(start, end, stream, is_last)
 
     def _ends_stream(self, block: _Marker, end: _Marker) -> bool:
         """Whether an end marker is real: a stream or nothing follows it, or the block before it decodes."""

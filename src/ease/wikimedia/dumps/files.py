@@ -33,13 +33,7 @@ _MAX_GZIP_SHARDS = 16
 
 @dataclass(frozen=True)
 class DumpFile:
-    """A dump file of one wiki.
-
-    Attributes:
-        path: Local path or remote address.
-        language: Code of the wiki's language.
-        dump_date: YYYYMMDD, or None if neither the file's name nor a folder has a date.
-    """
+    """A dump file of one wiki; the date (YYYYMMDD) is None if neither the file's name nor a folder has one."""
 
     path: Path
     language: str
@@ -105,12 +99,9 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
 
 
 def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str) -> list[Path]:
-    """List the files of a folder, a glob or a single path, sorted.
+    """List the files of a folder (also in its folders, with a wanted name), a glob or a single path, sorted.
 
-    Args:
-        source: A folder is searched recursively.
-        wanted: Called with the name of each file of a folder; true for the files to list.
-        pattern: Description of `wanted` for the error message.
+    The pattern describes the wanted names for the error message.
 
     Raises:
         EaseError: The path does not exist, or no file matches.

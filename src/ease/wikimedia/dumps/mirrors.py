@@ -12,15 +12,12 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal, NamedTuple
 
 from ease.errors import EaseError
 from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
-from ease.io.models import StrictModel
 from ease.wikimedia.dumps.files import Project
 from ease.wikimedia.dumps.wikidata_files import WikidataForm
 from ease.wikimedia.languages import Language
@@ -45,28 +42,30 @@ _DATE = re.compile(r"href=\"(?:[^\"]*/)?(\d{8})/?\"")
 _SUM = re.compile(r"([0-9a-f]{32,64}) [ *](?:.*/)?([^/\n]+)")
 
 
-class MirrorOptions(StrictModel):
-    """Which dumps to download, and where to."""
-
-    folder: Path = Field(description="Folder for the dumps; they are stored in `{wiki}/{date}/` below it.")
-    date: str = Field(
-        LATEST,
-        pattern=rf"^(\d{{8}}|{LATEST})$",
-        description="YYYYMMDD, or `latest` for the newest finished dump.",
-    )
-    kind: Literal["multistream", "plain"] = Field("multistream", description="Kind of the pages' dump.")
-    page_props: bool = Field(False, description="Also download the wikis' page_props tables.")
-    wikidata_form: WikidataForm = Field(
-        "json", description="Form of Wikidata's dump: json has everything, truthy only statements."
-    )
-    packing: Literal["bz2", "gz"] = Field(
-        "bz2", description="Compression of Wikidata's dump; gz is larger and decompresses faster."
-    )
-    download: DownloadOptions = DownloadOptions()
-
-
 @dataclass(frozen=True)
-class FetchedDumps:
+class MirrorOptions:
+    """Which dumps to download, and where to.
+
+    Attributes:
+        folder: Gets the dumps in `{wiki}/{date}/` below it.
+        date: YYYYMMDD, or `latest` for the newest finished dump.
+        kind: Kind of the pages' dump.
+        page_props: Whether to download the wikis' page_props tables, too.
+        wikidata_form: Form of Wikidata's dump.
+        packing: Compression of Wikidata's dump.
+        download: Connections and retries.
+    """
+
+    folder: Path
+    date: str = LATEST
+    kind: Literal["multistream", "plain"] = "multistream"
+    page_props: bool = False
+    wikidata_form: WikidataForm = "json"
+    packing: Literal["bz2", "gz"] = "bz2"
+    download: DownloadOptions = field(default_factory=DownloadOptions)
+
+
+class FetchedDumps(NamedTuple):
     """The downloaded files, all of one date."""
 
     date: str
@@ -89,13 +88,9 @@ def wiki_name(language: str, project: Project = "wiki") -> str:
 def fetch_dumps(
     mirror: str, languages: Sequence[str], options: MirrorOptions, project: Project = "wiki"
 ) -> FetchedDumps:
-    """Download the dumps of some languages' wikis, all of one date; skips files that exist.
+    """Download the dumps of some languages' wikis, all of one date, from a mirror such as https://dumps.wikimedia.org.
 
-    Args:
-        mirror: Address such as https://dumps.wikimedia.org.
-        languages: Languages of the wikis.
-        options: Which dumps, and where to.
-        project: `wiki` for Wikipedia, `wikinews` for Wikinews.
+    Files that exist are skipped.
 
     Raises:
         EaseError: If the mirror has no finished dump of a language, a file is missing or has a wrong checksum, or the
@@ -109,14 +104,8 @@ def fetch_dumps(
         wanted = [file for some in files.values() for file in some]
         outcome = download_all(wanted, client, f"dumps of {date}")
     outcome.require_all()
-    logger.info(
-        "Dumps of %s, %s: %d files downloaded from %s, %d existed",
-        ", ".join(wikis),
-        date,
-        len(outcome.fetched),
-        mirror,
-        len(outcome.present),
-    )
+    message = "Dumps of %s, %s: %d files downloaded from %s, %d existed"
+    logger.info(message, ", ".join(wikis), date, len(outcome.fetched), mirror, len(outcome.present))
     paths = {language: tuple(file.path for file in some) for language, some in files.items()}
     # The kind is followed by the number of a part or by a dot.
     names = f"*{project}/{date}/*-pages-articles{_MIDDLE[options.kind]}[0-9.]*"

@@ -84,14 +84,7 @@ class DecompressedStream:
     """
 
     def __init__(self, path: Path, start: int = 0, end: int | None = None, threads: int = 1) -> None:
-        """Prepare to read.
-
-        Args:
-            path: The file; its suffix names the compression.
-            start: First byte to read.
-            end: Byte that no block may span; reading continues after it.
-            threads: Threads that decode a bz2 file.
-        """
+        """Prepare to read a file from the byte `start` to its end; no block spans the byte `end`."""
         self.path = path
         self.start = start
         self.truncated = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ease.wikimedia.dumps.pages import Page
 from ease.wikimedia.wikitext.markup import hide_extensions
@@ -40,16 +40,14 @@ def category_title(link: str, site: SiteInfo) -> str:
 def category_redirect(page: Page, site: SiteInfo, templates: frozenset[str]) -> tuple[str, str] | None:
     """Return (title, target) of a category that is a redirect; None for other pages.
 
-    Args:
-        page: A page of any namespace.
-        site: The wiki.
-        templates: Normalised titles of templates that redirect a category, such as `{{Category redirect|Sports}}`.
+    `templates` are the normalised titles of those that redirect a category, such as `{{Category redirect|Sports}}`.
     """
     if page.namespace != CATEGORY:
         return None
     target = page.redirect or redirect_target(page.text, site)
-    targets = [target] if target else _template_targets(page.text, site, templates)
-    for text in targets:
+    found = [] if target else _TEMPLATE.finditer(hide_extensions(page.text)[0])
+    redirecting = (template[2] for template in found if normalize_title(template[1], site) in templates)
+    for text in [target] if target else redirecting:
         name = text.strip().removeprefix(":")
         title = category_title(name, site) or ("" if target else normalize_title(name, site))
         if title:
@@ -57,22 +55,10 @@ def category_redirect(page: Page, site: SiteInfo, templates: frozenset[str]) -> 
     return None
 
 
-def _template_targets(source: str, site: SiteInfo, templates: frozenset[str]) -> Iterator[str]:
-    text, _ = hide_extensions(source)
-    for template in _TEMPLATE.finditer(text):
-        if normalize_title(template[1], site) in templates:
-            yield template[2]
-
-
 def follow_redirects(redirects: Mapping[str, str], topics: Mapping[str, str]) -> dict[str, str]:
-    """Extend topics to the categories that redirect to a topic's category or to which it redirects.
+    """Extend topics by category to the categories that redirect to a topic's category or to which it redirects.
 
-    Args:
-        redirects: Targets by category; loops are allowed.
-        topics: Topics by category.
-
-    Returns:
-        Topics by category, including the given ones.
+    Redirects map categories to their targets; loops are allowed.
     """
     found = dict(topics)
     for category, topic in topics.items():

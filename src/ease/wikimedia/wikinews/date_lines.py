@@ -88,7 +88,12 @@ def _symbols(language: str) -> Iterator[icu.DateFormatSymbols]:
 def _pattern_words(language: str) -> Iterator[str]:
     """Yield the words between the numbers and names of a date: "de", "年", "года", "rd"."""
     locale = Language(language).locale
-    for pattern in _patterns(language):
+    # In the versions of ICU and Babel: Catalan changed "de 2022" to "del 2022".
+    generator = icu.DateTimePatternGenerator.createInstance(locale)
+    patterns = [generator.getBestPattern(skeleton) for skeleton in _SKELETONS]
+    with suppress(UnknownLocaleError, ValueError):  # a code without a locale
+        patterns += [form.pattern for form in Locale.parse(language).date_formats.values()]
+    for pattern in patterns:
         parts = _QUOTED.split(pattern)
         yield from _words(parts[1::2])
         yield from _words(re.sub("[A-Za-z]", " ", part) for part in parts[::2])
@@ -96,14 +101,6 @@ def _pattern_words(language: str) -> Iterator[str]:
     yield from _words(ordinals.format(day) for day in range(1, 32))
     years, unit = icu.MeasureFormat(locale, icu.UMeasureFormatWidth.WIDE), icu.MeasureUnit.createYear()
     yield from _words(years.formatMeasure(icu.Measure(number, unit)) for number in _YEARS)
-
-
-def _patterns(language: str) -> Iterator[str]:
-    """Yield CLDR's patterns in the versions of ICU and Babel: Catalan changed "de 2022" to "del 2022"."""
-    patterns = icu.DateTimePatternGenerator.createInstance(Language(language).locale)
-    yield from map(patterns.getBestPattern, _SKELETONS)
-    with suppress(UnknownLocaleError, ValueError):  # a code without a locale
-        yield from (form.pattern for form in Locale.parse(language).date_formats.values())
 
 
 def _words(texts: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import yaml
+from jinja2 import StrictUndefined, Template
+
+from ease.io.data_files import read_data_file
 
 NEWS = pa.schema(
     [
@@ -34,15 +36,7 @@ class NewsSource(NamedTuple):
     attribution: str
 
 
-WIKINEWS = NewsSource(
-    "Wikinews",
-    "cc-by-2.5",
-    "The text is by the authors of Wikinews, under Creative Commons Attribution 2.5\n"
-    "(https://creativecommons.org/licenses/by/2.5/); of before 25 September 2005 most is in the public domain, and a\n"
-    "wiki that has moved to a later version of the licence says so on its copyright page. Whoever shares it names\n"
-    "Wikinews and the licence and links to the articles: `https://{language}.wikinews.org/?curid={page_id}`, or as\n"
-    "it was read `?oldid={revision_id}`, where also its authors are listed.",
-)
+WIKINEWS = NewsSource(**read_data_file("ease.wikimedia.wikinews", "source.yml"))
 
 
 class Written(NamedTuple):
@@ -82,52 +76,12 @@ def write_card(
     folder: Path, counts: Mapping[str, Mapping[str, Any]], min_class_size: int, source: NewsSource
 ) -> None:
     """Write README.md: the hub's metadata, then content, method, statistics, sources and attribution."""
-    languages = sorted(language for language, found in counts.items() if found["sentences"])
-    metadata = {
-        "pretty_name": "MewsC-16",
-        "language": languages,
-        "license": source.hub_licence,
-        "task_categories": ["text-classification", "sentence-similarity"],
-        "tags": ["clustering", "news", "wikinews"],
-        "configs": [{"config_name": code, "data_files": f"{code}.parquet"} for code in languages],
-    }
-    front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
-    written = {code: counts[code] for code in languages}
-    text = (
-        files(__package__)
-        .joinpath("card.md")
-        .read_text(encoding="utf-8")
-        .format(
-            source=source.name,
-            attribution=source.attribution,
-            min_class_size=min_class_size,
-            statistics=_statistics(written),
-            dumps=_dumps(written),
-        )
+    written = {language: found for language, found in sorted(counts.items()) if found["sentences"]}
+    topics = sorted({topic for found in written.values() for topic in found["classes"]})
+    template = Template(
+        files(__package__).joinpath("card.md.j2").read_text(encoding="utf-8"),
+        trim_blocks=True,
+        undefined=StrictUndefined,
     )
-    (folder / "README.md").write_text(f"---\n{front}---\n\n{text}", encoding="utf-8")
-
-
-def _statistics(counts: Mapping[str, Mapping[str, Any]]) -> str:
-    topics = sorted({topic for found in counts.values() for topic in found["classes"]})
-    codes = list(counts)
-    rows = [[topic, *(f"{counts[code]['classes'].get(topic, 0):,}" for code in codes)] for topic in topics]
-    sums = [
-        ["sentences", *(f"{counts[code]['sentences']:,}" for code in codes)],
-        ["topics", *(str(len(counts[code]["classes"])) for code in codes)],
-    ]
-    return _table(["", *codes], [*rows, *sums])
-
-
-def _dumps(counts: Mapping[str, Mapping[str, Any]]) -> str:
-    used = [(code, dump) for code, found in counts.items() for dump in found["dumps"] if dump["used"]]
-    rows = [
-        [code, dump["file"], dump["date"] or "unknown", "yes" if dump["truncated"] else "no"]
-        for code, dump in used
-    ]
-    return _table(["language", "dump", "date", "cut at its end"], rows)
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    card = template.render(counts=written, topics=topics, min_class_size=min_class_size, source=source)
+    (folder / "README.md").write_text(f"{card}\n", encoding="utf-8")

@@ -29,11 +29,8 @@ class FirstSentences:
     def __init__(self, site: SiteInfo, engine: SplitterEngine, shown: Sequence[str] = ()) -> None:
         """Prepare the rules of the wiki's language.
 
-        Args:
-            site: The wiki.
-            engine: Sentence splitter.
-            shown: Templates whose text is their second argument or else their first, such as `{{w|Lima|the city}}`,
-                which links to Wikipedia. Other templates are removed.
+        `shown` names the templates whose text is their second argument or else their first, such as
+        `{{w|Lima|the city}}`, which links to Wikipedia. Other templates are removed.
         """
         self._site = site
         self._shown = frozenset(normalize_title(name, site) for name in shown)
@@ -83,20 +80,14 @@ class FirstSentences:
         for line in source.split("\n"):
             lines.append(line)
             text = line.strip()
-            if (
-                0 < len(text) <= _LONGEST_DATE_LINE
-                and before[-1:] in _AFTER_MARKUP
-                and self._is_date_line(text)
-            ):
-                lines.append("")
-                text = ""
+            if 0 < len(text) <= _LONGEST_DATE_LINE and before[-1:] in _AFTER_MARKUP:
+                words = _TAG.sub("", text)
+                dated = any(map(str.isdigit, words))
+                if dated and (self._dates.is_date(words) or self._dates.is_place_and_date(words)):
+                    lines.append("")
+                    text = ""
             before = text
         return "\n".join(lines)
-
-    def _is_date_line(self, line: str) -> bool:
-        text = _TAG.sub("", line)
-        numbered = any(map(str.isdigit, text))
-        return numbered and (self._dates.is_date(text) or self._dates.is_place_and_date(text))
 
     def _sentences(self, paragraph: Article) -> list[str]:
         """Return the sentences of a paragraph; boundaries inside dates ("3. Mai") are ignored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from ease.wikimedia.dumps.files import Shard
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
 from ease.wikimedia.dumps.parts import Counts
 from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikitext.article import Sentence, split_article
+from ease.wikimedia.wikitext.article import split_article
 from ease.wikimedia.wikitext.parser import parse_wikitext
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
@@ -128,36 +128,22 @@ class _ShardParser:
             return
         self.counts.update(link_counts)
         self.counts["articles"] += 1
-        title = normalize_title(page.title, self._site)
-        self._write(page, title, sentences)
+        about = (self._language, page.page_id, normalize_title(page.title, self._site), page.revision_id)
+        for index, sentence in enumerate(sentences):
+            row = (*about, index, sentence.text, sentence.links)
+            self._sentences.append(row, characters=len(sentence.text))
+            self.counts["links"] += len(sentence.links)
+        self.counts["sentences"] += len(sentences)
 
     def _reason_to_skip(self, page: Page) -> str | None:
         if page.namespace != 0:
             return "other_namespace"
-        target = page.redirect or (
-            redirect_target(page.text, self._site) if page.model == "wikitext" else None
-        )
+        is_wikitext = page.model == "wikitext"
+        target = page.redirect or (redirect_target(page.text, self._site) if is_wikitext else None)
         if target is not None:
             resolved = resolve_target(target, self._site)
             if resolved is not None:
                 self._redirects.append((self._language, normalize_title(page.title, self._site), resolved))
                 self.counts["redirects"] += 1
             return "redirect"
-        if page.model != "wikitext":
-            return "not_wikitext"
-        return None if page.text.strip() else "empty"
-
-    def _write(self, page: Page, title: str, sentences: Sequence[Sentence]) -> None:
-        for index, sentence in enumerate(sentences):
-            row = (
-                self._language,
-                page.page_id,
-                title,
-                page.revision_id,
-                index,
-                sentence.text,
-                sentence.links,
-            )
-            self._sentences.append(row, characters=len(sentence.text))
-            self.counts["links"] += len(sentence.links)
-        self.counts["sentences"] += len(sentences)
+        return "not_wikitext" if not is_wikitext else None if page.text.strip() else "empty"

@@ -19,11 +19,8 @@ from ease.wikimedia.wikipedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTEN
 def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:
     """Drop the articles that an earlier dump file of the language has already.
 
-    Args:
-        files: The part folders of each dump file.
-
     Returns:
-        The part folders; a part that repeats articles is replaced by a filtered copy beside it.
+        The part folders of each file; a part that repeats articles is replaced by a filtered copy beside it.
     """
     seen = np.empty(0, dtype=np.int64)
     """Sorted page ids of the files so far: 8 bytes an article, 56 MB for the largest Wikipedia."""

@@ -17,19 +17,19 @@ def decode_spaces(text: str) -> str:
 
 def decode_entities(text: str) -> str:
     """Decode the entities of prose; drop soft hyphens and control characters."""
-    return _ENTITY.sub(_as_prose, text) if "&" in text else text
+
+    def as_prose(entity: re.Match[str]) -> str:
+        character = _character(entity)
+        if character.isspace():
+            return " "
+        return "" if character == "\xad" or character < " " else character
+
+    return _ENTITY.sub(as_prose, text) if "&" in text else text
 
 
 def decode_title_entities(text: str) -> str:
     """Decode the entities of a title, with its spaces and control characters."""
     return _ENTITY.sub(_character, text) if "&" in text else text
-
-
-def _as_prose(entity: re.Match[str]) -> str:
-    character = _character(entity)
-    if character.isspace():
-        return " "
-    return "" if character == "\xad" or character < " " else character
 
 
 def _character(entity: re.Match[str]) -> str:

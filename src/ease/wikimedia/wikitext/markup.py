@@ -268,12 +268,10 @@ def _odd_bold(line: str, runs: Sequence[re.Match[str]], widths: Sequence[int]) -
 
 
 def drop_magic_words(text: str) -> str:
-    """Drop switches such as `__NOTOC__` in any language."""
-    return _MAGIC_WORD.sub(_drop_magic_word, text) if "__" in text else text
+    """Drop switches such as `__NOTOC__` in any language: capitals, letters without case, English ones in any case."""
 
+    def drop(word: re.Match[str]) -> str:
+        in_capitals = all(letter == letter.upper() or letter in _GEORGIAN for letter in word[1])
+        return "" if in_capitals or word[1].lower() in _ENGLISH_MAGIC_WORDS else word[0]
 
-def _drop_magic_word(word: re.Match[str]) -> str:
-    """Drop a switch: capitals, letters without case, or an English switch in any case."""
-    name = word[1]
-    in_capitals = all(letter == letter.upper() or letter in _GEORGIAN for letter in name)
-    return "" if in_capitals or name.lower() in _ENGLISH_MAGIC_WORDS else word[0]
+    return _MAGIC_WORD.sub(drop, text) if "__" in text else text

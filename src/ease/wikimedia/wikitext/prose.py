@@ -37,7 +37,8 @@ def normalize_gaps(text: str) -> str:
         pieces.append(kept)
         spaced = len(kept) < len(left) or " " in gap[0]
         before, after = kept[-1:] or "\n", text[position : position + 1] or "\n"
-        if spaced and _needs_space(before, after, gap[0][-1]):
+        at_edge = before in _NO_SPACE_AFTER or after in _NO_SPACE_BEFORE
+        if spaced and not at_edge and (after not in ";:!?»”" or gap[0][-1] == " "):
             pieces.append(" ")
     pieces.append(text[position:])
     return "".join(pieces)
@@ -52,13 +53,6 @@ def _drop_before_closing(text: str) -> str:
             position = gap.start(1)
     pieces.append(text[position:])
     return "".join(pieces)
-
-
-def _needs_space(before: str, after: str, last: str) -> bool:
-    """Return whether a space stays: not at a line's ends, before a comma or after an opening bracket."""
-    if before in _NO_SPACE_AFTER or after in _NO_SPACE_BEFORE:
-        return False
-    return after not in ";:!?»”" or last == " "
 
 
 def join_blocks(text: str) -> str:

@@ -174,9 +174,5 @@ def _upper(letter: str, language: str) -> str:
     """Return a letter's capital if that is a single letter: ß stays, and so do Georgian letters on Wikipedia."""
     if letter == "i" and Language(language).has_dotted_capital_i:
         return "İ"
-    if ord(letter) in _GEORGIAN:
-        return letter
-    for capital in (letter.upper(), letter.title()):
-        if len(capital) == 1:
-            return capital
-    return letter
+    capitals = () if ord(letter) in _GEORGIAN else (letter.upper(), letter.title())
+    return next((capital for capital in capitals if len(capital) == 1), letter)
