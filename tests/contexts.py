@@ -62,6 +62,9 @@ def undisturbed() -> Iterator[None]:
     try:
         yield
     finally:
+        # A run that a failed command left open would be ended when Python exits, in another store than its own.
+        while mlflow.active_run():
+            mlflow.end_run()
         # MLflow has no public way to reset the experiment, whose ID is only valid in one store.
         fluent._active_experiment_id = experiment
         mlflow.set_tracking_uri(store)  # type: ignore[arg-type]

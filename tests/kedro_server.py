@@ -6,13 +6,14 @@ store) end with the fork. Requests are JSON lines on standard input; exit status
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
 import sys
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, NoReturn
 
 from kedro.framework.cli.cli import main as kedro_command
 
@@ -61,7 +62,22 @@ def become(request: dict[str, Any]) -> None:
     sys.argv = ["kedro", *request["arguments"]]
 
 
+def run() -> NoReturn:
+    """Run the command, then exit without clearing the modules, which would copy the memory shared with the parent."""
+    try:
+        kedro_command()
+    except SystemExit as stop:
+        status = stop.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        status = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else int(status is not None))
+
+
 if __name__ == "__main__":
     import_all()
     serve()
-    kedro_command()
+    run()

@@ -29,8 +29,10 @@ def _show_other_warnings(message: Warning | str, *arguments: Any, **options: Any
 warnings.showwarning = _show_other_warnings
 
 from ease.hooks import HOOKS as HOOKS  # noqa: E402
+from ease.hooks.config_loader import ConfigLoader  # noqa: E402
 
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-mlflow", "kedro_mlflow")  # replaced by `MlflowRun`
+CONFIG_LOADER_CLASS = ConfigLoader
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kedro.framework.project import configure_project
 from kedro.io import DatasetError
 
 from ease.errors import EaseError
@@ -42,6 +43,7 @@ def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[s
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:
+    configure_project("ease")
     refuse_unknown_parameters(
         {"multilingual": {"ease": {"training": {"max_steps": 1}}}, "ingest": {"workers": 1}}
     )

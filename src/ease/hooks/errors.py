@@ -30,7 +30,6 @@ from ease.hooks.names import check_environment, check_run_names
 from ease.io.nested import dotted
 from ease.io.registry import format_validation_error
 from ease.io.suggestions import nearest, suggest
-from ease.pipeline_registry import register_pipelines
 from ease.pipelines.engine import ENGINES, check_engine
 from ease.training import TrainingInterrupted
 
@@ -86,7 +85,7 @@ def refuse_unknown_parameters(given: dict[str, Any]) -> None:
     Raises:
         EaseError: With the parameter and the nearest known ones.
     """
-    inputs = {name for pipeline in register_pipelines().values() for name in pipeline.inputs()}
+    inputs = {name for pipeline in pipelines.values() for name in pipeline.inputs()}
     read = {name.removeprefix("params:") for name in inputs if is_parameter(name)}
     for name in dotted(given):
         if not name.startswith(SHARED) and not any(_is_within(name, known) for known in read):

@@ -1,0 +1,31 @@
+"""Resolve each kind of configuration once a run."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from kedro.config import OmegaConfigLoader
+
+
+class ConfigLoader(OmegaConfigLoader):
+    """Keeps what it has resolved; Kedro's loader reads all files again for every reader, which takes half a second."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._resolved: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        super().__init__(*arguments, **options)
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since."""
+        given = self.runtime_params or {}
+        if key in self:  # set explicitly
+            return super().__getitem__(key)
+        if key not in self._resolved or self._resolved[key][0] != given:
+            self._resolved[key] = deepcopy(given), super().__getitem__(key)
+        return deepcopy(self._resolved[key][1])
+
+    def _merge_configs(
+        self, config: dict[str, Any], env_config: dict[str, Any], key: str, env_path: str
+    ) -> Any:
+        """Merge an environment's values; without any, OmegaConf would convert the complete configuration twice."""
+        return super()._merge_configs(config, env_config, key, env_path) if env_config else config
