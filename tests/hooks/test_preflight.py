@@ -110,6 +110,30 @@ def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
     )
 
 
+def test_the_faults_of_each_variant_are_found(empty: Project) -> None:
+    words = [{"kind": "lines", "path": "conf/README.md"}]
+    mirror = {"method": "mirror_bert", "data": words, "setting": {"encoder": "conf"}}
+    variants = [
+        {**mirror, "name": "field", "setting": {"encoder": {"poolng": "cls"}}},
+        {**mirror, "name": "task", "setting": {"test_tasks": "stsx"}},
+        {**mirror, "name": "list", "data": [{"kind": "lines", "path": "words.txt"}]},
+        {**mirror, "name": "pairs", "data": [{"kind": "pairs"}]},
+        {"method": "ease", "setting": {"encoder": "conf"}},
+    ]
+    sweep = {"setting": {"start": "untrained"}, "variants": variants}
+    local(empty, "parameters.yml", {"mirror_ablation": sweep})
+    assert_lines(
+        refused(empty, "mirror_ablation"),
+        r"variant 'field' of 'mirror_ablation': .* no field `encoder.poolng`: did you mean pooling",
+        "variant 'task' of 'mirror_ablation': .*Unknown evaluation task 'stsx'",
+        "words.txt, which `data` of the method 'mirror_bert' names, does not exist",
+        "'mirror_ablation' reads the training pairs of 'monolingual', and there are none yet: make them by "
+        "`kedro run --pipelines=train_monolingual --tags=acquire,",
+        "variant 'ease encoder=conf' of 'mirror_ablation' trains on entities, and the pipeline makes none",
+        "Encoder 'conf' does not load: .*no config.json",
+    )
+
+
 def test_only_sets_that_cannot_be_fetched_are_missing(empty: Project) -> None:
     given = {"multilingual__setting__dev_tasks": "stsb:dev mldoc", "acquire_evaluation__fetch": "true"}
     assert_lines(refused(empty, "train_multilingual", **given), "development task 'mldoc' lacks")
@@ -119,6 +143,7 @@ def test_only_sets_that_cannot_be_fetched_are_missing(empty: Project) -> None:
     ("pipeline", "given", "expected"),
     [
         ("grid", {"grid__setting__test_tasks": "stsx"}, "Unknown evaluation task 'stsx'"),
+        ("grid", {"grid__tasks": "sts"}, "`tasks` was renamed: use `setting.test_tasks`"),
         ("train_multilingual", {"multilingual__setting__dev_tasks": "stx"}, "Unknown evaluation task 'stx'"),
         ("evaluate", {"evaluate__tasks": "stsb:devel"}, "'stsb'.*devel"),
         ("evaluate", {"evaluate__tasks": "stbs"}, "`evaluate`: tasks: Unknown .*'stbs': did you mean .*stsb"),

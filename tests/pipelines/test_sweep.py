@@ -150,6 +150,45 @@ def test_a_variant_changes_its_setting_and_recipe_and_no_other() -> None:
     assert (setting.encoder.pooling, RECIPE["training"]["max_steps"]) == ("mean", 10)
 
 
+def test_a_variant_is_trained_under_each_setting_or_the_one_that_it_names() -> None:
+    mine = sweep(
+        seeds="1 2",
+        setting={"test_tasks": ["sts"]},
+        settings={"BERT": {"encoder": "bert"}, "RoBERTa": {"encoder": {"name": "roberta", "pooling": "cls"}}},
+        variants=[
+            {"method": "simcse"},
+            {
+                "method": "simcse",
+                "name": "mine",
+                "under": "BERT",
+                "setting": {"encoder": {"pooling": "cls_mlp"}},
+            },
+        ],
+    )
+    own = mine.own_setting(Setting.model_validate(SETTING))
+    varied = {one.label: mine.varied_setting(own, one, seed=1) for one in mine.all_variants()}
+    found = {label: (one.encoder.name, one.encoder.pooling) for label, one in varied.items()}
+    assert found == {
+        "simcse (BERT)": ("bert", "mean"),
+        "mine (BERT)": ("bert", "cls_mlp"),
+        "simcse (RoBERTa)": ("roberta", "cls"),
+    }
+    assert {one.test_tasks for one in varied.values()} == {("sts",)}
+    assert list(mine.trainings(()))[:2] == ["simcse (BERT) seed=1", "simcse (BERT) seed=2"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"encoder": {"poolng": "cls"}}, "sweep .mine.: `setting`: there is no field `encoder.poolng`"),
+        ({"name": "other"}, "`setting.name` cannot be 'other'"),
+    ],
+)
+def test_a_wrong_change_of_the_setting_is_refused(changes: dict[str, Any], fault: str) -> None:
+    with pytest.raises(EaseError, match=fault):
+        sweep(variants=TWO, setting=changes).own_setting(Setting.model_validate(SETTING))
+
+
 DEFAULTS = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
 PAIRS = pd.DataFrame(
     {

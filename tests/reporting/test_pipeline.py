@@ -7,14 +7,16 @@ import re
 from pathlib import Path
 from typing import Any
 
+import ibis
 import mlflow
 import pandas as pd
 import pytest
 from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
-from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores
+from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_scores, gather_sweeps
 from ease.pipelines.setting import Setting
+from ease.reporting.own import gather_models
 from tests.contexts import undisturbed
 from tests.project import Done, Project, make_project
 from tests.reporting.made import EASE_ROW, MODEL, baseline, row, sts17
@@ -126,6 +128,32 @@ def test_without_any_score_the_report_says_so(tmp_path: Path) -> None:
     text = (project.latest("08_reporting/report") / "report.md").read_text(encoding="utf-8")
     assert "kedro run --pipelines=evaluate" in text
     assert "The report is empty" in done.stderr + done.stdout
+
+
+def test_a_variant_under_two_settings_is_two_models_of_its_own_title() -> None:
+    encoder: dict[str, Any] = {"name": "random:"}
+    setting = Setting.model_validate(
+        {"name": "small", "languages": "en", "encoder": encoder, "dev_tasks": "stsb", "test_tasks": "stsb"}
+    )
+    table = pd.DataFrame(
+        {
+            "variant": f"mirror ({under})",
+            "recipe": "mirror",
+            "under": under,
+            "seed": 1,
+            "base": base,
+            "task": "stsb",
+            "subset": "dev",
+            "value": 70.0,
+        }
+        for under, base in (("BERT", "bert-base-uncased"), ("RoBERTa", "roberta-base"))
+    )
+    rows = gather_sweeps(setting, ablation=ibis.memtable(table))
+    assert [(row["method"], row["base"], row["sweep"], row["subset"]) for row in rows] == [
+        ("mirror", "bert-base-uncased", "ablation, BERT", "dev"),
+        ("mirror", "roberta-base", "ablation, RoBERTa", "dev"),
+    ]
+    assert len({model.label for model in gather_models(rows)}) == 2
 
 
 def test_gathered_scores_keep_all_columns_of_an_evaluation() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,18 +24,33 @@ def sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catal
     """Yield the checks of a sweep; none for other nodes."""
     if not step.has(Sweep) or not step.name.startswith("run_"):  # its sets are located by a node of their own
         return
-    sweep = step.get(Sweep)
+    sweep, given = step.get(Sweep), step.get(Setting)
     try:
-        setting = sweep.own_setting(step.get(Setting))
-        settings = sweep.varied_settings(setting)
-    except EaseError as error:
-        yield partial(_refuse, error)
+        setting = sweep.own_setting(given)
+    except EaseError:
+        yield partial(sweep.own_setting, given)
         return
     yield partial(sweep.chosen_trainings, setting.languages)
-    yield from _variant_checks(step, sweep, setting, catalog)
+    settings = []
+    for variant in sweep.all_variants(setting.languages):
+        yield partial(sweep.varied_setting, setting, variant)
+        with suppress(EaseError):
+            settings.append(sweep.varied_setting(setting, variant))
+            yield from _variant_checks(variant, step, sweep, setting, catalog)
+    yield from _setting_checks(settings, step, sweep, locating, catalog)
+
+
+def _setting_checks(
+    settings: Sequence[Setting],
+    step: Step,
+    sweep: Sweep,
+    locating: Mapping[str | None, Step],
+    catalog: Catalog,
+) -> Iterator[Check]:
+    """Yield checks of the encoders and evaluation sets of the variants' settings."""
     for encoder in dict.fromkeys(one.encoder.name for one in settings):
         yield partial(check_encoder, encoder)
-    trained = any(variant.method != START for variant in sweep.all_variants(setting.languages))
+    trained = any(variant.method != START for variant in sweep.all_variants())
     for one in settings:
         if trained:
             yield from development_checks(step, one.dev_tasks, locating, catalog)
@@ -47,21 +63,18 @@ def sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catal
             yield partial(check_scorable, one.test_tasks, located)
 
 
-def _refuse(error: EaseError) -> None:
-    raise error
-
-
-def _variant_checks(step: Step, sweep: Sweep, setting: Setting, catalog: Catalog) -> Iterator[Check]:
-    """Yield checks of the recipes of all variants, of the texts that they name, and of the data that they read."""
+def _variant_checks(
+    variant: Variant, step: Step, sweep: Sweep, setting: Setting, catalog: Catalog
+) -> Iterator[Check]:
+    """Yield checks of a variant's recipes, of the texts that they name, and of the data that they read."""
     named = {name.rpartition(".")[2]: value for name, value in step.parameters.items()}
     recipes = {name: named[name] for name in method_names() if name in named}
     datasets = {dataset: name for name, dataset in KEPT.items()}
     bare = {name: name.rpartition(".")[2] for name in step.inputs}
     absent = {name for name in step.inputs if bare[name] in datasets and not catalog.exists(name)}
     available = {datasets.get(bare[name], bare[name]) for name in step.inputs if name not in absent}
-    for variant in sweep.all_variants(setting.languages):
-        yield partial(check_needs, sweep, variant, setting, recipes, available)
-        yield partial(_check_texts, variant, sweep.varied_setting(setting, variant), recipes)
+    yield partial(check_needs, sweep, variant, setting, recipes, available)
+    yield partial(_check_texts, variant, sweep.varied_setting(setting, variant), recipes)
 
 
 def _check_texts(variant: Variant, setting: Setting, recipes: dict[str, Any]) -> None:

@@ -52,11 +52,13 @@ def check_needs(
     """
     own = sweep.varied_setting(setting, variant)
     needs = {SENTENCES: "sentences"} if own.encoder.name == RANDOM else {}
+    languages: tuple[str, ...] = ()
     for recipe in trained_recipes(variant, own, recipes):
         if reads_entities(recipe.method) or any(
             source_options(text).reads_pairs for text in recipe.data or ()
         ):
             needs[PAIRS] = "training pairs"
+            languages = own.languages if recipe.method == variant.method else languages
         if reads_entities(recipe.method) and ENTITIES not in available:
             raise EaseError(
                 f"The variant {variant.label!r} of {sweep.name!r} trains on entities, and the pipeline makes none: "
@@ -64,11 +66,10 @@ def check_needs(
             )
     if lacking := " and ".join(what for name, what in needs.items() if name not in available):
         raise EaseError(
-            f"The variant {variant.label!r} of {sweep.name!r} reads the {lacking} of {setting.name!r}, and there are "
-            f"none yet: make them by `kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`."
+            f"The sweep {sweep.name!r} reads the {lacking} of {setting.name!r}, and there are none yet: make them by "
+            f"`kedro run --pipelines=train_{setting.name} --tags={PREPARATION}`."
         )
-    unknown = [language for language in own.languages if language not in setting.languages]
-    if PAIRS in needs and unknown:
+    if unknown := [language for language in languages if language not in setting.languages]:
         raise EaseError(
             f"The variant {variant.label!r} of {sweep.name!r} trains on pairs of {', '.join(unknown)}: add these "
             f"languages to `{setting.name}.setting.languages`."
