@@ -36,7 +36,8 @@ OPTIONS = {"entity_weight": 0.7, "temperature": 0.3, "hard_negative_weight": 1.0
 
 
 def pairs(files: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(files / "pairs.parquet").drop_columns("pair_id").to_pylist()
+    table = pq.read_table(files / "pairs.parquet", columns=["sentence", "entity", "hard_negative"])
+    rows: list[dict[str, Any]] = table.to_pylist()
     return rows
 
 

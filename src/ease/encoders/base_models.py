@@ -29,24 +29,21 @@ def base_model_of(name: str) -> str | None:
         return name if _HUB_NAME.fullmatch(name) else None
     if not place.is_dir():
         return None
-    found = (_cached_name(place), _configured_name(place), _name_in_card(place))
-    return next((hub_name for hub_name in found if hub_name), None)
+    cached = next((found for part in place.parts if (found := _CACHED.fullmatch(part))), None)
+    if cached:
+        return f"{cached[1]}/{cached[2]}"
+    # transformers may have written the path that the encoder was saved from, which is not its name.
+    for named in (_read_configuration(place).get("_name_or_path"), _name_in_card(place)):
+        if isinstance(named, str) and _HUB_NAME.fullmatch(named) and not Path(named).exists():
+            return named
+    return None
 
 
 def start_of(name: str) -> str:
-    """Return a description of a training's start encoder; folders and files appear without their path.
-
-    Args:
-        name: As `base_model_of` accepts it.
-    """
+    """Return a description of a training's start encoder; folders and files appear without their path."""
     if name.startswith(RANDOM):
         return "random weights"
     return f"`{Path(name).resolve().name if Path(name).exists() else name}`"
-
-
-def _cached_name(folder: Path) -> str | None:
-    found = next((_CACHED.fullmatch(part) for part in folder.parts if _CACHED.fullmatch(part)), None)
-    return f"{found[1]}/{found[2]}" if found else None
 
 
 def configuration_of(name: str) -> dict[str, Any]:
@@ -73,25 +70,12 @@ def _read_configuration(folder: Path) -> dict[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
-def _configured_name(folder: Path) -> str | None:
-    """What transformers wrote into the configuration; a path is what the encoder was saved from, not its name."""
-    return _hub_name(_read_configuration(folder).get("_name_or_path"))
-
-
-def _name_in_card(folder: Path) -> str | None:
+def _name_in_card(folder: Path) -> object:
     from huggingface_hub import ModelCard
 
     card = folder / "README.md"
-    if not card.is_file():
-        return None
     try:
-        named = ModelCard.load(card).data.base_model
+        named = ModelCard.load(card).data.base_model if card.is_file() else None
     except (OSError, ValueError):
         return None
-    return _hub_name(named[0] if isinstance(named, list) and named else named)
-
-
-def _hub_name(value: object) -> str | None:
-    return (
-        value if isinstance(value, str) and _HUB_NAME.fullmatch(value) and not Path(value).exists() else None
-    )
+    return named[0] if isinstance(named, list) and named else named

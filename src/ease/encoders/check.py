@@ -34,9 +34,6 @@ def check_encoder(name: str) -> None:
 
     Args:
         name: A hub name, a folder, a file of word vectors, or `random:`.
-
-    Raises:
-        EaseError: If the encoder cannot be loaded, with the cause and ways to get one.
     """
     if name == RANDOM:
         return
@@ -112,16 +109,11 @@ def _check_folder(folder: Path) -> None:
         if not file.is_file():
             raise ValueError(f"{file} is missing")
         if file.suffix == ".safetensors":
-            _check_header(file)
-
-
-def _check_header(file: Path) -> None:
-    """Compare the size of a safetensors file with its header."""
-    try:
-        with safe_open(file, framework="np"):
-            pass
-    except SafetensorError as error:
-        raise ValueError(f"{file} is not a complete file of weights ({error})") from error
+            try:
+                with safe_open(file, framework="np"):  # compares the size of the file with its header
+                    pass
+            except SafetensorError as error:
+                raise ValueError(f"{file} is not a complete file of weights ({error})") from error
 
 
 def _transformer_folder(folder: Path) -> Path | None:

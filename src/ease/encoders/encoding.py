@@ -46,7 +46,12 @@ def encode_with(
         source = encoder
         model = load_encoder(str(encoder)).to(best_device())
     batch_size = options.batch_size or (32 if model.device.type == "cpu" else 256)
-    cache = None if options.cache is None else _open_cache(model, options.cache, source)
+    cache = None
+    if options.cache is not None:
+        key = fingerprint(model)
+        cache = EmbeddingCache(options.cache / f"{EMBEDDINGS}-{key}.sqlite")
+        if source is not None:
+            note_user(options.cache, key, source)
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
@@ -56,14 +61,6 @@ def encode_with(
         return embeddings[[distinct[sentence] for sentence in sentences]]
 
     return encode
-
-
-def _open_cache(model: SentenceTransformer, folder: Path, source: str | Path | None) -> EmbeddingCache:
-    """Open a model's cache, and record the model's source."""
-    key = fingerprint(model)
-    if source is not None:
-        note_user(folder, key, source)
-    return EmbeddingCache(folder / f"{EMBEDDINGS}-{key}.sqlite")
 
 
 def fingerprint(model: SentenceTransformer) -> str:

@@ -16,6 +16,16 @@ WIKIDATA_LICENCE = "CC0 1.0"
 SAMPLE_LICENCE = "Apache-2.0; names and facts of CLDR: Unicode License v3"
 TEST_SCORES = "Test scores"
 """Title of the section that evaluation adds."""
+USAGE = """```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder")
+embeddings = model.encode(["A sentence.", "Another one."])
+similarities = model.similarity(embeddings, embeddings)
+```
+
+The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, \
+where present, holds training-only parts, which are not needed for use."""
 
 
 class DataSource(StrictModel):
@@ -58,22 +68,18 @@ def model_card(
         start_scores: Development scores of the encoder that training started from.
         embedding: One line on dimension and pooling.
     """
+    named = [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()]
+    sources = [(source.name, source.date or "", source.licence) for source in data.sources]
     sections = [
         f"# {data.name}",
         f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. {summary}",
         f"Training started from {data.start}." if data.start else "",
         embedding,
-        _section("Use", _usage()),
-        _section("Training data", _sources(data)),
+        _section("Use", USAGE),
+        _section("Training data", _table(("data", "dump date", "licence"), sources)),
         _section("Languages", ", ".join(data.languages)),
         _section("Development scores", _scores(scores or {}, start_scores or {})),
-        _section(
-            "Parameters",
-            _table(
-                ("parameter", "value"),
-                [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()],
-            ),
-        ),
+        _section("Parameters", _table(("parameter", "value"), named)),
     ]
     return (
         f"---\n{_front_matter(data, method)}---\n\n" + "\n\n".join(part for part in sections if part) + "\n"
@@ -117,24 +123,6 @@ def _front_matter(data: ModelCardData, method: str) -> str:
     kept = {name: value for name, value in fields.items() if value}
     text: str = yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
     return text
-
-
-def _usage() -> str:
-    return (
-        "```python\n"
-        "from sentence_transformers import SentenceTransformer\n\n"
-        'model = SentenceTransformer("path/to/this/folder")\n'
-        'embeddings = model.encode(["A sentence.", "Another one."])\n'
-        "similarities = model.similarity(embeddings, embeddings)\n"
-        "```\n\n"
-        "The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, "
-        "where present, holds training-only parts, which are not needed for use."
-    )
-
-
-def _sources(data: ModelCardData) -> str:
-    rows = [(source.name, source.date or "", source.licence) for source in data.sources]
-    return _table(("data", "dump date", "licence"), rows)
 
 
 def _scores(scores: Mapping[str, float], start: Mapping[str, float]) -> str:

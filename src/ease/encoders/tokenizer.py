@@ -35,9 +35,6 @@ def train_tokenizer(
         max_length: Maximum number of tokens of a sequence, including special tokens.
         lowercase: Whether to fold case.
         max_sentences: Maximum number of training sentences.
-
-    Raises:
-        EaseError: If there is no text.
     """
     count = 0
 
@@ -47,7 +44,13 @@ def train_tokenizer(
             count += bool(sentence.strip())
             yield sentence
 
-    tokenizer = _untrained(lowercase)
+    tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk"]))
+    folded = normalizers.BertNormalizer(handle_chinese_chars=False, strip_accents=False, lowercase=lowercase)
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), folded])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(prepend_scheme="always"), pre_tokenizers.Punctuation()]
+    )
+    tokenizer.decoder = decoders.Metaspace()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
         special_tokens=list(SPECIAL_TOKENS.values()),
@@ -57,12 +60,11 @@ def train_tokenizer(
     tokenizer.train_from_iterator(counted(), trainer)
     if not count:
         raise EaseError("No sentence to train the tokenizer on: is the table of sentences empty?")
+    start, end = SPECIAL_TOKENS["cls"], SPECIAL_TOKENS["sep"]
     tokenizer.post_processor = TemplateProcessing(
-        single=f"{SPECIAL_TOKENS['cls']} $A {SPECIAL_TOKENS['sep']}",
-        pair=f"{SPECIAL_TOKENS['cls']} $A {SPECIAL_TOKENS['sep']} $B:1 {SPECIAL_TOKENS['sep']}:1",
-        special_tokens=[
-            (SPECIAL_TOKENS[name], tokenizer.token_to_id(SPECIAL_TOKENS[name])) for name in ("cls", "sep")
-        ],
+        single=f"{start} $A {end}",
+        pair=f"{start} $A {end} $B:1 {end}:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (start, end)],
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -70,19 +72,3 @@ def train_tokenizer(
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
         **{f"{name}_token": token for name, token in SPECIAL_TOKENS.items()},
     )
-
-
-def _untrained(lowercase: bool) -> Tokenizer:
-    """Return a tokenizer with normalisation, splitting and decoding, but without a vocabulary."""
-    tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk"]))
-    tokenizer.normalizer = normalizers.Sequence(
-        [
-            normalizers.NFKC(),
-            normalizers.BertNormalizer(handle_chinese_chars=False, strip_accents=False, lowercase=lowercase),
-        ]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(prepend_scheme="always"), pre_tokenizers.Punctuation()]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    return tokenizer

@@ -107,7 +107,10 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
         EaseError: If the vectors vary in fewer directions than this, or in none.
     """
     variances, directions = eigh(moments.covariance)
-    kept, among = int(np.count_nonzero(variances > _rounding_variance(moments))), len(variances)
+    among = len(variances)
+    square_length = float(moments.mean @ moments.mean + np.trace(moments.covariance))
+    rounding = square_length * (among * float(np.finfo(np.float32).eps)) ** 2
+    kept = int(np.count_nonzero(variances > rounding))
     if not kept:
         raise EaseError(
             f"Whitening: the embeddings of {moments.count} sentences are all the same, in each of {among} dimensions: "
@@ -127,12 +130,6 @@ def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
     return Whitening(moments, directions[:, greatest] / np.sqrt(variances[greatest]))
 
 
-def _rounding_variance(moments: Moments) -> float:
-    """Return the variance that rounding errors in single precision may cause at this length."""
-    square_length = float(moments.mean @ moments.mean + np.trace(moments.covariance))
-    return square_length * (len(moments.mean) * float(np.finfo(np.float32).eps)) ** 2
-
-
 def whiten_encoder(
     encoder: SentenceTransformer,
     sentences: Iterable[str],
@@ -146,12 +143,6 @@ def whiten_encoder(
         sentences: Stream of sentences, read once.
         dimension: Number of components to keep; None keeps all that vary.
         batch_size: Sentences encoded at once; the default depends on the device.
-
-    Returns:
-        The appended map.
-
-    Raises:
-        EaseError: As `gather_moments` and `fit_whitening`.
     """
     encode = encode_with(encoder, EncodingOptions(batch_size=batch_size))
     rest = iter(sentences)

@@ -73,9 +73,6 @@ def load_word_vectors(path: Path, *, stop_words: bool = False) -> SentenceTransf
     Args:
         path: Text file of word vectors.
         stop_words: Whether to average stop words, too.
-
-    Raises:
-        EaseError: As `read_word_vectors`.
     """
     words, vectors = read_word_vectors(path)
     # Built with one row, because the constructor would initialise a complete random table first.

@@ -69,8 +69,8 @@ class LinearClassifier:
 
     def predict(self, embeddings: np.ndarray) -> NDArray[np.str_]:
         """Return the class of each embedding: (n, dimension) -> (n,)."""
-        rows = torch.from_numpy(np.asarray(embeddings, dtype=np.float32)).to(self.weight.device)
-        return self.classes[functional.linear(rows, self.weight, self.bias).argmax(dim=1).cpu().numpy()]
+        rows = torch.from_numpy(np.asarray(embeddings, dtype=np.float32))
+        return self.classes[functional.linear(rows, self.weight, self.bias).argmax(dim=1).numpy()]
 
     def accuracy(self, data: LabelledEmbeddings) -> float:
         """Share (0 to 1) of embeddings whose class is predicted."""
@@ -91,21 +91,14 @@ def select_classifiers(
     development: LabelledEmbeddings,
     grid: Sequence[ClassifierSettings],
     seeds: Sequence[int],
-    device: str = "cpu",
 ) -> Selection:
-    """Train with all settings and seeds; select the settings of the best mean accuracy on the development data.
-
-    The first of equally good settings is selected (appendix D).
-
-    Raises:
-        EaseError: As `train_classifier`.
-    """
+    """Train with all settings and seeds; select the first settings of the best mean development accuracy."""
     best: Selection | None = None
     with tqdm(total=len(grid) * len(seeds), desc="Classifiers", delay=2, leave=False) as bar:
         for settings in grid:
             trained = []
             for seed in seeds:
-                trained.append(train_classifier(training, settings, seed, development, device))
+                trained.append(train_classifier(training, settings, seed, development))
                 bar.update()
             accuracies = tuple(classifier.accuracy(development) for classifier in trained)
             if best is None or fmean(accuracies) > fmean(best.accuracies):
@@ -120,19 +113,17 @@ def train_classifier(
     settings: ClassifierSettings,
     seed: int,
     development: LabelledEmbeddings | None = None,
-    device: str = "cpu",
 ) -> LinearClassifier:
     """Train a classifier; with development data, return the classifier of the best step there.
 
-    The seed decides the initial weights and the order of rows on any device. On the CPU one thread computes, so that
-    the weights do not depend on the number of threads.
+    The seed decides the initial weights and the order of rows. One thread computes, so that the weights do not depend
+    on the number of threads.
 
     Args:
         training: At least two classes.
         settings: Hyperparameters.
         seed: Random seed.
         development: Labelled with classes of the training data.
-        device: Device of torch.
 
     Raises:
         EaseError: If there is only one class, or the development data have an unknown class or another dimension.
@@ -146,7 +137,7 @@ def train_classifier(
                 f"{development.embeddings.shape}: encode both with one encoder."
             )
     with one_thread():
-        return _train(training, classes, settings, seed, development, device)
+        return _train(training, classes, settings, seed, development)
 
 
 def _train(
@@ -155,14 +146,14 @@ def _train(
     settings: ClassifierSettings,
     seed: int,
     development: LabelledEmbeddings | None,
-    device: str,
 ) -> LinearClassifier:
     generator = torch.Generator().manual_seed(seed)
-    rows = torch.from_numpy(training.embeddings).to(device)  # (n, dimension)
-    wanted = torch.from_numpy(np.searchsorted(classes, training.labels)).to(device)  # (n,)
-    first = torch.randn(classes.size, rows.shape[1], generator=generator) * INITIAL_DEVIATION
-    weight = first.to(device).requires_grad_()
-    bias = torch.zeros(classes.size, device=device, requires_grad=True)
+    rows = torch.from_numpy(training.embeddings)  # (n, dimension)
+    wanted = torch.from_numpy(np.searchsorted(classes, training.labels))  # (n,)
+    weight = (
+        torch.randn(classes.size, rows.shape[1], generator=generator) * INITIAL_DEVIATION
+    ).requires_grad_()
+    bias = torch.zeros(classes.size, requires_grad=True)
     optimizer = torch.optim.AdamW([weight, bias], settings.learning_rate, weight_decay=settings.weight_decay)
     steps = settings.epochs * -(-len(rows) // settings.batch_size)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
@@ -173,9 +164,8 @@ def _train(
         for batch in torch.randperm(len(rows), generator=generator).split(settings.batch_size)
     )
     for step, batch in enumerate(batches, start=1):
-        chosen = batch.to(device)
         optimizer.zero_grad()
-        functional.cross_entropy(functional.linear(rows[chosen], weight, bias), wanted[chosen]).backward()
+        functional.cross_entropy(functional.linear(rows[batch], weight, bias), wanted[batch]).backward()
         torch.nn.utils.clip_grad_norm_([weight, bias], settings.clip_norm)
         optimizer.step()
         schedule.step()

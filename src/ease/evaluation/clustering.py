@@ -57,9 +57,6 @@ def hungarian_accuracy(classes: ArrayLike, clusters: ArrayLike) -> float:
     """Share (0 to 1) of rows in their class under the best one-to-one match of clusters with classes (section 4.1).
 
     Surplus clusters or classes match nothing.
-
-    Raises:
-        EaseError: If the lengths differ or are 0.
     """
     counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
     matched = linear_sum_assignment(counts, maximize=True)
@@ -67,30 +64,18 @@ def hungarian_accuracy(classes: ArrayLike, clusters: ArrayLike) -> float:
 
 
 def v_measure(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Harmonic mean (0 to 1) of homogeneity and completeness (Rosenberg and Hirschberg, 2007).
-
-    Raises:
-        EaseError: If the lengths differ or are 0.
-    """
+    """Harmonic mean (0 to 1) of homogeneity and completeness (Rosenberg and Hirschberg, 2007)."""
     return float(v_measure_score(*_aligned(classes, clusters)))
 
 
 def purity(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Share (0 to 1) of rows in the most frequent class of their cluster (Manning et al., 2008, eq. 16.1).
-
-    Raises:
-        EaseError: If the lengths differ or are 0.
-    """
+    """Share (0 to 1) of rows in the most frequent class of their cluster (Manning et al., 2008, eq. 16.1)."""
     counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
     return float(counts.max(axis=0).sum() / counts.sum())
 
 
 def mean_cluster_purity(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Unweighted mean over clusters of the share (0 to 1) of their most frequent class (mSimCSE, section 4.5).
-
-    Raises:
-        EaseError: If the lengths differ or are 0.
-    """
+    """Unweighted mean over clusters of the share (0 to 1) of their most frequent class (mSimCSE, section 4.5)."""
     counts = contingency_matrix(*_aligned(classes, clusters))  # (classes, clusters)
     return float((counts.max(axis=0) / counts.sum(axis=0)).mean())
 

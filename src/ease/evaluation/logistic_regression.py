@@ -125,11 +125,7 @@ def train_and_test(
 
 
 def fit(data: LabelledEmbeddings, strength: float) -> LogisticRegression:
-    """Fit a model with an L2 penalty of inverse strength C (not on the bias), in double precision on one thread.
-
-    Raises:
-        EaseError: If there is only one class.
-    """
+    """Fit a model with an L2 penalty of inverse strength C (not on the bias), in double precision on one thread."""
     require_known_classes(data.labels)
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # logged below

@@ -71,11 +71,7 @@ def row_lengths(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
 
 
 def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
-    """Scale each row to length 1, in double precision: (n, dimension) -> (n, dimension).
-
-    Raises:
-        EaseError: As `row_lengths` does.
-    """
+    """Scale each row to length 1, in double precision: (n, dimension) -> (n, dimension)."""
     matrix = np.asarray(embeddings, dtype=np.float64)
     normalized: Floats = matrix / row_lengths(matrix, name)[:, None]
     return normalized

@@ -88,10 +88,6 @@ def reading_error(name: str, options: BaseModel, subset: str) -> str | None:
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:
-    """Score an encoder on the named tasks, one score a subset and metric.
-
-    Raises:
-        EaseError: Naming the task, if its data or the embeddings are unusable.
-    """
+    """Score an encoder on the named tasks, one score a subset and metric."""
     chosen = chosen_tasks(references, options)
     return [score for name in chosen for score in get_task(name).evaluate(encode, task_options(name, chosen))]

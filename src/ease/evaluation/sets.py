@@ -49,9 +49,6 @@ def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, Lo
     Args:
         references: Tasks or single subsets, such as `stsb` or `stsb:test`.
         options: Options of tasks; their paths are files and folders.
-
-    Raises:
-        EaseError: If a task is unknown or wrongly configured.
     """
     chosen = chosen_tasks(references, options)
     located = {name: _locate(name, chosen) for name in chosen}
@@ -162,11 +159,7 @@ def development_fault(name: str, files: Sequence[str], folder: Path, offer: str 
 
 
 def check_scorable(references: Sequence[str], located: Located) -> None:
-    """Require data of at least one of the tasks that score a sweep's variants.
-
-    Raises:
-        EaseError: If there are none.
-    """
+    """Require data of at least one of the tasks that score a sweep's variants."""
     if not scorable(references, located):
         raise EaseError(unscorable_fault(references))
 

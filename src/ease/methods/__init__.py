@@ -50,11 +50,7 @@ def method_names() -> list[str]:
 
 
 def get_method(name: str) -> type[TrainingMethod[Any]]:
-    """Return the class of a method.
-
-    Raises:
-        EaseError: If there is no such method; the message suggests the nearest names.
-    """
+    """Return the class of a method."""
     module = named_module(__name__, name, method_names(), "training method")
     training_method: type[TrainingMethod[Any]] = import_module(f"{__name__}.base").TrainingMethod
     found = [
@@ -68,11 +64,7 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
 
 
 def reads_entities(name: str) -> bool:
-    """Return a method's `reads_entities`, found in its source because importing the method would import torch.
-
-    Raises:
-        EaseError: If there is no such method.
-    """
+    """Return a method's `reads_entities`, found in its source because importing the method would import torch."""
     check_name(name, method_names(), "training method")
     source = Path(__path__[0], f"{name}.py").read_text(encoding="utf-8")
     return re.search(r"^    reads_entities = True$", source, re.MULTILINE) is not None

@@ -38,11 +38,7 @@ class Kind(Protocol):
     Options: type[SourceOptions]
 
     def read(self, options: SourceOptions, workspace: Workspace, seed: int) -> Source:
-        """Return the source's texts as a table, in bounded memory.
-
-        Raises:
-            EaseError: With the file and the line that are wrong.
-        """
+        """Return the source's texts as a table, in bounded memory."""
 
 
 def kind_names() -> list[str]:
@@ -51,11 +47,7 @@ def kind_names() -> list[str]:
 
 
 def get_kind(name: str) -> Kind:
-    """Return the module of a kind.
-
-    Raises:
-        EaseError: If the name is unknown, with the nearest names.
-    """
+    """Return the module of a kind."""
     return cast(Kind, named_module(__name__, name, kind_names(), "kind of texts in `data`"))
 
 

@@ -29,11 +29,7 @@ class Options(FileOptions):
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return every row; rows with a blank sentence or positive are dropped and counted.
-
-    Raises:
-        EaseError: If a column is missing or lines differ in their number of fields, with the file and the line.
-    """
+    """Return every row; rows with a blank sentence or positive are dropped and counted."""
     chosen = {name: getattr(options, name) for name in COLUMNS if getattr(options, name) is not None}
     return read_columns(options.path, tuple(chosen), tuple(chosen.values()), workspace)
 

@@ -28,11 +28,7 @@ class Options(FileOptions):
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return each distinct string once, in the order of first occurrence; blank and repeated lines are counted.
-
-    Raises:
-        EaseError: If the file is missing or cut, a line is not UTF-8, or fewer lines than `skip` exist.
-    """
+    """Return each distinct string once, in the order of first occurrence; blank and repeated lines are counted."""
     counts = Counter({"read": 0, "blank": 0})
     lines = workspace.store(_strings(options, counts), _SCHEMA)
     distinct = lines.group_by("sentence").agg(key=lines.line.min())

@@ -21,11 +21,7 @@ class Options(SourceOptions):
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return every pair's sentence, in the order of `pair_id`; a sentence with several pairs occurs several times.
-
-    Raises:
-        EaseError: If the setting has no training pairs yet.
-    """
+    """Return every pair's sentence, in the order of `pair_id`; a sentence with several pairs occurs several times."""
     if workspace.pairs is None:
         raise EaseError(
             "`data` of kind 'pairs' needs the setting's training pairs, and there are none: make them by `kedro run "

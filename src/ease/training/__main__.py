@@ -49,11 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def read_job(folder: Path) -> TrainingJob:
-    """Read a job from its folder.
-
-    Raises:
-        EaseError: If there is no valid job.
-    """
+    """Read a job from its folder."""
     path = folder / "job.json"
     try:
         return TrainingJob.model_validate_json(path.read_text(encoding="utf-8"))

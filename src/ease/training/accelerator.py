@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 import torch
@@ -28,7 +28,7 @@ PATIENCE = timedelta(hours=6)
 """How long processes wait for the first one, which alone prepares the pairs, evaluates and writes checkpoints."""
 
 
-@contextlib.contextmanager
+@contextmanager
 def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     """Configure device, precision, threads and determinism for a training, and restore torch's state afterwards."""
     on_gpu = options.device == "auto" and torch.cuda.is_available()
@@ -38,76 +38,49 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     half = options.precision == "bf16" or (
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
-    devices = [torch.cuda.current_device()] if on_gpu else []
-    with (
-        _deterministic(),
-        _threads(options.threads),
-        _large_tensors_freed(options.mini_batch_size is not None and not on_gpu),
-        torch.random.fork_rng(devices=devices),
-    ):
-        try:
-            yield Accelerator(
-                # accelerate initialises a process group without GPUs only with `cpu=True`.
-                cpu=options.device == "cpu" or ("LOCAL_RANK" in os.environ and not on_gpu),
-                mixed_precision="bf16" if half else "no",
-                # A pretrained BERT has a pooler that sentence embeddings do not use.
-                kwargs_handlers=[
-                    DistributedDataParallelKwargs(find_unused_parameters=True),
-                    InitProcessGroupKwargs(backend=None, timeout=PATIENCE),
-                ],
-            )
-        finally:
-            # accelerate keeps device and precision for the process, and refuses different ones.
-            AcceleratorState._reset_state(reset_partial_state=True)
-            GradientState._reset_state()
+    with ExitStack() as restore:
+        _compute_deterministically(restore)
+        restore.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(options.threads or torch.get_num_threads())
+        if options.mini_batch_size is not None and not on_gpu:
+            _free_large_tensors(restore)
+        devices = [torch.cuda.current_device()] if on_gpu else []
+        restore.enter_context(torch.random.fork_rng(devices=devices))
+        # accelerate keeps device and precision for the process, and refuses different ones.
+        restore.callback(GradientState._reset_state)
+        restore.callback(AcceleratorState._reset_state, reset_partial_state=True)
+        yield Accelerator(
+            # accelerate initialises a process group without GPUs only with `cpu=True`.
+            cpu=options.device == "cpu" or ("LOCAL_RANK" in os.environ and not on_gpu),
+            mixed_precision="bf16" if half else "no",
+            # A pretrained BERT has a pooler that sentence embeddings do not use.
+            kwargs_handlers=[
+                DistributedDataParallelKwargs(find_unused_parameters=True),
+                InitProcessGroupKwargs(backend=None, timeout=PATIENCE),
+            ],
+        )
 
 
-@contextlib.contextmanager
-def _large_tensors_freed(wanted: bool) -> Iterator[None]:
+def _compute_deterministically(restore: ExitStack) -> None:
+    """Use deterministic algorithms where torch has them."""
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    restore.callback(torch.use_deterministic_algorithms, enabled, warn_only=warn_only)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    if CUBLAS_WORKSPACE not in os.environ:
+        os.environ[CUBLAS_WORKSPACE] = ":4096:8"
+        restore.callback(os.environ.pop, CUBLAS_WORKSPACE)
+    # Filling new memory detects reads of uninitialised values, but writes all memory twice.
+    fill = "fill_uninitialized_memory"
+    restore.callback(setattr, torch_deterministic, fill, getattr(torch_deterministic, fill))
+    setattr(torch_deterministic, fill, False)
+
+
+def _free_large_tensors(restore: ExitStack) -> None:
     """Return a large tensor's memory to the system when it is freed; glibc keeps it if small tensors lie behind it.
 
     With `mini_batch_size` 64, a step of 192 pairs on BERT-base's size peaks at 3.3 GB with this and at 5.6 GB without.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if wanted else None
-    if mallopt is None:
-        yield
-        return
-    mallopt(_MMAP_THRESHOLD, _LARGE)
-    try:
-        yield
-    finally:
-        mallopt(_MMAP_THRESHOLD, _USUALLY_LARGE)
-
-
-@contextlib.contextmanager
-def _deterministic() -> Iterator[None]:
-    """Use deterministic algorithms where torch has them."""
-    enabled, warn_only = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    fill: bool = torch_deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    workspace = os.environ.get(CUBLAS_WORKSPACE)
-    os.environ.setdefault(CUBLAS_WORKSPACE, ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    # Filling new memory detects reads of uninitialised values, but writes all memory twice.
-    torch_deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        torch_deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
-        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
-        if workspace is None:
-            del os.environ[CUBLAS_WORKSPACE]
-
-
-@contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Set the number of CPU threads."""
-    before = torch.get_num_threads()
-    if count is not None:
-        torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        restore.callback(mallopt, _MMAP_THRESHOLD, _USUALLY_LARGE)
+        mallopt(_MMAP_THRESHOLD, _LARGE)

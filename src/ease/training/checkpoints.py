@@ -82,16 +82,14 @@ def _random_states(device: torch.device) -> dict[str, Tensor]:
 
 def _flatten(optimizers: Optimizers) -> tuple[dict[str, Tensor], dict[str, float]]:
     """Return the tensors and numbers of the optimizers' states by name."""
-    tensors: dict[str, Tensor] = {}
-    scalars: dict[str, float] = {}
-    for name, optimizer in optimizers.by_name.items():
-        for index, values in optimizer.state_dict()["state"].items():
-            for key, value in values.items():
-                if isinstance(value, Tensor):
-                    tensors[f"{name}/{index}/{key}"] = value.contiguous()
-                else:
-                    scalars[f"{name}/{index}/{key}"] = value
-    return tensors, scalars
+    values = {
+        f"{name}/{index}/{key}": value
+        for name, optimizer in optimizers.by_name.items()
+        for index, state in optimizer.state_dict()["state"].items()
+        for key, value in state.items()
+    }
+    tensors = {name: value.contiguous() for name, value in values.items() if isinstance(value, Tensor)}
+    return tensors, {name: value for name, value in values.items() if name not in tensors}
 
 
 def _unflatten(optimizers: Optimizers, tensors: dict[str, Tensor], scalars: dict[str, float]) -> None:

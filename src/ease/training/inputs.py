@@ -86,11 +86,7 @@ def count_rows(table: Path) -> int:
 
 
 def read_vocabulary(vocabulary: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the vocabulary's entities, sorted, and the row of each.
-
-    Raises:
-        EaseError: If the file has no entity or is not Parquet.
-    """
+    """Return the vocabulary's entities, sorted, and the row of each."""
     try:
         table = pq.read_table(vocabulary, columns=["row", "entity"])
     except (pa.ArrowInvalid, OSError) as error:

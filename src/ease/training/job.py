@@ -57,7 +57,14 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     """
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
-    _check(job, processes)
+    check_share(job.training, processes)
+    if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
+        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
+    if job.training.batches.reads_entities and not get_method(job.method).reads_entities:
+        raise EaseError(
+            f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` and "
+            "`batches.entity_exponent` to 1."
+        )
     # The launcher holds the lock for its processes; of torchrun's processes, the first one locks the folder.
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
     with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
@@ -119,11 +126,7 @@ def _run(
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
-    """Return a function that scores an encoder on evaluation tasks and averages the scores.
-
-    Raises:
-        EaseError: If a task or one of its options is unknown or wrong.
-    """
+    """Return a function that scores an encoder on evaluation tasks and averages the scores."""
     for name in tasks:
         task_options(name, tasks)
 
@@ -133,17 +136,6 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
         return {**named, DEVELOPMENT_SCORE: average_main_scores(scores)}
 
     return evaluate
-
-
-def _check(job: TrainingJob, processes: int) -> None:
-    check_share(job.training, processes)
-    if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
-        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
-    if job.training.batches.reads_entities and not get_method(job.method).reads_entities:
-        raise EaseError(
-            f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` and "
-            "`batches.entity_exponent` to 1."
-        )
 
 
 def _build_model(job: TrainingJob) -> TrainingModel:

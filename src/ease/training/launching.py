@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import ease
@@ -80,20 +81,16 @@ class _Metrics:
 
     def __init__(self, path: Path, report: Report | None) -> None:
         self._path = path
-        self._report = report
+        self._report = report or (lambda step, values: None)
         self._known = read_metrics(path)
 
     def pass_on(self) -> None:
         """Report new metrics; a resumed training first drops those after its checkpoint."""
         lines = read_metrics(self._path)
         same = [first == second for first, second in zip(self._known, lines, strict=False)]
-        common = same.index(False) if False in same else len(same)
         self._known = lines
-        for line in lines[common:]:
-            if self._report is not None:
-                self._report(
-                    int(line["step"]), {name: value for name, value in line.items() if name != "step"}
-                )
+        for line in lines[len([*takewhile(bool, same)]) :]:
+            self._report(int(line["step"]), {name: value for name, value in line.items() if name != "step"})
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -65,12 +66,18 @@ def train(
     checkpoints, best = Checkpoints(folder / "checkpoints", fingerprint), BestModel(folder)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
-    start = _resume(checkpoints, model, optimizers, best, progress)
+    start, state = 0, checkpoints.latest()
+    if state is not None:
+        start = int(state["step"])
+        checkpoints.restore(state, model, optimizers)
+        best.restore(state)
+        logger.info("Resuming after step %d", start)
+    progress.start(start, state)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
     batches = _batches(pairs, model, options, start, accelerator.device)
     group = cpu_group(PATIENCE)
-    with stop_requests() as stop, progress:
+    with stop_requests() as stop, closing(progress):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup))
             terms = add_gradients(trained, sub_batches, accelerator)
@@ -102,24 +109,6 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
             "loosen the filters that made the pairs."
         )
     return options.max_steps or options.epochs * (pairs // options.batch_size)
-
-
-def _resume(
-    checkpoints: Checkpoints,
-    model: TrainingModel,
-    optimizers: Optimizers,
-    best: BestModel,
-    progress: Progress,
-) -> int:
-    """Restore this training's latest checkpoint if there is one; return its step, or 0."""
-    state = checkpoints.latest()
-    step = 0 if state is None else int(state["step"])
-    if state is not None:
-        checkpoints.restore(state, model, optimizers)
-        best.restore(state)
-        logger.info("Resuming after step %d", step)
-    progress.start(step, state)
-    return step
 
 
 def _batches(

@@ -104,11 +104,7 @@ class TrainingOptions(StrictModel):
 
 
 def training_options(values: Mapping[str, Any]) -> TrainingOptions:
-    """Parse the loop's parameters.
-
-    Raises:
-        EaseError: Naming each parameter that is unknown or wrong.
-    """
+    """Parse the loop's parameters."""
     try:
         return TrainingOptions.model_validate(values)
     except ValidationError as error:

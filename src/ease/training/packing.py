@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from accelerate.utils import send_to_device
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
@@ -109,17 +110,12 @@ def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
     texts = encoder.tokenizer(["a", "a b c d e"], padding=True, return_tensors="np")
     tokens, mask = texts["input_ids"].astype(np.int32), texts["attention_mask"].astype(np.int32)
     packed = pack(tokens, mask.sum(1), views=1)
-    device, training = encoder.device, encoder.training
     padded = {"input_ids": torch.from_numpy(tokens).long(), "attention_mask": torch.from_numpy(mask).long()}
+    training = encoder.training
     encoder.eval()
     with torch.inference_mode():
         wanted, found = (
-            encoder(
-                {
-                    name: value.to(device) if isinstance(value, Tensor) else value
-                    for name, value in given.items()
-                }
-            )["sentence_embedding"]
+            encoder(send_to_device(given, encoder.device))["sentence_embedding"]
             for given in (padded, features_of(packed, first_position))
         )
     encoder.train(training)

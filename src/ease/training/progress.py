@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -67,23 +66,13 @@ class Progress:
             )
         self._since = self._shown = time.perf_counter()
 
-    def __enter__(self) -> Progress:
-        """Return the progress."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Close the progress bar."""
         if self._bar is not None:
             self._bar.close()
 
     def add(self, step: int, terms: dict[str, Tensor], values: dict[str, float]) -> None:
-        """Add a step, and report if it ends a window.
-
-        Raises:
-            EaseError: If the loss is not finite.
-        """
+        """Add a step, and report if it ends a window."""
         for name, term in terms.items():
             value = term.detach()
             self._sums[name] = self._sums[name].to(value.device) + value if name in self._sums else value

@@ -50,11 +50,7 @@ class EntityContrastiveLoss(nn.Module):
            updates the rows of the batch only
 
     Inputs:
-        +-----------------------------------------------+------------------------------------+
-        | Inputs                                        | Labels                             |
-        +===============================================+====================================+
-        | sentence                                      | (entity, hard negative), integers  |
-        +-----------------------------------------------+------------------------------------+
+        Sentences; their labels are (entity, hard negative), integers.
 
     Recommendations:
         - ``BatchSamplers.NO_DUPLICATES`` keeps two pairs of one entity out of a batch, where each would be the other's
@@ -164,18 +160,9 @@ class SupervisedSimCSELoss(nn.Module):
         temperature: τ, which divides the cosines.
         hard_negative_weight: log α, added to the logit of an anchor's own hard negative.
 
-    Requirements:
-        1. (anchor, positive) pairs or (anchor, positive, hard negative) triplets
-
     Inputs:
-        +----------------------------------------+--------------------------------------------------+
-        | Inputs                                 | Labels                                           |
-        +========================================+==================================================+
-        | (anchor, positive) pairs               | none                                             |
-        +----------------------------------------+--------------------------------------------------+
-        | (anchor, positive, negative) triplets  | none, or 0 for rows whose negative is to be      |
-        |                                        | ignored and 1 for the others                     |
-        +----------------------------------------+--------------------------------------------------+
+        (anchor, positive) pairs or (anchor, positive, hard negative) triplets. Labels of triplets are optional: 0 for
+        rows whose negative is to be ignored, 1 for the others.
 
     References:
         - SimCSE: Simple Contrastive Learning of Sentence Embeddings (Gao et al. 2021), equations 5 and 8:
@@ -236,9 +223,9 @@ class EntityCollator(BaseDataCollator):
         """Collate rows; a missing or null `hard_negative` means that a pair has no hard negative."""
         rows = []
         for row in features:
-            given = dict(row)
-            negative = given.pop("hard_negative", None)
-            rows.append({"label": [given.pop("entity"), MISSING if negative is None else negative], **given})
+            negative = row.get("hard_negative")
+            texts = {name: text for name, text in row.items() if name not in ("entity", "hard_negative")}
+            rows.append({"label": [row["entity"], MISSING if negative is None else negative], **texts})
         collated: dict[str, Any] = super().__call__(rows)
         return collated
 

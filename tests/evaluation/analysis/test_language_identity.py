@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.language_identity import (
-    Division,
     LanguageIdentityOptions,
     compare_language_identity,
     divide,
@@ -61,10 +60,10 @@ def test_languages_are_identified_only_if_the_encoder_marks_them() -> None:
 def test_accuracy_equals_scikit_learns_on_the_same_split() -> None:
     encode = encoder(1, noise=0.5)
     (group,) = OPTIONS.groups
-    division = divide(PARALLEL, group, OPTIONS)
+    training, test = divide(PARALLEL, group, OPTIONS)
     model = LogisticRegression(C=10, max_iter=1000)
-    model.fit(encode([text for _, text in division.training]), [code for code, _ in division.training])
-    expected = model.score(encode([text for _, text in division.test]), [code for code, _ in division.test])
+    model.fit(encode([text for _, text in training]), [code for code, _ in training])
+    expected = model.score(encode([text for _, text in test]), [code for code, _ in test])
     table = compare_language_identity({"m": encode}, PARALLEL, OPTIONS)
     assert table["accuracy"][0] == pytest.approx(100 * expected, abs=1.3), "one of 80 may lie on the border"
     assert 30 < table["accuracy"][0] < 100
@@ -77,11 +76,11 @@ def numbers(side: list[tuple[str, str]], language: str) -> list[int]:
 def test_translations_stay_in_one_split_in_all_languages() -> None:
     fewer = OPTIONS.model_copy(update={"sentences": 50})
     for options, sizes in ((OPTIONS, (80, 20)), (fewer, (40, 10))):
-        division = divide(PARALLEL, ("en", *LANGUAGES), options)
-        for side, size in zip(division, sizes, strict=True):
+        training, test = divide(PARALLEL, ("en", *LANGUAGES), options)
+        for side, size in zip((training, test), sizes, strict=True):
             assert Counter(code for code, _ in side) == dict.fromkeys(("en", *LANGUAGES), size)
             assert len({tuple(numbers(side, code)) for code in ("en", *LANGUAGES)}) == 1
-        assert not {*numbers(division.training, "ja")} & {*numbers(division.test, "ja")}
+        assert not {*numbers(training, "ja")} & {*numbers(test, "ja")}
     assert divide(PARALLEL, LANGUAGES, OPTIONS) == divide(PARALLEL, LANGUAGES, OPTIONS)
     other = OPTIONS.model_copy(update={"seed": 1})
     assert divide(PARALLEL, LANGUAGES, OPTIONS) != divide(PARALLEL, LANGUAGES, other)
@@ -93,10 +92,10 @@ def test_no_translation_occurs_in_both_splits_across_languages() -> None:
         ParallelSentences((code, "en"), [f"{code} {n}" for n in chosen], [f"en {n}" for n in chosen])
         for code, chosen in parts.items()
     ]
-    division: Division = divide(parallel, ("en", *LANGUAGES), OPTIONS)
-    fitted, tested = ({int(text.split()[1]) for _, text in side} for side in division)
+    training, test = divide(parallel, ("en", *LANGUAGES), OPTIONS)
+    fitted, tested = ({int(text.split()[1]) for _, text in side} for side in (training, test))
     assert not fitted & tested
-    sizes = Counter(code for side in division for code, _ in side)
+    sizes = Counter(code for code, _ in training + test)
     assert sizes == {"en": 100, "de": 60, "ja": 60, "sv": 30}, "a repeated sentence counts once"
 
 

@@ -29,7 +29,7 @@ def test_principal_components_equal_the_decomposition() -> None:
     signs = np.sign(np.sum(points * expected, axis=0))
     assert points == pytest.approx(expected * signs, abs=1e-12)
     assert variance == pytest.approx(np.sum(values[:2] ** 2) / np.sum(values**2))
-    assert project(embeddings * 1000, PCA).points == pytest.approx(points), "lengths do not count"
+    assert project(embeddings * 1000, PCA)[0] == pytest.approx(points), "lengths do not count"
 
 
 def two_groups() -> np.ndarray:
@@ -44,14 +44,14 @@ def test_tsne_separates_groups_and_is_seeded() -> None:
     assert np.isnan(variance)
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     assert max(distances[:20, :20].max(), distances[20:, 20:].max()) < distances[:20, 20:].min()
-    assert np.array_equal(project(two_groups(), TSNE).points, points)
+    assert np.array_equal(project(two_groups(), TSNE)[0], points)
 
 
 def test_tsne_is_independent_of_the_number_of_threads() -> None:
     pictures = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            pictures.append(project(two_groups(), TSNE).points)
+            pictures.append(project(two_groups(), TSNE)[0])
     assert pictures[0] == pytest.approx(pictures[1], abs=1e-6)
 
 

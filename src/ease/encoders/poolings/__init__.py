@@ -30,11 +30,7 @@ def pooling_names() -> list[str]:
 
 
 def get_pooling(name: str) -> Pooling:
-    """Import a pooling by its name.
-
-    Raises:
-        EaseError: With the nearest names and all that there are.
-    """
+    """Import a pooling by its name."""
     return cast(Pooling, named_module(__name__, name, pooling_names(), "pooling"))
 
 

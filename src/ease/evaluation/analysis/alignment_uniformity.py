@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,12 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import distinct_sentences, measure_subsets
-from ease.evaluation.metrics import BLOCK_ELEMENTS, Floats, normalize_rows, pairwise_cosine
+from ease.evaluation.analysis.sentence_pairs import Encoders, GradedSets, distinct_sentences, measure_subsets
+from ease.evaluation.metrics import BLOCK_ELEMENTS, normalize_rows, pairwise_cosine
 from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.io.models import StrictModel
 
-COLUMNS = ["model", "subset", "alignment", "uniformity", "positives", "sentences"]
 MAX_SENTENCES = 10_000
 """50 million pairs, which take some seconds."""
 
@@ -76,27 +74,17 @@ def uniformity(
     unit = normalize_rows(rows)
     if len(unit) < 2:
         raise EaseError(f"{len(unit)} sentence(s) to measure the uniformity of: at least 2 are needed.")
-    pairs = len(unit) * (len(unit) - 1) // 2
-    return math.log(math.fsum(_sums_over_pairs(unit, block_elements)) / pairs)
-
-
-def _sums_over_pairs(unit: Floats, block_elements: int) -> Iterator[float]:
-    """Yield sums of exp(−2‖a − b‖²) of some rows with all later rows: (n, dimension)."""
-    rows = max(1, block_elements // len(unit))
-    for start in range(0, len(unit), rows):
-        cosines = unit[start : start + rows] @ unit[start:].T  # (rows, rows from `start` on)
-        yield float(np.triu(np.exp(4 * cosines - 4), k=1).sum())  # ‖a − b‖² = 2 − 2 cos
+    pairs, block = len(unit) * (len(unit) - 1) // 2, max(1, block_elements // len(unit))
+    cosines = (unit[start : start + block] @ unit[start:].T for start in range(0, len(unit), block))
+    # ‖a − b‖² = 2 − 2 cos; the pairs of a row are those with later rows.
+    sums = (float(np.triu(np.exp(4 * part - 4), k=1).sum()) for part in cosines)
+    return math.log(math.fsum(sums) / pairs)
 
 
 def compare_alignment_uniformity(
-    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: AlignmentOptions
+    encoders: Encoders, sets: GradedSets, options: AlignmentOptions
 ) -> pd.DataFrame:
     """Measure several encoders on graded pairs: one row an encoder and subset, and their mean.
-
-    Args:
-        encoders: Encoders by the names of their models.
-        sets: Graded pairs by subset, such as a language pair.
-        options: Which pairs are positive, and the number of sentences.
 
     Returns:
         The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).
@@ -104,22 +92,24 @@ def compare_alignment_uniformity(
     Raises:
         EaseError: With the model and the subset, if it has no positive pair or an embedding is unusable.
     """
-    return measure_subsets(encoders, sets, partial(_measure, options=options), COLUMNS)
 
+    def measure(encode: Encode, pairs: Sequence[GradedPair]) -> dict[str, float]:
+        # A sentence of several pairs is one point of the distribution.
+        sentences = distinct_sentences(pairs)
+        row_of = {sentence: row for row, sentence in enumerate(sentences)}
+        positive = [pair for pair in pairs if pair.gold > options.above]
+        if not positive:
+            raise EaseError(
+                f"none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`."
+            )
+        embeddings = encode(sentences)
+        left = embeddings[[row_of[pair.left] for pair in positive]]
+        right = embeddings[[row_of[pair.right] for pair in positive]]
+        return {
+            "alignment": alignment(left, right),
+            "uniformity": uniformity(embeddings, options.max_sentences, options.seed),
+            "positives": len(positive),
+            "sentences": len(sentences),
+        }
 
-def _measure(encode: Encode, pairs: Sequence[GradedPair], options: AlignmentOptions) -> dict[str, float]:
-    # A sentence of several pairs is one point of the distribution.
-    sentences = distinct_sentences(pairs)
-    row_of = {sentence: row for row, sentence in enumerate(sentences)}
-    positive = [pair for pair in pairs if pair.gold > options.above]
-    if not positive:
-        raise EaseError(f"none of {len(pairs)} pairs is graded higher than {options.above:g}; lower `above`.")
-    embeddings = encode(sentences)
-    left = embeddings[[row_of[pair.left] for pair in positive]]
-    right = embeddings[[row_of[pair.right] for pair in positive]]
-    return {
-        "alignment": alignment(left, right),
-        "uniformity": uniformity(embeddings, options.max_sentences, options.seed),
-        "positives": len(positive),
-        "sentences": len(sentences),
-    }
+    return measure_subsets(encoders, sets, measure)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import sample
-from ease.evaluation.metrics import pairwise_cosine
-from ease.evaluation.tasks import Encode, error_prefix
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.analysis.sentence_pairs import Encoders, GradedSets, sample
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines
 from ease.io.models import StrictModel
 
 POSITIVE, NEGATIVE = "positive", "negative"
-COLUMNS = ["model", "kind", "cosine"]
 
 
 class CosineOptions(StrictModel):
@@ -37,38 +32,24 @@ class CosineOptions(StrictModel):
         return self
 
 
-def draw_pairs(
-    sets: Mapping[str, Sequence[GradedPair]], options: CosineOptions
-) -> dict[str, list[GradedPair]]:
-    """Draw positive and negative pairs over all subsets by the seed, in their order.
-
-    Raises:
-        EaseError: If there is no pair of one kind.
-    """
+def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[GradedPair]]:
+    """Draw positive and negative pairs over all subsets by the seed, in their order."""
     graded = [pair for pairs in sets.values() for pair in pairs]
     kinds = {
-        POSITIVE: [pair for pair in graded if pair.gold > options.above],
-        NEGATIVE: [pair for pair in graded if pair.gold < options.below],
+        POSITIVE: ([pair for pair in graded if pair.gold > options.above], f"above {options.above:g}"),
+        NEGATIVE: ([pair for pair in graded if pair.gold < options.below], f"below {options.below:g}"),
     }
-    bounds = {POSITIVE: f"above {options.above:g}", NEGATIVE: f"below {options.below:g}"}
-    for kind, bound in bounds.items():
-        if not kinds[kind]:
+    for kind, (pairs, bound) in kinds.items():
+        if not pairs:
             raise EaseError(
                 f"{options.graded}: none of {len(graded)} pairs is {kind}, graded {bound}; change that bound."
             )
     generator = np.random.default_rng(options.seed)
-    return {kind: sample(pairs, options.pairs, generator) for kind, pairs in kinds.items()}
+    return {kind: sample(pairs, options.pairs, generator) for kind, (pairs, _) in kinds.items()}
 
 
-def compare_cosines(
-    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: CosineOptions
-) -> pd.DataFrame:
+def compare_cosines(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:
     """Compute the cosines of the same positive and negative pairs with several encoders.
-
-    Args:
-        encoders: Encoders by the names of their models.
-        sets: Graded pairs by subset.
-        options: Which pairs are positive and negative.
 
     Returns:
         The columns `model`, `kind` (positive or negative) and `cosine`, one row a pair.
@@ -81,18 +62,13 @@ def compare_cosines(
     pairs = [pair for chosen in drawn.values() for pair in chosen]
     tables = []
     for model, encode in encoders.items():
-        left, right = np.split(encode([pair.left for pair in pairs] + [pair.right for pair in pairs]), 2)
-        with error_prefix(f"{model}, {options.graded}"):
-            cosines = pairwise_cosine(left, right)
-        tables.append(pd.DataFrame({"model": model, "kind": kinds, "cosine": cosines}, columns=COLUMNS))
+        cosines = pair_cosines(encode, pairs, f"{model}, {options.graded}")
+        tables.append(pd.DataFrame({"model": model, "kind": kinds, "cosine": cosines}))
     return pd.concat(tables, ignore_index=True)
 
 
 def summarize_cosines(table: pd.DataFrame) -> pd.DataFrame:
-    """Summarise how well each model separates the two kinds.
-
-    Args:
-        table: Result of `compare_cosines`.
+    """Summarise how well each model separates the two kinds of a table by `compare_cosines`.
 
     Returns:
         The columns `model`; mean and standard deviation of the cosines of either kind; `auc`, the area under the ROC

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import Floats, pairwise_cosine
-from ease.evaluation.tasks import Encode, error_prefix
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.analysis.sentence_pairs import Encoders, GradedSets
+from ease.evaluation.metrics import Floats
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines
 from ease.io.models import StrictModel
 
 IMPROVED, DETERIORATED = "improved", "deteriorated"
@@ -66,13 +66,11 @@ def rank_pairs(pairs: Sequence[GradedPair], cosines: Mapping[str, Floats]) -> pd
     return table
 
 
-def differing_pairs(
-    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], rows: int
-) -> pd.DataFrame:
+def differing_pairs(encoders: Encoders, sets: GradedSets, rows: int) -> pd.DataFrame:
     """Return the pairs on which the first of two models gains most over the second, and loses most.
 
     Args:
-        encoders: The model and the baseline, by their names.
+        encoders: The model and the baseline.
         sets: Graded pairs by subset; pairs are ranked within their subset.
         rows: Maximum number of improved and of deteriorated pairs.
 
@@ -82,26 +80,20 @@ def differing_pairs(
     Raises:
         EaseError: With the subset, if fewer than 2 of its pairs have a gold score or an embedding is unusable.
     """
-    table = pd.concat([_ranked(encoders, subset, pairs) for subset, pairs in sets.items()], ignore_index=True)
+    tables = []
+    for subset, pairs in sets.items():
+        scored = [pair for pair in pairs if not np.isnan(pair.gold)]
+        if len(scored) < 2:
+            raise EaseError(f"{subset}: {len(scored)} pairs have a gold score; ranks need at least 2.")
+        cosines = {
+            model: pair_cosines(encode, scored, f"{model}, {subset}") for model, encode in encoders.items()
+        }
+        tables.append(rank_pairs(scored, cosines))
+        tables[-1].insert(0, "subset", subset)
+    table = pd.concat(tables, ignore_index=True)
     order = table.sort_values("gain", ascending=False, kind="stable")
     improved = order[order["gain"] > 0].head(rows)
     deteriorated = table.sort_values("gain", kind="stable").query("gain < 0").head(rows)
-    change = np.repeat([IMPROVED, DETERIORATED], [len(improved), len(deteriorated)])
     picked = pd.concat([improved, deteriorated], ignore_index=True)
-    picked.insert(0, "change", change)
+    picked.insert(0, "change", np.repeat([IMPROVED, DETERIORATED], [len(improved), len(deteriorated)]))
     return picked
-
-
-def _ranked(encoders: Mapping[str, Encode], subset: str, pairs: Sequence[GradedPair]) -> pd.DataFrame:
-    scored = [pair for pair in pairs if not np.isnan(pair.gold)]
-    if len(scored) < 2:
-        raise EaseError(f"{subset}: {len(scored)} pairs have a gold score; ranks need at least 2.")
-    sentences = [pair.left for pair in scored] + [pair.right for pair in scored]
-    cosines = {}
-    for model, encode in encoders.items():
-        left, right = np.split(encode(sentences), 2)
-        with error_prefix(f"{model}, {subset}"):
-            cosines[model] = pairwise_cosine(left, right)
-    table = rank_pairs(scored, cosines)
-    table.insert(0, "subset", subset)
-    return table

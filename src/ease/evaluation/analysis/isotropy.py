@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from ease.evaluation.analysis.alignment_uniformity import MAX_SENTENCES
-from ease.evaluation.analysis.sentence_pairs import distinct_sentences, measure_subsets, sample
+from ease.evaluation.analysis.sentence_pairs import (
+    Encoders,
+    GradedSets,
+    distinct_sentences,
+    measure_subsets,
+    sample,
+)
 from ease.evaluation.isotropy import isotropy_score, mean_vector_norm
 from ease.evaluation.metrics import row_lengths
 from ease.evaluation.tasks import Encode
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.io.models import StrictModel
-
-COLUMNS = ["model", "subset", "isotropy", "mean_vector_norm", "mean_length", "sentences"]
 
 
 class IsotropyOptions(StrictModel):
@@ -36,15 +39,8 @@ class IsotropyOptions(StrictModel):
     seed: int = Field(0, ge=0, description="seed of the sample")
 
 
-def compare_isotropy(
-    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: IsotropyOptions
-) -> pd.DataFrame:
-    """Measure several encoders on the sentences of pairs: one row an encoder and subset, and their mean.
-
-    Args:
-        encoders: Encoders by the names of their models.
-        sets: Pairs by subset; each distinct sentence counts once.
-        options: How many sentences, and whether they are normalised.
+def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOptions) -> pd.DataFrame:
+    """Measure several encoders on the distinct sentences of pairs: one row an encoder and subset, and their mean.
 
     Returns:
         The columns `model`, `subset`, `isotropy`, `mean_vector_norm`, `mean_length` (of the embeddings), `sentences`.
@@ -52,17 +48,17 @@ def compare_isotropy(
     Raises:
         EaseError: With the model and the subset, if an embedding is zero or not finite.
     """
-    return measure_subsets(encoders, sets, partial(_measure, options=options), COLUMNS)
 
+    def measure(encode: Encode, pairs: Sequence[GradedPair]) -> dict[str, float]:
+        generator = np.random.default_rng(options.seed)
+        embeddings = encode(sample(distinct_sentences(pairs), options.max_sentences, generator))
+        lengths = row_lengths(embeddings)
+        rows = embeddings / lengths[:, None] if options.normalize else embeddings
+        return {
+            "isotropy": isotropy_score(rows),
+            "mean_vector_norm": mean_vector_norm(rows),
+            "mean_length": 1.0 if options.normalize else float(lengths.mean()),
+            "sentences": len(rows),
+        }
 
-def _measure(encode: Encode, pairs: Sequence[GradedPair], options: IsotropyOptions) -> dict[str, float]:
-    generator = np.random.default_rng(options.seed)
-    embeddings = encode(sample(distinct_sentences(pairs), options.max_sentences, generator))
-    lengths = row_lengths(embeddings)
-    rows = embeddings / lengths[:, None] if options.normalize else embeddings
-    return {
-        "isotropy": isotropy_score(rows),
-        "mean_vector_norm": mean_vector_norm(rows),
-        "mean_length": 1.0 if options.normalize else float(lengths.mean()),
-        "sentences": len(rows),
-    }
+    return measure_subsets(encoders, sets, measure)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import ParallelSentences
-from ease.evaluation.tasks import Encode
+from ease.evaluation.analysis.sentence_pairs import Encoders, ParallelSentences
 from ease.io.models import StrictModel
-
-if TYPE_CHECKING:
-    from ease.evaluation.classifier import LabelledEmbeddings
-
-COLUMNS = ["model", "languages", "accuracy", "chance", "training", "test"]
 
 
 def _words(value: Any) -> Any:
@@ -62,16 +56,13 @@ class LanguageIdentityOptions(StrictModel):
         return [f"{code}-{self.pivot}" for code in codes]
 
 
-class Division(NamedTuple):
-    """Pairs of a language and a sentence, for training and for testing."""
-
-    training: list[tuple[str, str]]
-    test: list[tuple[str, str]]
+Labelled = list[tuple[str, str]]
+"""Pairs of a language and a sentence."""
 
 
 def divide(
     parallel: Sequence[ParallelSentences], group: Sequence[str], options: LanguageIdentityOptions
-) -> Division:
+) -> tuple[Labelled, Labelled]:
     """Split the sentences of a group into training and test data by the seed.
 
     All translations of a sentence of the pivot stay in one split, so that a classifier cannot use their content.
@@ -91,30 +82,31 @@ def divide(
     wanted[options.pivot] = [(pivot, pivot) for pivot in pivots]
     first_training = math.ceil(options.test_share * len(pivots))
     test_size = max(1, round(options.test_share * options.sentences))
-    division = Division([], [])
+    training_size = max(1, options.sentences - test_size)
+    training: Labelled = []
+    test: Labelled = []
     for language in group:
         # The same order for all languages selects translations of the same sentences.
         pairs = sorted(dict.fromkeys(wanted[language]), key=lambda pair: rank[pair[0]])
-        test = [text for pivot, text in pairs if rank[pivot] < first_training][:test_size]
-        training = [text for pivot, text in pairs if rank[pivot] >= first_training]
-        training = training[: max(1, options.sentences - test_size)]
-        if not test or not training:
+        held = [(language, text) for pivot, text in pairs if rank[pivot] < first_training]
+        rest = [(language, text) for pivot, text in pairs if rank[pivot] >= first_training]
+        if not held or not rest:
             raise EaseError(
                 f"{options.parallel}: {len(pairs)} sentences in {language} are too few to train a classifier and "
                 f"test it on a share of {options.test_share:g}; give more, or change `test_share`."
             )
-        division.training.extend((language, text) for text in training)
-        division.test.extend((language, text) for text in test)
-    return division
+        training += rest[:training_size]
+        test += held[:test_size]
+    return training, test
 
 
 def compare_language_identity(
-    encoders: Mapping[str, Encode], parallel: Sequence[ParallelSentences], options: LanguageIdentityOptions
+    encoders: Encoders, parallel: Sequence[ParallelSentences], options: LanguageIdentityOptions
 ) -> pd.DataFrame:
     """Train a classifier of languages on the embeddings of each encoder, and test it on other sentences.
 
     Args:
-        encoders: Encoders by the names of their models.
+        encoders: Encoders to compare.
         parallel: The sentences of each language with those of the pivot, in the order of `options.pairs`.
         options: Languages, sentences and classifier.
 
@@ -125,26 +117,28 @@ def compare_language_identity(
     Raises:
         EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.
     """
+    from ease.evaluation.classifier import LabelledEmbeddings
     from ease.evaluation.logistic_regression import fit
 
     rows = []
     for model, encode in encoders.items():
         for group in options.groups:
-            division = divide(parallel, group, options)
-            training, test = (_embedded(encode, side, model) for side in division)
+            training, test = (
+                LabelledEmbeddings(encode([*texts]), languages, f"embeddings by {model}")
+                for languages, texts in (
+                    zip(*split, strict=True) for split in divide(parallel, group, options)
+                )
+            )
             predicted = fit(training, options.strength).predict(test.embeddings.astype(np.float64))
             _, counts = np.unique(test.labels, return_counts=True)
-            measured = (
-                100 * float(np.mean(predicted == test.labels)),
-                100 * float(counts.max() / counts.sum()),
+            rows.append(
+                {
+                    "model": model,
+                    "languages": ", ".join(group),
+                    "accuracy": 100 * float(np.mean(predicted == test.labels)),
+                    "chance": 100 * float(counts.max() / counts.sum()),
+                    "training": len(training.labels),
+                    "test": len(test.labels),
+                }
             )
-            sizes = len(training.labels), len(test.labels)
-            rows.append((model, ", ".join(group), *measured, *sizes))
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _embedded(encode: Encode, sentences: Sequence[tuple[str, str]], model: str) -> LabelledEmbeddings:
-    from ease.evaluation.classifier import LabelledEmbeddings
-
-    languages, texts = zip(*sentences, strict=True)
-    return LabelledEmbeddings(encode(list(texts)), languages, f"embeddings by {model}")
+    return pd.DataFrame(rows)

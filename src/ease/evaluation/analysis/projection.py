@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,11 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import ParallelSentences, sample
+from ease.evaluation.analysis.sentence_pairs import Encoders, ParallelSentences, sample
 from ease.evaluation.metrics import Floats, normalize_rows
-from ease.evaluation.tasks import Encode, error_prefix
+from ease.evaluation.tasks import error_prefix
 from ease.io.models import StrictModel
 
-COLUMNS = ["model", "pair", "language", "sentence", "x", "y", "variance"]
 LEAST_PAIRS = 3
 
 
@@ -47,18 +45,18 @@ class ProjectionOptions(StrictModel):
         return self
 
 
-class Projection(NamedTuple):
-    """Points (n, 2), and their share of the variance (0 to 1); NaN for t-SNE."""
-
-    points: Floats
-    variance: float
-
-
-def project(embeddings: ArrayLike, options: ProjectionOptions) -> Projection:
-    """Project normalised embeddings to two dimensions: (n, dimension) -> (n, 2).
+def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, float]:
+    """Project normalised embeddings to two dimensions.
 
     t-SNE starts from the principal components and computes all distances, so that the result does not depend on the
     number of cores.
+
+    Args:
+        embeddings: (n, dimension).
+        options: Method, perplexity and seed.
+
+    Returns:
+        The points, (n, 2), and their share of the variance (0 to 1); NaN for t-SNE.
 
     Raises:
         EaseError: If a row is zero or not finite, all rows are the same, or have one dimension.
@@ -76,18 +74,14 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> Projection:
         tsne = TSNE(
             init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1
         )
-        return Projection(tsne.fit_transform(unit).astype(np.float64), math.nan)
+        return tsne.fit_transform(unit).astype(np.float64), math.nan
     pca = PCA(n_components=2, svd_solver="full")
     points = pca.fit_transform(unit)
-    return Projection(points, float(pca.explained_variance_ratio_.sum()))
+    return points, float(pca.explained_variance_ratio_.sum())
 
 
 def draw_parallel(sentences: ParallelSentences, options: ProjectionOptions) -> ParallelSentences:
-    """Draw the sentences to show by the seed, in their order.
-
-    Raises:
-        EaseError: If there are too few.
-    """
+    """Draw the sentences to show by the seed, in their order."""
     count = len(sentences.left)
     if count < options.sentences:
         raise EaseError(
@@ -100,14 +94,9 @@ def draw_parallel(sentences: ParallelSentences, options: ProjectionOptions) -> P
 
 
 def project_parallel(
-    encoders: Mapping[str, Encode], sentences: ParallelSentences, options: ProjectionOptions
+    encoders: Encoders, sentences: ParallelSentences, options: ProjectionOptions
 ) -> pd.DataFrame:
     """Project parallel sentences by each encoder, with a projection of its own.
-
-    Args:
-        encoders: Encoders by the names of their models.
-        sentences: Sentences to draw from.
-        options: Number of sentences and projection.
 
     Returns:
         The columns `model`, `pair` (from 0; the same for a sentence and its translation), `language`, `sentence`, `x`,
@@ -117,8 +106,7 @@ def project_parallel(
         EaseError: With the model, if its embeddings are unusable; or if there are too few sentences.
     """
     shown = draw_parallel(sentences, options)
-    texts = [*shown.left, *shown.right]
-    count = len(shown.left)
+    texts, count = [*shown.left, *shown.right], len(shown.left)
     tables = []
     for model, encode in encoders.items():
         with error_prefix(f"{model}, {options.parallel}"):
@@ -126,4 +114,4 @@ def project_parallel(
         about = {"model": model, "pair": [*range(count)] * 2, "language": np.repeat(shown.languages, count)}
         where = {"sentence": texts, "x": points[:, 0], "y": points[:, 1], "variance": variance}
         tables.append(pd.DataFrame({**about, **where}))
-    return pd.concat(tables, ignore_index=True)[COLUMNS]
+    return pd.concat(tables, ignore_index=True)

@@ -14,6 +14,10 @@ from ease.evaluation.tasks import AVERAGE, Encode, error_prefix, get_task, task_
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
 Item = TypeVar("Item")
+Encoders = Mapping[str, Encode]
+"""Encoders by the names of their models."""
+GradedSets = Mapping[str, Sequence[GradedPair]]
+"""Graded pairs by subset, such as a language pair."""
 
 
 class ParallelSentences(NamedTuple):
@@ -24,13 +28,9 @@ class ParallelSentences(NamedTuple):
     right: Sequence[str]
 
 
-def graded_pairs(task: str, options: BaseModel) -> dict[str, list[GradedPair]]:
-    """Read the graded pairs of a task, by subset.
-
-    Raises:
-        EaseError: If the task has no graded pairs, or a file is invalid.
-    """
-    pairs: dict[str, list[GradedPair]] = _reader(task, "read_pairs", "graded pairs")(options)
+def graded_pairs(task: str, options: BaseModel) -> GradedSets:
+    """Read the graded pairs of a task."""
+    pairs: GradedSets = _reader(task, "read_pairs", "graded pairs")(options)
     return pairs
 
 
@@ -40,11 +40,7 @@ def distinct_sentences(pairs: Sequence[GradedPair]) -> list[str]:
 
 
 def parallel_sentences(task: str, options: BaseModel, subset: str) -> ParallelSentences:
-    """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names.
-
-    Raises:
-        EaseError: If the task has no parallel sentences, or none in these languages.
-    """
+    """Read the parallel sentences of a task in the two languages that a subset such as `ja-en` names."""
     left, right = _reader(task, "read_parallel", "parallel sentences")(options, subset)
     first, _, second = subset.rpartition("-")
     return ParallelSentences((first, second), left, right)
@@ -67,18 +63,19 @@ def sample(items: Sequence[Item], count: int, generator: np.random.Generator) ->
 
 
 def measure_subsets(
-    encoders: Mapping[str, Encode],
-    sets: Mapping[str, Sequence[GradedPair]],
+    encoders: Encoders,
+    sets: GradedSets,
     measure: Callable[[Encode, Sequence[GradedPair]], dict[str, float]],
-    columns: Sequence[str],
 ) -> pd.DataFrame:
     """Measure each encoder on each subset, and average the subsets if there are several.
 
     Args:
-        encoders: Encoders by the names of their models.
+        encoders: Encoders to compare.
         sets: Pairs by subset.
         measure: Returns measurements by their names; floats are averaged over subsets, integers are summed.
-        columns: `model`, `subset` and the names of the measurements.
+
+    Returns:
+        The columns `model`, `subset` and the names of the measurements.
 
     Raises:
         EaseError: With the model and the subset that cannot be measured.
@@ -93,6 +90,7 @@ def measure_subsets(
         if len(own) > 1:
             table = pd.DataFrame(own)
             whole = table.select_dtypes("integer")
-            overall = {**table.drop(columns=whole).mean(), **whole.sum()}
-            rows.append({"model": model, "subset": AVERAGE, **overall})
-    return pd.DataFrame(rows, columns=list(columns))
+            rows.append(
+                {"model": model, "subset": AVERAGE, **table.drop(columns=whole).mean(), **whole.sum()}
+            )
+    return pd.DataFrame(rows)

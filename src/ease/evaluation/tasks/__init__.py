@@ -75,11 +75,7 @@ def task_names() -> list[str]:
 
 
 def get_task(name: str) -> Task:
-    """Import a task by its name.
-
-    Raises:
-        EaseError: With the nearest names and all that there are.
-    """
+    """Import a task by its name."""
     return cast(Task, named_module(__name__, name, task_names(), "evaluation task"))
 
 

@@ -19,11 +19,7 @@ FETCH = "`--params acquire_evaluation.fetch=true` fetches them"
 
 
 def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
-    """Refuse unknown or wrongly configured tasks.
-
-    Raises:
-        EaseError: With the task and the nearest known ones, or with its wrong option.
-    """
+    """Refuse unknown or wrongly configured tasks."""
     for name in map(task_name, references):
         get_task(name)
     for name, options in chosen_tasks(references, tasks).items():
@@ -45,11 +41,7 @@ def check_development_sets(references: Sequence[str], sets: EvaluationSetOptions
 
 
 def check_some_set(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
-    """Refuse a run without any set that would score its trainings.
-
-    Raises:
-        EaseError: If no task has data, and none can be downloaded.
-    """
+    """Refuse a run without any set that would score its trainings."""
     check_tasks(references, tasks)
     complete = (
         name

@@ -47,9 +47,6 @@ def locate_evaluation_sets(
             one of `SAMPLE_SETS`.
         evaluate: Other tasks to score.
         setting: Names the tasks.
-
-    Raises:
-        EaseError: If a task is unknown or wrongly configured.
     """
     # Trainings and analyses read the setting's own tasks even if other tasks are scored.
     references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))

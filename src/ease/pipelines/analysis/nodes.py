@@ -30,11 +30,10 @@ from ease.evaluation.analysis.isotropy import IsotropyOptions, compare_isotropy
 from ease.evaluation.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
 from ease.evaluation.analysis.projection import ProjectionOptions, project_parallel
 from ease.evaluation.analysis.roc_curves import roc_curves
-from ease.evaluation.analysis.sentence_pairs import graded_pairs, parallel_sentences
+from ease.evaluation.analysis.sentence_pairs import GradedSets, graded_pairs, parallel_sentences
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located
 from ease.evaluation.tasks import Encode
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import (
@@ -207,16 +206,12 @@ def _located_options(reference: str, evaluation_data: Located, tasks: Configured
     return task_options(name, chosen_tasks([reference], paths))
 
 
-def _graded_sets(reference: str, evaluation_data: Located, tasks: Configured) -> dict[str, list[GradedPair]]:
+def _graded_sets(reference: str, evaluation_data: Located, tasks: Configured) -> GradedSets:
     return graded_pairs(task_name(reference), _located_options(reference, evaluation_data, tasks))
 
 
 def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> dict[str, Encode]:
-    """Load the trained encoders.
-
-    Raises:
-        EaseError: If none is trained yet.
-    """
+    """Load the trained encoders."""
     from ease.encoders.encoding import encode_with
 
     trained = {name: folder for name, folder in encoders.items() if folder is not None}

@@ -31,11 +31,7 @@ def read_fields(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, tu
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Return the names in the first line of a text table.
-
-    Raises:
-        EaseError: If there is no line.
-    """
+    """Return the names in the first line of a text table."""
     kind = file_kind(path)
     if names := read_header(path, "," if kind == "csv" else "\t", quoted=kind == "csv"):
         return names

@@ -18,11 +18,7 @@ _SENTENCE, _POSITIVE, _NEGATIVE, _PARTNER, _LEFT, _RIGHT = range(6)
 
 
 def check_distinct(rows: ir.Table, path: Path) -> None:
-    """Check that each language has each pair once, so that languages can be joined.
-
-    Raises:
-        EaseError: With one repeated pair.
-    """
+    """Check that each language has each pair once, so that languages can be joined."""
     twice = rows.group_by("language", "pair").agg(rows=rows.count())
     found = twice.filter(twice.rows > 1).order_by(["language", "pair"]).limit(1).to_pyarrow().to_pylist()
     if found:

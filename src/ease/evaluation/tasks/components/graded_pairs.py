@@ -110,10 +110,15 @@ def compare_pairs(
         raise EaseError(f"{task} {subset}: none of {len(pairs)} sentence pairs has a gold score.")
     if ungraded := len(pairs) - len(graded):
         logger.info("%s %s: %d of %d pairs have no gold score", task, subset, ungraded, len(pairs))
-    embeddings = encode([pair.left for pair in graded] + [pair.right for pair in graded])
-    with error_prefix(f"{task} {subset}"):
-        cosines = pairwise_cosine(embeddings[: len(graded)], embeddings[len(graded) :])
+    cosines = pair_cosines(encode, graded, f"{task} {subset}")
     return cosines, np.array([pair.gold for pair in graded])
+
+
+def pair_cosines(encode: Encode, pairs: Sequence[GradedPair], place: str) -> NDArray[np.float64]:
+    """Return the cosine of each pair: (pairs,). Errors begin with `place`."""
+    left, right = np.split(encode([pair.left for pair in pairs] + [pair.right for pair in pairs]), 2)
+    with error_prefix(place):
+        return pairwise_cosine(left, right)
 
 
 def score_cosines(cosines: ArrayLike, grades: ArrayLike, task: str, subset: str) -> Score:

@@ -23,11 +23,7 @@ class SubsetOptions(TaskOptions):
     subsets: tuple[str, ...] | None = Field(None, min_length=1, description="subsets to score; null: all")
 
     def chosen(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Return the subsets to score; all known ones by default.
-
-        Raises:
-            EaseError: If a subset is unknown.
-        """
+        """Return the subsets to score; all known ones by default."""
         names = tuple(known)
         unknown = [subset for subset in self.subsets or () if subset not in names]
         if unknown:
@@ -35,9 +31,5 @@ class SubsetOptions(TaskOptions):
         return self.subsets or names
 
     def select(self, files: Mapping[str, tuple[Path, ...]]) -> dict[str, tuple[Path, ...]]:
-        """Return the files of the chosen subsets.
-
-        Raises:
-            EaseError: If a subset is unknown.
-        """
+        """Return the files of the chosen subsets."""
         return {subset: files[subset] for subset in self.chosen(files)}
