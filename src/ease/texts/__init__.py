@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.io.registry import format_validation_error, module_names, named_module
-from ease.texts.components.mixture import Gathered, Reader, gather
+from ease.texts.components.mixture import Gathered, gather
 from ease.texts.components.options import COLUMNS, Source, SourceOptions
 from ease.texts.components.workspace import Workspace, open_workspace
 
@@ -83,5 +83,5 @@ def gather_texts(
     Raises:
         EaseError: If a source is invalid, empty or too small.
     """
-    readers = [Reader(options, get_kind(options.kind).read) for options in sources]
+    readers = [(options, get_kind(options.kind).read) for options in sources]
     return gather(readers, workspace, seed, rows)

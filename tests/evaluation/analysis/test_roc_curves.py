@@ -10,11 +10,13 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from ease.evaluation.analysis.cosine_distributions import CosineOptions
-from ease.evaluation.analysis.roc_curves import COLUMNS, POINTS, roc_curves
+from ease.evaluation.analysis.roc_curves import POINTS, roc_curves
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.reporting.plots import plot_roc_curves
 
 OPTIONS = CosineOptions(graded="qnli:dev", above=0.5, below=0.5, pairs=10_000)
+
+COLUMNS = ["model", "false_positive_rate", "true_positive_rate", "auc"]
 
 
 def by_angle(sentences: Sequence[str]) -> np.ndarray:

@@ -11,8 +11,7 @@ from scipy.stats import mannwhitneyu
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, qnli
-from ease.evaluation.tasks.components.binary_pairs import pair_cosines
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines
 
 HEADER = "index\tquestion\tsentence\tlabel\n"
 ROWS = "0\ta b\ta b\tentailment\n1\ta b\ta c\tnot_entailment\n"
@@ -61,7 +60,7 @@ def test_pairs_are_encoded_in_blocks(tmp_path: Path, encode: Encode, block: int)
         sizes.append(len(sentences))
         return encode(sentences)
 
-    cosines = pair_cosines(counted, pairs, block)
+    cosines = pair_cosines(counted, pairs, "qnli", block)
     np.testing.assert_allclose(cosines, [1, 1, 1, *[0.5] * 7], atol=1e-7)
     assert max(sizes) <= 2 * block
     assert sum(sizes) == 20

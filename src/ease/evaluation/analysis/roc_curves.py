@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pandas as pd
 
 from ease.evaluation.analysis.cosine_distributions import POSITIVE, CosineOptions, compare_cosines
-from ease.evaluation.tasks import Encode
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.analysis.sentence_pairs import Encoders, GradedSets
 
 POINTS = 201
 """Maximum number of points of a saved curve."""
-COLUMNS = ["model", "false_positive_rate", "true_positive_rate", "auc"]
 
 
-def roc_curves(
-    encoders: Mapping[str, Encode], sets: Mapping[str, Sequence[GradedPair]], options: CosineOptions
-) -> pd.DataFrame:
+def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:
     """Compute the ROC curves of several encoders on the same pairs.
-
-    Args:
-        encoders: Encoders by the names of their models.
-        sets: Graded pairs by subset.
-        options: Which pairs are positive and negative, and how many.
 
     Returns:
         The columns `model`, `false_positive_rate`, `true_positive_rate` and `auc`, the area under the complete curve (0
@@ -43,5 +32,5 @@ def roc_curves(
             grid = np.linspace(0, 1, POINTS)
             false, true = grid, np.concatenate([[0.0], np.interp(grid[1:], false, true)])
         rates = {"false_positive_rate": false, "true_positive_rate": true, "auc": area}
-        tables.append(pd.DataFrame({"model": model, **rates}, columns=COLUMNS))
+        tables.append(pd.DataFrame({"model": model, **rates}))
     return pd.concat(tables, ignore_index=True)

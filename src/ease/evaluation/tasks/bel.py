@@ -113,11 +113,7 @@ def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Scor
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy @1 and @5 of each set, and their means.
-
-    Raises:
-        EaseError: With the file and line, or the set, that cannot be scored.
-    """
+    """Accuracy @1 and @5 of each set, and their means."""
     chosen = files(options)
     scores = [
         score

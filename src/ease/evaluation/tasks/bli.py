@@ -95,11 +95,7 @@ def _pair_files(options: Options, pair: str) -> tuple[Path, ...]:
 
 
 def read_dictionary(path: Path) -> Dictionary:
-    """Read lines of a word, a tab and its translation; blank lines are skipped.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or is empty, or the malformed line.
-    """
+    """Read lines of a word, a tab and its translation; blank lines are skipped."""
     pairs = []
     for number, line in read_lines(path):
         fields = [field.strip() for field in line.split("\t")]
@@ -116,11 +112,7 @@ def read_dictionary(path: Path) -> Dictionary:
 
 
 def read_vocabulary(path: Path, size: int) -> list[str]:
-    """Read the first `size` words of a file of one word a line; blank lines are skipped.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or is empty, or the line that is not UTF-8.
-    """
+    """Read the first `size` words of a file of one word a line; blank lines are skipped."""
     stripped = (line.strip() for _, line in read_lines(path))
     words = list(islice(filter(None, stripped), size))
     if not words:
@@ -185,11 +177,7 @@ def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Opti
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy @1 and mean reciprocal rank for each language pair, and their means over all pairs and over groups.
-
-    Raises:
-        EaseError: With the file and line, or the pair, that cannot be scored.
-    """
+    """Accuracy @1 and mean reciprocal rank for each language pair, and their means over all pairs and over groups."""
     chosen = files(options)
     scores = [
         score

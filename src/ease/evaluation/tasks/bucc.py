@@ -66,11 +66,7 @@ def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
 
 
 def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
-    """Read lines of an id, a tab and a sentence; return the row number of each id, and the sentences.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or is empty, or the malformed line or repeats an id.
-    """
+    """Read lines of an id, a tab and a sentence; return the row number of each id, and the sentences."""
     rows: dict[str, int] = {}
     sentences: list[str] = []
     for place, name, sentence in _fields(path, "an id and a sentence"):
@@ -84,12 +80,7 @@ def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
 
 
 def read_split(queries: Path, targets: Path, gold: Path) -> Split:
-    """Read both corpora and the gold pairs of their ids.
-
-    Raises:
-        EaseError: As `read_corpus`; or with the line of the gold file that is malformed or has an unknown id, or the
-            file if it is empty.
-    """
+    """Read both corpora and the gold pairs of their ids."""
     query_rows, query_sentences = read_corpus(queries)
     target_rows, target_sentences = read_corpus(targets)
     pairs = []
@@ -136,11 +127,7 @@ def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], neighbours:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """F1 of the mined pairs by cosine (`f1`) and by margin (`f1_margin`), for each language pair, and their means.
-
-    Raises:
-        EaseError: With the file and line, or the language pair and split, that cannot be scored.
-    """
+    """F1 of the mined pairs by cosine (`f1`) and by margin (`f1_margin`), for each language pair, and their means."""
     chosen = files(options)
     scores = [
         score

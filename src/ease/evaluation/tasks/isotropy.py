@@ -40,11 +40,7 @@ def files(options: Options) -> Files:
 
 
 def read_strings(path: Path, rows: int) -> list[str]:
-    """Read the first distinct strings of a file; blank lines are skipped.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or has fewer than two strings.
-    """
+    """Read the first distinct strings of a file; blank lines are skipped."""
     strings = dict.fromkeys(filter(None, (line.strip() for _, line in read_lines(path))))
     if len(strings) < 2:
         raise EaseError(f"{path}: {len(strings)} distinct strings; isotropy needs at least 2, one a line.")
@@ -52,11 +48,7 @@ def read_strings(path: Path, rows: int) -> list[str]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Isotropy of each list's embeddings, in points (100 is isotropic), and the length of their mean, unscaled.
-
-    Raises:
-        EaseError: With the file or the list that cannot be measured.
-    """
+    """Isotropy of each list's embeddings, in points (100 is isotropic), and the length of their mean, unscaled."""
     scores = []
     for name, (path,) in available_subsets(files(options)).items():
         strings = read_strings(path, options.rows)

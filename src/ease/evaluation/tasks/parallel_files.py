@@ -45,11 +45,7 @@ def files(options: Options) -> Files:
 
 
 def read_sides(paths: tuple[Path, ...], most: int | None) -> Sides:
-    """Read the first distinct pairs of two aligned files.
-
-    Raises:
-        EaseError: If the files differ in their number of lines, or have fewer than 2 distinct pairs.
-    """
+    """Read the first distinct pairs of two aligned files."""
     first, second = paths
     rows = ((left, right) for _, (left, right) in read_parallel_lines([first, second]))
     return distinct_pairs(rows, most, f"{first} and {second}")
@@ -62,11 +58,7 @@ def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Retrieval accuracy of each pair of files, both directions averaged, and its average over the pairs.
-
-    Raises:
-        EaseError: With the files or the pair that cannot be scored.
-    """
+    """Retrieval accuracy of each pair of files, both directions averaged, and its average over the pairs."""
     sides = {
         subset: read_sides(paths, options.sentences)
         for subset, paths in available_subsets(files(options)).items()

@@ -74,9 +74,6 @@ def read_paraphrases(path: Path) -> Pairs:
     """Read a tab-separated file of the columns sentence1, sentence2 and label.
 
     Pairs with a sentence that is blank or `NS` (untranslated) are skipped and counted.
-
-    Raises:
-        EaseError: With the file, and the line whose label is missing or neither 0 nor 1.
     """
     kept: list[tuple[str, str, str]] = []
     untranslated = 0
@@ -101,11 +98,7 @@ def pair_features(left: np.ndarray, right: np.ndarray) -> NDArray[np.float32]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy in each language and their average, and the accuracy on the English development data.
-
-    Raises:
-        EaseError: With the task, if a file is wrong, an embedding is not finite, or a class has no training data.
-    """
+    """Accuracy in each language and their average, and the accuracy on the English development data."""
 
     def read(path: Path) -> LabelledFile:
         pairs = read_paraphrases(path)

@@ -26,12 +26,7 @@ def files(options: Options) -> Files:
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
-    """Read the questions and sentences of each split whose file exists, graded 1 if the sentence is the answer.
-
-    Raises:
-        EaseError: With the file and line, if a column, a text or a label is missing, a label is unknown, or all labels
-            are equal.
-    """
+    """Read the questions and sentences of each split whose file exists, graded 1 if the sentence is the answer."""
     return {
         split: read_binary_pairs(path, COLUMNS, LABELS)
         for split, (path,) in available_subsets(files(options)).items()
@@ -39,9 +34,5 @@ def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Area under the ROC curve of the cosines for each split; 50 is chance.
-
-    Raises:
-        EaseError: With the file and line, or the split, that cannot be scored.
-    """
+    """Area under the ROC curve of the cosines for each split; 50 is chance."""
     return [score_binary_pairs(encode, pairs, TASK, split) for split, pairs in read_pairs(options).items()]

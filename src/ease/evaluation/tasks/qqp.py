@@ -34,20 +34,12 @@ def files(options: Options) -> Files:
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
-    """Read the questions of each split whose file exists, graded 1 if they are duplicates; blank ones are skipped.
-
-    Raises:
-        EaseError: With the file and line, if a column or a label is missing, a label is unknown, or all are equal.
-    """
+    """Read the questions of each split whose file exists, graded 1 if they are duplicates; blank ones are skipped."""
     return {split: _read(path) for split, (path,) in available_subsets(files(options)).items()}
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Area under the ROC curve of the cosines for each split; 50 is chance.
-
-    Raises:
-        EaseError: With the file and line, or the split, that cannot be scored.
-    """
+    """Area under the ROC curve of the cosines for each split; 50 is chance."""
     return [score_binary_pairs(encode, pairs, TASK, split) for split, pairs in read_pairs(options).items()]
 
 

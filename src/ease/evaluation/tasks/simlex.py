@@ -41,12 +41,7 @@ def files(options: Options) -> Files:
 
 
 def read_translated(path: Path) -> list[graded.GradedPair]:
-    """Read a comma-separated file: two words, the annotators' grades and, in the last column, their mean.
-
-    Raises:
-        EaseError: With the file and line, if the header does not end with the mean, a row has more or fewer columns
-            than the header, or a grade is not a number from 0 to 10.
-    """
+    """Read a comma-separated file: two words, the annotators' grades and, in the last column, their mean."""
     rows = [(number, row) for number, row in read_rows(path, ",", quoted=True) if any(map(str.strip, row))]
     _, header = rows[0] if rows else (1, [])
     if len(header) < 3 or MEAN not in header[-1].lower():

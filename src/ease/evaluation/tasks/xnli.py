@@ -44,11 +44,7 @@ def files(options: Options) -> Files:
 
 
 def read_sides(options: Options, languages: Sequence[str], most: int | None) -> Sides:
-    """Read the distinct sentences of two languages.
-
-    Raises:
-        EaseError: If the file is missing or lacks a language, or a line has another number of columns.
-    """
+    """Read the distinct sentences of two languages."""
     first, second = languages
     path = options.path / FILE
     rows = ((row[first], row[second]) for _, row in read_records(path, (first, second), "\t"))
@@ -56,11 +52,7 @@ def read_sides(options: Options, languages: Sequence[str], most: int | None) -> 
 
 
 def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
-    """Read all sentences of two languages, such as sw-en or de-fr.
-
-    Raises:
-        EaseError: If XNLI has no such languages; or as `read_sides`.
-    """
+    """Read all sentences of two languages, such as sw-en or de-fr."""
     languages = subset.split("-")
     if len(languages) != 2 or not set(languages) <= set(LANGUAGES):
         raise EaseError(
@@ -70,11 +62,7 @@ def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Retrieval accuracy between each language and English, both directions averaged, and its average.
-
-    Raises:
-        EaseError: With the file or the pair that cannot be scored.
-    """
+    """Retrieval accuracy between each language and English, both directions averaged, and its average."""
     sides = {
         pair: read_sides(options, pair.split("-"), options.sentences)
         for pair in available_subsets(files(options))

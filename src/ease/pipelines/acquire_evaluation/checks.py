@@ -71,10 +71,7 @@ def _files(
 
 def _missing(name: str, files: Mapping[str, tuple[Path, ...]], sets: EvaluationSetOptions) -> list[str]:
     """Return the files, below the evaluation folder, that neither exist nor will be downloaded by this run."""
-    paths = sorted({path for lacking in missing_files(files).values() for path in lacking})
-    below = [
-        path.relative_to(sets.folder).as_posix() if path.is_relative_to(sets.folder) else str(path)
-        for path in paths
-    ]
     fetched = fetchable(name) if sets.fetch else set()
-    return [path for path in below if path not in fetched]
+    paths = sorted({path for lacking in missing_files(files).values() for path in lacking})
+    below = (path.relative_to(sets.folder) if path.is_relative_to(sets.folder) else path for path in paths)
+    return [path.as_posix() for path in below if path.as_posix() not in fetched]

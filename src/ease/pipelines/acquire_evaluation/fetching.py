@@ -9,8 +9,8 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ease.errors import EaseError
 from ease.io.archives import unpack
@@ -41,14 +41,13 @@ class FetchedSet(StrictModel):
     """With the reasons."""
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """One file of a task."""
+class WantedFile(NamedTuple):
+    """One file of a task: its path below the evaluation folder, and where it is published."""
 
     path: str
     sha256: str | None
     url: str
-    member: str | None = None
+    member: str = ""
     most_bytes: int = 0
 
 
@@ -69,84 +68,71 @@ def fetch_evaluation_sets(
     Raises:
         EaseError: If the folder cannot be written to, or the disk is full.
     """
-    wanted = {task: list_files(sources[task]) for task in dict.fromkeys(tasks) if task in sources}
-    every = {file.path: file for files in wanted.values() for file in files}
     sums = _read_sums(folder)
-    expected = {path: file.sha256 or sums.get(path) for path, file in every.items()}
-    failed = _check_present(folder, expected)
-    missing = [file for path, file in every.items() if not (folder / path).exists()]
+    wanted = {
+        task: [file._replace(sha256=file.sha256 or sums.get(file.path)) for file in list_files(sources[task])]
+        for task in dict.fromkeys(tasks)
+        if task in sources
+    }
+    every = {file.path: file for files in wanted.values() for file in files}
+    failed, missing = {}, []
+    for path, file in every.items():
+        if not (folder / path).exists():
+            missing.append(file)
+        elif file.sha256 and (found := hash_contents(folder / path)) != file.sha256:
+            failed[path] = f"{folder / path} " + _CHANGED.format(found=found, expected=file.sha256)
     if missing:
         with Client(options) as client:
-            failed |= _fetch_files(
-                [file for file in missing if file.member is None], folder, expected, client
-            )
-            failed |= _fetch_members([file for file in missing if file.member], folder, expected, client)
+            failed |= _fetch_files([file for file in missing if not file.member], folder, client)
+            failed |= _fetch_members([file for file in missing if file.member], folder, client)
+    seen = {path: hash_contents(folder / path) for path in every if path not in failed and path not in sums}
+    if seen:
+        lines = [f"{sha256}  {path}\n" for path, sha256 in sorted((sums | seen).items())]
+        write_text_atomically(folder / SUMS, "".join(lines))
     fetched = {file.path for file in missing} - failed.keys()
-    seen = [path for path in every if path not in failed and sums.get(path) is None]
-    _note_sums(folder, sums | {path: hash_contents(folder / path) for path in seen})
-    report = {task: _report(sources[task].licence, files, fetched, failed) for task, files in wanted.items()}
-    for task, found in report.items():
-        _tell(task, found)
-    return report
+    return {
+        task: _report(task, sources[task].licence, [file.path for file in files], fetched, failed)
+        for task, files in wanted.items()
+    }
 
 
-def list_files(source: Source) -> list[_Wanted]:
+def list_files(source: Source) -> list[WantedFile]:
     """Return the files of a source."""
     single = [
-        _Wanted(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
+        WantedFile(f"{group.folder}/{name}", sha256, f"{group.address}{name}")
         for group in source.files
         for name, sha256 in group.sha256.items()
     ]
     packed = [
-        _Wanted(member.path, member.sha256, archive.url, name, archive.most_bytes)
+        WantedFile(member.path, member.sha256, archive.url, name, archive.most_bytes)
         for archive in source.archives
         for name, member in archive.members.items()
     ]
     return single + packed
 
 
-def _check_present(folder: Path, expected: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the existing files that differ from their checksums, with the reason."""
-    failed = {}
-    for path, sha256 in expected.items():
-        if sha256 and (folder / path).exists() and (found := hash_contents(folder / path)) != sha256:
-            failed[path] = f"{folder / path} " + _CHANGED.format(found=found, expected=sha256)
-    return failed
-
-
-def _fetch_files(
-    files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None], client: Client
-) -> dict[str, str]:
-    remote = {
-        file.path: RemoteFile(
-            file.url, folder / file.path, {"sha256": sha256} if (sha256 := expected[file.path]) else {}
-        )
+def _fetch_files(files: Sequence[WantedFile], folder: Path, client: Client) -> dict[str, str]:
+    """Download files; return the failed ones with the reasons."""
+    remote = [
+        RemoteFile(file.url, folder / file.path, {"sha256": file.sha256} if file.sha256 else {})
         for file in files
-    }
-    outcome = download_all(list(remote.values()), client, "evaluation sets")
-    return {
-        path: str(outcome.failed[file.path]) for path, file in remote.items() if file.path in outcome.failed
-    }
+    ]
+    failed = download_all(remote, client, "evaluation sets").failed
+    return {file.path: str(failed[folder / file.path]) for file in files if folder / file.path in failed}
 
 
-def _fetch_members(
-    files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None], client: Client
-) -> dict[str, str]:
-    """Download each archive once for all tasks, and unpack the wanted members."""
+def _fetch_members(files: Sequence[WantedFile], folder: Path, client: Client) -> dict[str, str]:
+    """Download each archive once for all tasks, and unpack the wanted members; return the failed ones."""
     failed: dict[str, str] = {}
-    archives = {
-        file.url: RemoteFile(
-            file.url, folder / _ARCHIVES / hashlib.sha256(file.url.encode()).hexdigest()[:16]
-        )
-        for file in files
-    }
+    places = {file.url: hashlib.sha256(file.url.encode()).hexdigest()[:16] for file in files}
+    archives = {url: RemoteFile(url, folder / _ARCHIVES / name) for url, name in places.items()}
     outcome = download_all(list(archives.values()), client, "archives of evaluation sets")
     for url, archive in archives.items():
         members = [file for file in files if file.url == url]
         try:
             if fault := outcome.failed.get(archive.path):
                 raise fault
-            failed |= _take_members(archive.path, members, folder, expected)
+            failed |= _take_members(archive.path, members, folder)
         except EaseError as error:
             failed |= {file.path: str(error).replace(str(archive.path), url) for file in members}
         archive.path.unlink(missing_ok=True)
@@ -155,21 +141,19 @@ def _fetch_members(
     return failed
 
 
-def _take_members(
-    archive: Path, files: Sequence[_Wanted], folder: Path, expected: Mapping[str, str | None]
-) -> dict[str, str]:
+def _take_members(archive: Path, files: Sequence[WantedFile], folder: Path) -> dict[str, str]:
     """Unpack members into a temporary folder, and move those with the right checksum to their places."""
     failed = {}
     with report_write_errors(folder), tempfile.TemporaryDirectory(dir=archive.parent) as temporary:
-        places = {str(file.member): Path(temporary) / str(number) for number, file in enumerate(files)}
+        places = {file.member: Path(temporary) / str(number) for number, file in enumerate(files)}
         lacking = unpack(archive, places, max(file.most_bytes for file in files))
         for file in files:
-            place, sha256 = places[str(file.member)], expected[file.path]
+            place = places[file.member]
             if file.member in lacking:
                 failed[file.path] = f"{file.url} has no member {file.member}."
-            elif sha256 and (found := hash_contents(place)) != sha256:
+            elif file.sha256 and (found := hash_contents(place)) != file.sha256:
                 failed[file.path] = (
-                    f"{file.url}: {file.member} has the sha256 {found}, but should have {sha256}."
+                    f"{file.url}: {file.member} has the sha256 {found}, but should have {file.sha256}."
                 )
             else:
                 (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
@@ -185,33 +169,22 @@ def _read_sums(folder: Path) -> dict[str, str]:
     return {path: sha256 for sha256, path in re.findall(r"^([0-9a-f]{64}) [ *](.+)$", text, re.MULTILINE)}
 
 
-def _note_sums(folder: Path, sums: Mapping[str, str]) -> None:
-    if sums != _read_sums(folder):
-        lines = [f"{sha256}  {path}\n" for path, sha256 in sorted(sums.items())]
-        write_text_atomically(folder / SUMS, "".join(lines))
-
-
 def _report(
-    licence: str, files: Sequence[_Wanted], fetched: set[str], failed: Mapping[str, str]
+    task: str, licence: str, paths: Sequence[str], fetched: set[str], failed: Mapping[str, str]
 ) -> FetchedSet:
-    paths = [file.path for file in files]
-    return FetchedSet(
+    """Sort the files of a task, and log the downloaded files with their licence, and the failed ones."""
+    found = FetchedSet(
         licence=licence,
         fetched=tuple(path for path in paths if path in fetched),
         present=tuple(path for path in paths if path not in fetched and path not in failed),
         failed={path: failed[path] for path in paths if path in failed},
     )
-
-
-def _tell(task: str, found: FetchedSet) -> None:
-    """Log the downloaded files with their licence, and the failed ones."""
     if found.fetched:
-        logger.info(
-            "Evaluation set %s: %d files fetched; licence: %s", task, len(found.fetched), found.licence
-        )
+        logger.info("Evaluation set %s: %d files fetched; licence: %s", task, len(found.fetched), licence)
     if found.failed:
         path, reason = next(iter(found.failed.items()))
         logger.warning(
             "Evaluation set %s: %d of its files could not be fetched; the first, %s: %s",
             *(task, len(found.failed), path, reason),
         )
+    return found

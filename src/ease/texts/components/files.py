@@ -46,15 +46,12 @@ def _parquet_fields(path: Path, names: Sequence[str]) -> Iterator[tuple[int, tup
     find_columns(path, names, source.schema.names)
     number = 0
     for batch in source.to_batches(columns=names, batch_size=BATCH_ROWS):
-        texts = [[value or "" for value in _strings(batch[name], path, name)] for name in names]
+        texts = []
+        for name in names:
+            try:
+                texts.append([value or "" for value in batch[name].cast(pa.string()).to_pylist()])
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise EaseError(f"{path}: column {name} holds {batch[name].type} instead of text.") from error
         for fields in zip(*texts, strict=True):
             number += 1
             yield number, fields
-
-
-def _strings(values: pa.Array, path: Path, name: str) -> list[str | None]:
-    try:
-        texts: list[str | None] = values.cast(pa.string()).to_pylist()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise EaseError(f"{path}: column {name} holds {values.type} instead of text.") from error
-    return texts

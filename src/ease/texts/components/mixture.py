@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Reader(NamedTuple):
-    """A source and the function that reads it."""
-
-    options: SourceOptions
-    read: Callable[[SourceOptions, Workspace, int], Source]
+Read = Callable[[SourceOptions, Workspace, int], Source]
+"""Reads a source with a seed."""
 
 
 class Gathered(NamedTuple):
@@ -36,7 +33,9 @@ class Gathered(NamedTuple):
     """For each source its kind, place, counts of read and dropped rows, and the rows taken"""
 
 
-def gather(readers: Sequence[Reader], workspace: Workspace, seed: int, rows: int | None) -> Gathered:
+def gather(
+    readers: Sequence[tuple[SourceOptions, Read]], workspace: Workspace, seed: int, rows: int | None
+) -> Gathered:
     """Read the sources and mix them, ordered by source and key.
 
     Raises:
@@ -54,7 +53,7 @@ def gather(readers: Sequence[Reader], workspace: Workspace, seed: int, rows: int
         tables.append(table)
         places = " and ".join(map(str, options.places))
         report.append({"kind": options.kind, "place": places, **source.counts, "available": available})
-    quotas = _quotas([reader.options for reader in readers], [line["available"] for line in report], rows)
+    quotas = _quotas([options for options, _ in readers], [line["available"] for line in report], rows)
     parts = []
     for number, (table, quota, line) in enumerate(zip(tables, quotas, report, strict=True)):
         # If all rows are taken, they need not be sorted by ticket.

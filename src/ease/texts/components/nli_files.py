@@ -106,10 +106,8 @@ def _translated(paths: Sequence[Path]) -> Rows:
     for path in paths:
         language = path.name.split(".")[2]
         for number, (premise, hypothesis, label) in read_fields(path, ["premise", "hypo", "label"]):
-            yield (
-                f"{path}, line {number}",
-                Inference(language, None, str(number), premise, hypothesis, label),
-            )
+            row = Inference(language, None, str(number), premise, hypothesis, label)
+            yield f"{path}, line {number}", row
 
 
 def _columns(path: Path) -> Rows:
@@ -119,11 +117,9 @@ def _columns(path: Path) -> Rows:
     for number, fields in read_fields(path, ["gold_label", "sentence1", "sentence2", *optional]):
         label, premise, hypothesis, *others = fields
         named = dict(zip(optional, others, strict=True))
+        language, prompt = named.get("language", ""), named.get("promptID") or None
         pair = named.get("pairID") or f"line {number}"
-        row = Inference(
-            named.get("language", ""), named.get("promptID") or None, pair, premise, hypothesis, label
-        )
-        yield f"{path}, line {number}", row
+        yield f"{path}, line {number}", Inference(language, prompt, pair, premise, hypothesis, label)
 
 
 def _triplets(path: Path) -> Rows:

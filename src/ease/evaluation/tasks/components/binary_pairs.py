@@ -9,13 +9,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ease.errors import EaseError
-from ease.evaluation.metrics import pairwise_cosine
-from ease.evaluation.tasks import Encode, Score, error_prefix
-from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from ease.evaluation.tasks import Encode, Score
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines
 from ease.io.text_tables import read_records
 
 logger = logging.getLogger(__name__)
@@ -43,10 +39,6 @@ def read_binary_pairs(
         delimiter: Between two fields.
         quoted: Quotation marks enclose fields; otherwise they are text.
         blanks: Skip rows with a blank text instead of refusing them.
-
-    Raises:
-        EaseError: With the file and line, if a column, a text or a label is missing, a label is unknown, or all labels
-            are equal.
     """
     pairs, skipped = [], 0
     left, right, label = columns
@@ -66,25 +58,11 @@ def read_binary_pairs(
     return pairs
 
 
-def pair_cosines(encode: Encode, pairs: Sequence[GradedPair], block: int = BLOCK) -> NDArray[np.float64]:
-    """Cosine of the texts of each pair, (pairs,), computed in blocks."""
-    cosines = []
-    for start in range(0, len(pairs), block):
-        part = pairs[start : start + block]
-        embeddings = encode([pair.left for pair in part] + [pair.right for pair in part])
-        cosines.append(pairwise_cosine(embeddings[: len(part)], embeddings[len(part) :]))
-    return np.concatenate(cosines)
-
-
 def score_binary_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str) -> Score:
-    """Area under the ROC curve of the pairs' cosines, in points; 50 is chance.
-
-    Raises:
-        EaseError: With task and subset, if an embedding has no cosine.
-    """
+    """Area under the ROC curve of the pairs' cosines, in points; 50 is chance."""
     from sklearn.metrics import roc_auc_score
 
-    with error_prefix(f"{task} {subset}"):
-        area = float(roc_auc_score([pair.gold > 0 for pair in pairs], pair_cosines(encode, pairs)))
+    cosines = pair_cosines(encode, pairs, f"{task} {subset}", BLOCK)
+    area = float(roc_auc_score([pair.gold > 0 for pair in pairs], cosines))
     logger.info("%s %s: AUC %.1f over %d pairs", task, subset, 100 * area, len(pairs))
     return Score(task, subset, METRIC, 100 * area)

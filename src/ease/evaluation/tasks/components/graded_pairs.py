@@ -114,11 +114,16 @@ def compare_pairs(
     return cosines, np.array([pair.gold for pair in graded])
 
 
-def pair_cosines(encode: Encode, pairs: Sequence[GradedPair], place: str) -> NDArray[np.float64]:
-    """Return the cosine of each pair: (pairs,). Errors begin with `place`."""
-    left, right = np.split(encode([pair.left for pair in pairs] + [pair.right for pair in pairs]), 2)
-    with error_prefix(place):
-        return pairwise_cosine(left, right)
+def pair_cosines(
+    encode: Encode, pairs: Sequence[GradedPair], place: str, block: int | None = None
+) -> NDArray[np.float64]:
+    """Return the cosine of each pair, (pairs,), computed a block at a time. Errors begin with `place`."""
+    cosines, size = [], block or len(pairs)
+    for part in (pairs[start : start + size] for start in range(0, len(pairs), size)):
+        left, right = np.split(encode([pair.left for pair in part] + [pair.right for pair in part]), 2)
+        with error_prefix(place):
+            cosines.append(pairwise_cosine(left, right))
+    return np.concatenate(cosines)
 
 
 def score_cosines(cosines: ArrayLike, grades: ArrayLike, task: str, subset: str) -> Score:

@@ -31,11 +31,7 @@ Names = dict[str, set[str]]
 
 
 def read_names(path: Path) -> Names:
-    """Read lines `concept||name`; several concepts are `one|other`. A repeated name has the concepts of all its lines.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or has no name, or the malformed line.
-    """
+    """Read lines `concept||name`; several concepts are `one|other`, and a repeated name has those of all its lines."""
     names: Names = {}
     for place, (concept, name) in _fields(path, 2):
         concepts = _linked(place, concept)
@@ -50,9 +46,6 @@ def read_documents(folder: Path) -> list[Query]:
     """Read a folder of documents, `*.concept` or `*.txt`, of lines `document||span||kind||mention||concept`.
 
     The parts of a composite mention are joined by `|` or `+`, as are its concepts.
-
-    Raises:
-        EaseError: With the folder, if it has no such line, or the malformed line.
     """
     paths = sorted([*folder.glob("*.concept"), *folder.glob("*.txt")])
     rows = (row for path in paths for row in _fields(path, 5))
@@ -60,20 +53,12 @@ def read_documents(folder: Path) -> list[Query]:
 
 
 def read_mentions(path: Path) -> list[Query]:
-    """Read lines `concept||mention`; both may be composite.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or has no mention, or the malformed line.
-    """
+    """Read lines `concept||mention`; both may be composite."""
     return _queries(path, ((place, mention, concept) for place, (concept, mention) in _fields(path, 2)), True)
 
 
 def read_cometa(path: Path) -> list[Query]:
-    """Read the columns `Term` and `General SNOMED ID` of COMETA's tab-separated files.
-
-    Raises:
-        EaseError: With the file, if a column is missing or there are no rows; with the line, if it is malformed.
-    """
+    """Read the columns `Term` and `General SNOMED ID` of COMETA's tab-separated files."""
     rows = read_records(path, (TERM, CONCEPT), "\t", quoted=True)
     return _queries(path, ((place, row[TERM], row[CONCEPT]) for place, row in rows), composite=False)
 

@@ -27,9 +27,6 @@ def distinct_pairs(rows: Iterable[tuple[str, str]], most: int | None, place: str
         rows: Pairs of sentences, read no further than necessary.
         most: Maximum number of pairs; None for all.
         place: The files, named in the error message.
-
-    Raises:
-        EaseError: If there are fewer than 2 pairs.
     """
     pairs = list(islice(_distinct(rows), most))
     if len(pairs) < 2:
@@ -51,11 +48,7 @@ def _distinct(rows: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 
 
 def score_retrieval(encode: Encode, task: str, subset: str, sides: Sides) -> Score:
-    """Score the retrieval of each sentence's translation by cosine, averaged over both directions, in points.
-
-    Raises:
-        EaseError: With the task and subset, if an embedding is zero or not finite.
-    """
+    """Score the retrieval of each sentence's translation by cosine, averaged over both directions, in points."""
     embeddings = encode([*sides.left, *sides.right])
     count = len(sides.left)
     with error_prefix(f"{task} {subset}"):

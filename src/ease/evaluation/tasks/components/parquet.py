@@ -11,11 +11,7 @@ from ease.errors import EaseError
 
 
 def read_columns(path: Path, schema: pa.Schema) -> pa.Table:
-    """Read the columns of a schema from a Parquet file, cast to its types.
-
-    Raises:
-        EaseError: With the file, if it is missing or not Parquet, or a column is missing or of another type.
-    """
+    """Read the columns of a schema from a Parquet file, cast to its types."""
     try:
         table = pq.ParquetFile(path).read()
     except OSError as error:
