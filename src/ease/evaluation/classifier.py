@@ -108,6 +108,18 @@ def select_classifiers(
     return best
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit torch to one CPU thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@one_thread()
 def train_classifier(
     training: LabelledEmbeddings,
     settings: ClassifierSettings,
@@ -136,17 +148,6 @@ def train_classifier(
                 f"Embeddings for training have shape {training.embeddings.shape}, those for development "
                 f"{development.embeddings.shape}: encode both with one encoder."
             )
-    with one_thread():
-        return _train(training, classes, settings, seed, development)
-
-
-def _train(
-    training: LabelledEmbeddings,
-    classes: NDArray[np.str_],
-    settings: ClassifierSettings,
-    seed: int,
-    development: LabelledEmbeddings | None,
-) -> LinearClassifier:
     generator = torch.Generator().manual_seed(seed)
     rows = torch.from_numpy(training.embeddings)  # (n, dimension)
     wanted = torch.from_numpy(np.searchsorted(classes, training.labels))  # (n,)
@@ -187,14 +188,3 @@ def require_known_classes(
     if (unknown := np.setdiff1d(tested, classes)).size:
         raise EaseError(f"No training row is of class {', '.join(unknown)}, which {where} hold.")
     return classes
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit torch to one CPU thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

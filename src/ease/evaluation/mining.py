@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,7 @@ class MinedPairs:
     """Number of gold pairs, found or not"""
 
 
-@dataclass(frozen=True)
-class MiningScore:
+class MiningScore(NamedTuple):
     """Precision, recall and F1, 0 to 1, of the pairs whose score reaches a threshold."""
 
     precision: float
@@ -57,11 +57,7 @@ def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:
 
 
 def mining_score(mined: MinedPairs, threshold: float) -> MiningScore:
-    """Precision, recall and F1 of the pairs whose score reaches the threshold.
-
-    Raises:
-        EaseError: If there is no gold pair.
-    """
+    """Precision, recall and F1 of the pairs, of which some must be gold, whose score reaches the threshold."""
     if mined.gold < 1:
         raise EaseError("There is no gold pair to find.")
     found = mined.scores.astype(np.float64) >= threshold

@@ -100,18 +100,14 @@ def similarity_blocks(
 
 
 def nearest_neighbours(
-    queries: ArrayLike,
-    targets: ArrayLike,
-    k: int,
-    block: tuple[int, int] = BLOCK,
-    progress: str = "",
+    queries: ArrayLike, targets: ArrayLike, k: int, block: tuple[int, int] = BLOCK, progress: str = ""
 ) -> Neighbours:
     """Return each query's k nearest targets by cosine; all targets if there are fewer than k.
 
     Peak memory beyond the arguments is one block and 12 bytes a neighbour. The order of equally near targets is
     undefined. The other arguments and errors are those of `similarity_blocks`.
     """
-    return _search(queries, targets, k, block, progress, both=False)[0]
+    return mutual_neighbours(queries, targets, k, block, progress, backward=False)[0]
 
 
 def mutual_neighbours(
@@ -120,27 +116,24 @@ def mutual_neighbours(
     k: int,
     block: tuple[int, int] = BLOCK,
     progress: str = "",
+    *,
+    backward: bool = True,
 ) -> tuple[Neighbours, Neighbours]:
     """Return each query's k nearest targets and each target's k nearest queries, found in one pass over all pairs.
 
-    Arguments and errors are those of `nearest_neighbours`.
+    Without `backward`, the latter are undefined. The other arguments and errors are those of `nearest_neighbours`.
     """
-    forward, backward = _search(queries, targets, k, block, progress, both=True)
-    return forward, backward
-
-
-def _search(
-    queries: ArrayLike, targets: ArrayLike, k: int, block: tuple[int, int], progress: str, both: bool
-) -> list[Neighbours]:
     if k < 1:
         raise EaseError(f"{k} neighbours: ask for at least 1.")
-    counts = [len(np.atleast_1d(queries)), len(np.atleast_1d(targets))]
-    nearest = [_Nearest(count, min(k, other), best_device()) for count, other in (counts, counts[::-1])]
+    counts = len(np.atleast_1d(queries)), len(np.atleast_1d(targets))
+    near_queries, near_targets = (
+        _Nearest(count, min(k, other), best_device()) for count, other in (counts, counts[::-1])
+    )
     for here, there, similarities in similarity_blocks(queries, targets, block, progress):
-        nearest[0].update(here, there.start, similarities)
-        if both:
-            nearest[1].update(there, here.start, similarities.T.contiguous())
-    return [found.neighbours() for found in nearest]
+        near_queries.update(here, there.start, similarities)
+        if backward:
+            near_targets.update(there, here.start, similarities.T.contiguous())
+    return near_queries.neighbours(), near_targets.neighbours()
 
 
 def hits_within(scores: Scores, right: Flags, k: int) -> Flags:
