@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.text_tables import Column, read_parallel_lines
@@ -18,6 +17,7 @@ from ease.texts.columns import kept_rows, read_columns
 from ease.texts.components.files import column_names, file_kind, read_fields
 from ease.texts.components.languages import check_languages
 from ease.texts.components.options import Source, SourceOptions
+from ease.texts.components.random_pairs import random_pairs
 from ease.texts.components.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ FACTS = ("fact_id", "language", "text")
 
 _PAIRS = pa.schema([("key", pa.int64()), ("sentence", pa.string()), ("positive", pa.string())])
 _STATEMENTS = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in FACTS)])
-_LEFT, _RIGHT = range(2)
-"""Identifiers of the draws, which make them independent."""
 
 
 class Options(SourceOptions):
@@ -82,7 +80,7 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     if options.form == "following":
         kept = _following(kept)
     elif options.form == "shuffled":
-        kept = _shuffled(kept, seed)
+        kept = random_pairs(kept, seed, draws=(0, 1))
     return Source(kept, counts)
 
 
@@ -106,18 +104,6 @@ def _following(table: ir.Table) -> ir.Table:
     """Pair the sentence of each line with the positive of the next line, if neither line was dropped."""
     nexts = table.select(key=table.key - 1, positive="positive")
     return table.select("key", "sentence").inner_join(nexts, "key").select("key", "sentence", "positive")
-
-
-def _shuffled(table: ir.Table, seed: int) -> ir.Table:
-    """Join two random orders of the lines; a line that meets itself is dropped."""
-    left, right = (
-        ibis.row_number().over(order_by=[draw(seed, table.key, ibis.literal(side)), table.key])
-        for side in (_LEFT, _RIGHT)
-    )
-    placed = table.mutate(left=left, right=right)
-    sentences = placed.select("key", "sentence", place="left")
-    paired = sentences.inner_join(placed.select(other="key", positive="positive", place="right"), "place")
-    return paired.filter(paired.key != paired.other).select("key", "sentence", "positive")
 
 
 def _states_facts(path: Path, columns: Sequence[Column]) -> bool:

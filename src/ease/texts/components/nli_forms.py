@@ -9,6 +9,7 @@ from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.texts.components.nli_files import CONTRADICTION, ENTAILMENT
+from ease.texts.components.random_pairs import random_pairs
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -157,16 +158,5 @@ def shuffled(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
     premises = rows.select("language", key=rows.row * 2, text=rows.premise)
     texts = premises.union(rows.select("language", key=rows.row * 2 + 1, text=rows.hypothesis))
     texts = texts.group_by("language", "text").agg(key=texts.key.min())
-    if cross_lingual:
-        texts = texts.mutate(language=ibis.literal(""))
-    left = ibis.row_number().over(
-        group_by=texts.language, order_by=[draw(seed, texts.key, ibis.literal(_LEFT)), texts.key]
-    )
-    right = ibis.row_number().over(
-        group_by=texts.language, order_by=[draw(seed, texts.key, ibis.literal(_RIGHT)), texts.key]
-    )
-    placed = texts.mutate(left=left, right=right)
-    sentences = placed.select("language", "key", sentence="text", place="left")
-    positives = placed.select("language", other="key", positive="text", place="right")
-    paired = sentences.inner_join(positives, ["language", "place"])
-    return paired.filter(paired.key != paired.other).select("key", "sentence", "positive")
+    texts = texts.mutate(sentence=texts.text, positive=texts.text)
+    return random_pairs(texts, seed, (_LEFT, _RIGHT), within=() if cross_lingual else ["language"])
