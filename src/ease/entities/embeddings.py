@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,9 @@ from safetensors.numpy import load_file
 from ease.entities.vectors import iterate_entity_vectors, parse_numbers
 from ease.entities.wikipedia2vec import Wikipedia2VecOptions, train_wikipedia2vec
 from ease.errors import EaseError
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 from ease.wikimedia.dumps.files import DumpFile
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 

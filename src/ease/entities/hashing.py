@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
-from ease.io.lazy import ibis
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
+from ease.io.lazy import ibis, ir
 
 DRAW_RANGE = 1 << 32
 """`draw` returns integers from 0 to DRAW_RANGE - 1."""

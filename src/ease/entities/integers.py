@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
+from ease.io.lazy import ir
 
 
 def as_int64(value: ir.NumericValue) -> ir.IntegerValue:

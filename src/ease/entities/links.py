@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ease.entities.hashing import hash_title
 from ease.entities.integers import as_int64
 from ease.errors import EaseError
-from ease.io.lazy import ibis
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
+from ease.io.lazy import ibis, ir
 
 MAX_REDIRECTS = 10
 """Longest chain of redirects that is followed; links into longer chains and loops are dropped."""

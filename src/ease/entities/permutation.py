@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ease.entities.hashing import draw, hash_title
-from ease.io.lazy import ibis
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
+from ease.io.lazy import ibis, ir
 
 
 def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) -> ir.Table:

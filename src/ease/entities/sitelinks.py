@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
+from ease.io.lazy import ir
 
 
 def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:

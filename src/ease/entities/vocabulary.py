@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from ease.entities.integers import as_int64
-from ease.io.lazy import ibis
+from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 
 class VocabularyOptions(StrictModel):

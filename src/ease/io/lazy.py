@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class LazyModule:
@@ -19,3 +19,10 @@ class LazyModule:
 
 
 ibis: Any = LazyModule("ibis")
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+else:
+    ir = LazyModule("ibis.expr.types")
+
+__all__ = ["LazyModule", "ibis", "ir"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ease.reporting.own import Measured, OwnModel
-from ease.reporting.published import Model, Paper, Source, Table, base_name
+from ease.reporting.published import Model, Paper, Source, base_name
 
 Kind = Literal["published", "own", "difference"]
 PAPER = "paper"
@@ -76,7 +76,18 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> Compariso
     shown = _own_rows(fitting, sources)
     if not shown.rows:
         return None
-    published = {name: _published_row(name, paper.models[name], table) for name in table.rows}
+    published = {
+        name: Row(
+            name,
+            name,
+            "published",
+            base_name(model.base),
+            PAPER,
+            tuple(map(Cell, figures)),
+            model.method or "",
+        )
+        for name, model, figures in zip(table.rows, likes, table.rows.values(), strict=True)
+    }
     bases = dict.fromkeys(row.base for row in (*published.values(), *shown.rows))
     rows: list[Row] = []
     for base in bases:
@@ -122,18 +133,13 @@ def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) ->
         measured = [model.measure(needed) for needed in sources]
         if all(found.mean is None for found in measured):
             continue
+        notes = (shown.note(_footnote(model, *found)) for found in zip(measured, sources, strict=True))
         cells = tuple(
-            Cell(
-                found.mean,
-                found.deviation,
-                comparable=found.comparable,
-                footnote=shown.note(_footnote(model, found, needed)),
-            )
-            for found, needed in zip(measured, sources, strict=True)
+            Cell(found.mean, found.deviation, comparable=found.comparable, footnote=note)
+            for found, note in zip(measured, notes, strict=True)
         )
-        shown.rows.append(
-            Row(model.name, model.label, "own", base_name(model.base), model.origin, cells, model.method)
-        )
+        base = base_name(model.base)
+        shown.rows.append(Row(model.name, model.label, "own", base, model.origin, cells, model.method))
         shown.models[model.label] = model
     return shown
 
@@ -144,11 +150,6 @@ def _footnote(model: OwnModel, found: Measured, needed: Sequence[Source]) -> str
     if found.missing and have:
         return f"{model.label}: {have} of {len(needed)} scores exist; the average is shown only over all of them."
     return f"{model.label}: {found.note}." if found.note and found.mean is not None else ""
-
-
-def _published_row(name: str, model: Model, table: Table) -> Row:
-    cells = tuple(Cell(value) for value in table.rows[name])
-    return Row(name, name, "published", base_name(model.base), PAPER, cells, model.method or "")
 
 
 def _mark_best(group: Sequence[Row]) -> list[Row]:
@@ -177,17 +178,12 @@ def _differences(
     counterpart = next((name for name in rows if model.is_like(published[name])), None)
     if counterpart is None:
         return []
-    pairs = zip(row.cells, rows[counterpart].cells, strict=True)
-    cells = tuple(_difference(ours, theirs) for ours, theirs in pairs)
-    name = f"difference from {counterpart}"
-    return (
-        [Row(name, name, "difference", row.base, "", cells)]
-        if any(c.value is not None for c in cells)
-        else []
+    cells = tuple(
+        Cell(round(ours.value, 1) - theirs.value, signed=True)
+        if ours.value is not None and theirs.value is not None and ours.comparable
+        else Cell()
+        for ours, theirs in zip(row.cells, rows[counterpart].cells, strict=True)
     )
-
-
-def _difference(ours: Cell, theirs: Cell) -> Cell:
-    if ours.value is None or theirs.value is None or not ours.comparable:
-        return Cell()
-    return Cell(round(ours.value, 1) - theirs.value, signed=True)
+    name = f"difference from {counterpart}"
+    differs = any(cell.value is not None for cell in cells)
+    return [Row(name, name, "difference", row.base, "", cells)] if differs else []

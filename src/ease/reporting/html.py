@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from ease.reporting.figures import bar_rows
@@ -20,42 +20,24 @@ def render_html(report: Report) -> str:
     """Render the report with Plotly embedded."""
     bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
     scatters = [plot_table_scatter([points]) for points in report.scatters]
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            title=TITLE,
-            legend=LEGEND,
-            no_scores=NO_SCORES,
-            spreads=SPREADS,
-            report=report,
-            plotly=_plotly() if bars else "",
-            bars=_embed(bars, "bars"),
-            scatters=_embed(scatters, "scatter"),
-        )
-    )
+    texts = {"title": TITLE, "legend": LEGEND, "no_scores": NO_SCORES, "spreads": SPREADS}
+    figures = {"bars": _embed(bars, "bars"), "scatters": _embed(scatters, "scatter")}
+    plotly = _plotly() if bars else ""
+    return _template("report").render(report=report, plotly=plotly, **texts, **figures)
 
 
 def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure]) -> str:
-    """Render a table of scores with figures below it.
-
-    Args:
-        table: Result of `score_table`; points are rounded to one decimal.
-        figures: Figures by their headings.
-    """
-    shown = _embed(list(figures.values()), "figure")
-    template = _environment().get_template("comparison.html.j2")
-    return template.render(table=table, plotly=_plotly(), figures=dict(zip(figures, shown, strict=True)))
+    """Render a table of scores (see `score_table`), with figures by their headings below it."""
+    shown = dict(zip(figures, _embed(list(figures.values()), "figure"), strict=True))
+    return _template("comparison").render(table=table, plotly=_plotly(), figures=shown)
 
 
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("ease.reporting"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=PackageLoader("ease.reporting"), autoescape=True, undefined=StrictUndefined
     )
+    environment.trim_blocks = environment.lstrip_blocks = True
+    return environment.get_template(f"{name}.html.j2")
 
 
 def _plotly() -> Markup:

@@ -16,14 +16,12 @@ def render_markdown(report: Report) -> str:
     parts = [f"# {TITLE}", LEGEND]
     parts += [f"- {paper}" for paper in report.papers]
     parts += [] if report.tables else [NO_SCORES]
-    parts += [part for table in report.tables for part in (f"## {table.title}", table_markdown(table))]
+    parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
     parts += report.left_out
     if report.tables:
         parts += ["## Where the scores come from", format_table(report.models)]
         parts += ["## All scores", SPREADS]
-        parts += [
-            part for task, table in report.scores.items() for part in (f"### {task}", format_table(table))
-        ]
+        parts += [f"### {task}\n\n{format_table(table)}" for task, table in report.scores.items()]
     return "\n\n".join(parts) + "\n"
 
 

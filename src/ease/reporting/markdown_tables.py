@@ -22,13 +22,7 @@ def _cell(value: object, decimals: int) -> str:
 
 
 def format_losses(table: pd.DataFrame, before: str, after: str) -> str:
-    """Format the rows of a table of counts whose counts differ, and the total of all rows.
-
-    Args:
-        table: A column of names, then counts.
-        before: Column of the counts before.
-        after: Column of the counts after.
-    """
+    """Format the rows of a table (names, then counts) whose counts in two columns differ, and the total of all rows."""
     total = {table.columns[0]: "total", **table.iloc[:, 1:].sum().to_dict()}
     return format_table(pd.concat([table[table[before] != table[after]], pd.DataFrame([total])]))
 

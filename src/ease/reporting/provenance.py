@@ -23,7 +23,7 @@ def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
             "Version or name": model.model or UNKNOWN,
             "Starts from": model.base,
             "Pooling": model.pooling or "the model's own",
-            "Seeds": _listed(model.seeds),
+            "Seeds": ", ".join(seed or UNKNOWN for seed in model.seeds) or "none",
             "Code": code or UNKNOWN,
             "Scores": len(rows),
         }
@@ -31,11 +31,6 @@ def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
         for code, rows in model.rows.groupby("code", sort=False)
     ]
     return pd.DataFrame(rows)
-
-
-def _listed(seeds: Sequence[str]) -> str:
-    """List the seeds; an unknown one as such."""
-    return ", ".join(seed or UNKNOWN for seed in seeds) if seeds else "none"
 
 
 def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:

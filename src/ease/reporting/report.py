@@ -66,14 +66,12 @@ def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[Compariso
     sweeps = dict.fromkeys(model.sweep for model in own)
     for task in dict.fromkeys(task for model in own for task in model.rows["task"] if task not in published):
         metric = get_task(task).METRIC
-        subsets = dict.fromkeys(
-            str(subset)
-            for model in own
-            for subset in model.rows.loc[
-                (model.rows["task"] == task) & (model.rows["metric"] == metric), "subset"
-            ]
-        )
-        columns = {subset: Source(task, subset, metric) for subset in subsets}
+        scored = [
+            model.rows[(model.rows["task"] == task) & (model.rows["metric"] == metric)] for model in own
+        ]
+        columns = {
+            subset: Source(task, subset, metric) for rows in scored for subset in map(str, rows["subset"])
+        }
         for sweep in sweeps:
             title = f"Task {task}, sweep {sweep}" if sweep else f"Task {task}"
             models = [model for model in own if model.sweep == sweep and task in set(model.rows["task"])]

@@ -55,8 +55,13 @@ def _points(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> 
             f"`report.scatters` names the tables {scatter.x} and {scatter.y} of {scatter.paper!r}; "
             f"published are {published}."
         )
-    axes = [_single_scores(paper, number) for number in (scatter.x, scatter.y)]
-    scored = [model for model in own if all(_scored(model, axis) for axis in axes)]
+    numbers = (scatter.x, scatter.y)
+    single = [[column.header for column in paper.tables[number].columns if column.task] for number in numbers]
+    axes = [
+        {header: paper.sources(number, header)[0] for header in headers}
+        for number, headers in zip(numbers, single, strict=True)
+    ]
+    scored = [m for m in own if all(any(_has(m, source) for source in axis.values()) for axis in axes)]
     # Means must be over the same columns, so a column without a score of one of our models is dropped for all.
     shared = [
         {header: source for header, source in axis.items() if all(_has(model, source) for model in scored)}
@@ -72,30 +77,21 @@ def _points(scatter: Scatter, published: Published, own: Sequence[OwnModel]) -> 
             **dict(zip("xy", means, strict=True)),
         }
         for name in paper.tables[scatter.x].rows
-        if None not in (means := _published_means(paper, name, (scatter.x, scatter.y), shared))
+        if None not in (means := _published_means(paper, name, numbers, shared))
     ]
     for model in scored:
         x, y = (model.measure(list(axis.values())).mean for axis in shared)
         rows.append({"label": model.label, "kind": "own", "method": model.method, "x": x, "y": y})
-    titles = [
-        _axis_title(paper, number, axis, len(whole))
-        for number, axis, whole in zip((scatter.x, scatter.y), shared, axes, strict=True)
-    ]
+    titles = []
+    for number, axis, whole in zip(numbers, shared, axes, strict=True):
+        every = len(axis) == len(whole)
+        over = f"all {len(whole)}" if every else f"{len(axis)} of {len(whole)}: {', '.join(axis)}"
+        titles.append(f"Table {number}: {paper.tables[number].score}<br>mean over {over}")
     return Points(scatter.title, pd.DataFrame(rows), *titles)
-
-
-def _single_scores(paper: Paper, number: str) -> dict[str, Source]:
-    """Return the columns of one score each."""
-    columns = [column.header for column in paper.tables[number].columns if column.task]
-    return {header: paper.sources(number, header)[0] for header in columns}
 
 
 def _has(model: OwnModel, source: Source) -> bool:
     return model.measure([source]).mean is not None
-
-
-def _scored(model: OwnModel, axis: dict[str, Source]) -> bool:
-    return any(_has(model, source) for source in axis.values())
 
 
 def _published_means(
@@ -108,8 +104,3 @@ def _published_means(
         figures = [table.figure(model, header) if model in table.rows else None for header in axis]
         means.append(None if None in figures else fmean(figure for figure in figures if figure is not None))
     return means
-
-
-def _axis_title(paper: Paper, number: str, shared: dict[str, Source], whole: int) -> str:
-    names = f"all {whole}" if len(shared) == whole else f"{len(shared)} of {whole}: {', '.join(shared)}"
-    return f"Table {number}: {paper.tables[number].score}<br>mean over {names}"

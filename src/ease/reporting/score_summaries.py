@@ -10,14 +10,11 @@ from ease.errors import EaseError
 from ease.evaluation.tasks import AVERAGE, get_task
 
 COLUMNS = ["method", "task", "subset", "metric", "value"]
-"""Columns of scores."""
+"""Columns of scores, which are in points."""
 
 
 def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Split scores into scores of subsets and main scores of tasks.
-
-    Args:
-        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
+    """Split scores (with `COLUMNS`) into scores of subsets and main scores of tasks.
 
     Returns:
         Scores of the subsets of tasks with several subsets; and one row a method, task and metric with the mean over
@@ -36,11 +33,7 @@ def _averaged(scores: pd.DataFrame) -> pd.Series:
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a task and subset, averages after subsets, and one column a method.
-
-    Args:
-        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points).
-    """
+    """Return scores (with `COLUMNS`) as one row a task and subset, averages after subsets, and one column a method."""
     subsets, mains = split_scores(scores)
     several = set(subsets["task"])
     lone = scores.loc[~scores["task"].isin(several) & ~_averaged(scores), COLUMNS]
@@ -104,11 +97,7 @@ def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]
 
 
 def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, standard deviation and number of seeds of main scores, one row a variant and task.
-
-    Args:
-        scores: Columns of `shown_scores`.
-    """
+    """Return mean, standard deviation and number of seeds of main scores, one row a variant and task."""
     groups = _by_training(main_figures(scores)).groupby(["variant", "task"], sort=False)
     return groups.agg(
         mean=("value", "mean"),

@@ -40,25 +40,16 @@ class _Box(NamedTuple):
 def place_labels(
     points: pd.DataFrame, x_range: Sequence[float], y_range: Sequence[float], width: float, height: float
 ) -> list[str]:
-    """Choose for each point the text position that overlaps least with other labels and points.
+    """Choose for each point (`label`, `x`, `y`) the text position that overlaps least with other labels and points.
 
-    Args:
-        points: Columns `label`, `x`, `y`.
-        x_range: Horizontal range of the panel, in the unit of the points.
-        y_range: Vertical range.
-        width: Width of the panel in pixels.
-        height: Height of the panel in pixels.
+    The ranges of the panel are in the unit of the points, its width and height in pixels.
 
     Returns:
         Plotly's text positions, in the order of the points.
     """
-    at = [
-        (
-            (x - x_range[0]) / (x_range[1] - x_range[0]) * width,
-            (y - y_range[0]) / (y_range[1] - y_range[0]) * height,
-        )
-        for x, y in zip(points["x"], points["y"], strict=True)
-    ]
+    left = (points["x"] - x_range[0]) / (x_range[1] - x_range[0]) * width
+    bottom = (points["y"] - y_range[0]) / (y_range[1] - y_range[0]) * height
+    at = list(zip(left, bottom, strict=True))
     taken = [_Box(x - GAP, y - GAP, x + GAP, y + GAP) for x, y in at]
     chosen = []
     for (x, y), label in zip(at, points["label"], strict=True):
