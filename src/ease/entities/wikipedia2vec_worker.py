@@ -20,9 +20,8 @@ from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_j
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import DumpFile, Shard
-from ease.wikimedia.dumps.pages import iterate_pages
+from ease.wikimedia.dumps.pages import iterate_pages, redirect_of
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
-from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import normalize_title
 
 _CHUNK_SIZE = 100
@@ -46,7 +45,7 @@ class DumpReader:
             for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size)):
                 if page.namespace:
                     continue
-                redirect = page.redirect or redirect_target(page.text, site)
+                redirect = redirect_of(page, site)
                 target = normalize_title(redirect, site) if redirect else None
                 yield WikiPage(page.title, self.language, page.text, target)
 

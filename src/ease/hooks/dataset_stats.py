@@ -15,7 +15,7 @@ from kedro.io.core import DatasetError
 
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
-from ease.io.files import report_write_errors
+from ease.io.files import read_json, report_write_errors
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +43,7 @@ class DatasetStats:
     def before_pipeline_run(self, catalog: DataCatalog) -> None:
         """Read the statistics of earlier runs, before Kedro-Viz's hook replaces them."""
         self._catalog = catalog
-        try:
-            known = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = {}
+        known = read_json(self._file)
         self._stats = known if isinstance(known, dict) else {}
 
     @hook_impl

@@ -18,6 +18,7 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
 from ease.io.atomic import write_text_atomically
+from ease.io.files import read_json
 
 logger = logging.getLogger(__name__)
 
@@ -96,10 +97,7 @@ class Outline:
 
     def _durations(self) -> dict[str, dict[str, float]]:
         """Return the seconds of each step that ran before, by environment."""
-        try:
-            durations: dict[str, dict[str, float]] = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
+        durations: dict[str, dict[str, float]] = read_json(self._file) or {}
         return durations
 
 

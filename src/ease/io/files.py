@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from safetensors import SafetensorError
 
@@ -19,6 +21,14 @@ _WRITE_ERRORS = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG),
 }
+
+
+def read_json(file: Path) -> Any:
+    """Return the content of a JSON file; None if the file is missing or broken."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def hash_contents(path: Path) -> str:

@@ -27,6 +27,7 @@ from ease.encoders.model_card import with_test_scores
 from ease.encoders.options import EncoderOptions
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
+from ease.io.files import read_json
 from ease.io.models import StrictModel
 from ease.io.names import safe_name
 from ease.io.nested import dotted
@@ -166,8 +167,7 @@ def start_of(encoder: Path) -> dict[str, Any]:
 
 
 def _remembered(encoder: Path) -> dict[str, Any]:
-    file = encoder / RUN_FILE
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return read_json(encoder / RUN_FILE) or {}
 
 
 def add_scores(encoder: Path, scores: Sequence[Score]) -> None:

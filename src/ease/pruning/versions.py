@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from ease.io.files import read_json
 
 SIDECAR = "provenance.json"
 """File beside a version that records what the version was made from."""
@@ -28,10 +29,7 @@ class Version(NamedTuple):
 
     def provenance(self) -> dict[str, Any]:
         """Return what the version was made from; empty if not recorded."""
-        try:
-            recorded = json.loads((self.folder / SIDECAR).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
+        recorded = read_json(self.folder / SIDECAR)
         return recorded if isinstance(recorded, dict) else {}
 
 

@@ -27,7 +27,7 @@ from ease.io.downloads.client import (
     describe,
     raise_for_answer,
 )
-from ease.io.files import check_free_space, report_write_errors
+from ease.io.files import check_free_space, read_json, report_write_errors
 from ease.io.locks import try_lock
 
 logger = logging.getLogger(__name__)
@@ -179,10 +179,7 @@ class _Transfer:
 
     def _read_validator(self) -> str | None:
         """Return the validator of the partial file; None if it is from another address."""
-        try:
-            note = json.loads(self._file.validator_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
+        note = read_json(self._file.validator_file) or {}
         return note["validator"] if note.get("url") == self._file.url else None
 
     def _begin(self, response: requests.Response) -> int | None:

@@ -16,6 +16,8 @@ from lxml import etree
 
 from ease.wikimedia.dumps.files import Shard
 from ease.wikimedia.dumps.streams import DecompressedStream
+from ease.wikimedia.wikitext.redirects import redirect_target
+from ease.wikimedia.wikitext.titles import SiteInfo
 
 DEFAULT_MAX_PAGE_BYTES = 20_000_000
 _REPORTED_FAULTS = 5
@@ -105,6 +107,20 @@ def iterate_pages(
             tally.skip("bad_title", page.title, "its title is empty or has control characters")
             continue
         yield page
+
+
+def redirect_of(page: Page, site: SiteInfo) -> str | None:
+    """Return the title that a page redirects to, by the dump or by its wikitext; None for other pages."""
+    return page.redirect or (redirect_target(page.text, site) if page.model == "wikitext" else None)
+
+
+def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
+    """Return why a page is not an article: other_namespace, redirect, not_wikitext or empty; None for an article."""
+    if page.namespace != 0:
+        return "other_namespace"
+    if redirect_of(page, site) is not None:
+        return "redirect"
+    return "not_wikitext" if page.model != "wikitext" else None if page.text.strip() else "empty"
 
 
 class _PageScanner:

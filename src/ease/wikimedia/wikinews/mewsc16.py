@@ -18,14 +18,13 @@ from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
 from ease.wikimedia.dumps.mapping import joblib_map
 from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
+from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.parts import Counts, log_faults, report_file
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
 from ease.wikimedia.wikinews.files import NEWS, NewsSource, write_card, write_language
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
-from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
@@ -179,14 +178,8 @@ def _read_shard(task: _Task) -> tuple[Path, PageTally]:
 
 def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str, tuple[Any, ...]]:
     """Return the reason why a page is skipped, or its row."""
-    if page.namespace != 0:
-        return "other_namespace", ()
-    if page.redirect or redirect_target(page.text, task.site):
-        return "redirect", ()
-    if page.model != "wikitext":
-        return "not_wikitext", ()
-    if not page.text.strip():
-        return "empty", ()
+    if reason := reason_to_skip(page, task.site):
+        return reason, ()
     categories = read_categories(page.text, task.site)
     topics = {task.topics[category] for category in categories if category in task.topics}
     if len(topics) != 1:

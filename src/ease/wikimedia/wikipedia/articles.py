@@ -12,12 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from ease.wikimedia.dumps.files import Shard
-from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
+from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages, reason_to_skip, redirect_of
 from ease.wikimedia.dumps.parts import Counts
 from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.wikitext.article import split_article
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
@@ -118,8 +117,10 @@ class _ShardParser:
     def add(self, page: Page) -> None:
         """Write the rows of one page."""
         self._pages.append((self._language, page.page_id, page.title))
-        reason = self._reason_to_skip(page)
-        if reason is None:
+        reason = reason_to_skip(page, self._site)
+        if reason == "redirect":
+            self._add_redirect(page)
+        elif reason is None:
             article = parse_wikitext(page.text, self._site)
             sentences, link_counts = split_article(article, self._splitter)
             reason = None if sentences else "no_sentences"
@@ -135,15 +136,8 @@ class _ShardParser:
             self.counts["links"] += len(sentence.links)
         self.counts["sentences"] += len(sentences)
 
-    def _reason_to_skip(self, page: Page) -> str | None:
-        if page.namespace != 0:
-            return "other_namespace"
-        is_wikitext = page.model == "wikitext"
-        target = page.redirect or (redirect_target(page.text, self._site) if is_wikitext else None)
+    def _add_redirect(self, page: Page) -> None:
+        target = resolve_target(redirect_of(page, self._site) or "", self._site)
         if target is not None:
-            resolved = resolve_target(target, self._site)
-            if resolved is not None:
-                self._redirects.append((self._language, normalize_title(page.title, self._site), resolved))
-                self.counts["redirects"] += 1
-            return "redirect"
-        return "not_wikitext" if not is_wikitext else None if page.text.strip() else "empty"
+            self._redirects.append((self._language, normalize_title(page.title, self._site), target))
+            self.counts["redirects"] += 1

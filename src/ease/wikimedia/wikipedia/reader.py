@@ -9,11 +9,10 @@ from pathlib import Path
 
 from ease.io.addresses import located
 from ease.wikimedia.dumps.files import Shard, recognise_dump
-from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, PageTally, iterate_pages
+from ease.wikimedia.dumps.pages import DEFAULT_MAX_PAGE_BYTES, PageTally, iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.article import Article
 from ease.wikimedia.wikitext.parser import parse_wikitext
-from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
@@ -60,9 +59,7 @@ def read_dump(path: str | Path, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES) ->
 def _read_articles(shard: Shard, site: SiteInfo, max_page_bytes: int) -> Iterator[DumpArticle]:
     tally = PageTally()
     for page in iterate_pages(shard, max_page_bytes, tally):
-        if page.namespace != 0 or page.model != "wikitext" or page.redirect:
-            continue
-        if redirect_target(page.text, site) is not None:
+        if reason_to_skip(page, site):
             continue
         article = parse_wikitext(page.text, site)
         if article.text:
