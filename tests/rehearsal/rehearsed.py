@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ease.encoders.word_vectors import is_vector_file
 from ease.pipeline_registry import SWEEPS
 from tests.contexts import load_parameters
@@ -59,6 +61,7 @@ def make_rehearsed(folder: Path, test_data: Path) -> Project:
         test_data: The folder of real dumps and evaluation sets.
     """
     project = make_project(folder / "project")
+    shorten_sweeps(project.folder / "conf")
     raw, sentences = project.folder / "data" / "01_raw", read_sentences(test_data / "eval")
     write_dumps(raw)
     write_evaluation_sets(raw / "evaluation", test_data / "eval")
@@ -97,15 +100,35 @@ def named_encoders(given: Any) -> Iterator[str]:
             yield from named_encoders(value)
 
 
+def shorten_sweeps(conf: Path) -> None:
+    """Keep one seed of each variant, the first and last of the values of each parameter of a grid, small batches."""
+    for file in conf.glob("*/parameters/sweeps/*.yml"):
+        given = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for name in given.keys() & SWEEPS.keys():
+            sweep = given[name]
+            sweep["seeds"] = [1]
+            for variant in sweep.get("variants", ()):
+                variant.pop("seeds", None)
+                if "batch_size" in variant.get("training", {}):
+                    variant["training"]["batch_size"] = FEW_STEPS["batch_size"]
+            for grid in sweep.get("grids", ()):
+                grid.pop("seeds", None)
+                for values in (grid.get("options", {}), grid.get("training", {})):
+                    values.update({name: [own[0], own[-1]] for name, own in values.items() if len(own) > 2})
+                if "batch_size" in grid.get("training", {}):
+                    grid["training"]["batch_size"] = [FEW_STEPS["batch_size"] // 2, FEW_STEPS["batch_size"]]
+        file.write_text(yaml.safe_dump(given), encoding="utf-8")
+
+
 @cache
-def small_sweeps(project: Project) -> dict[str, str]:
-    """Return parameters that make each sweep short: one seed, and few test tasks where the setting has many."""
+def few_tasks(project: Project) -> dict[str, str]:
+    """Return few test tasks for each sweep that has none of its own."""
     parameters = load_parameters(project, "paper")
-    small = {f"{name}.seeds": "1" for name in SWEEPS}
-    for name, registered in SWEEPS.items():
-        if registered.setting in FEW_TASKS and "test_tasks" not in parameters[name].get("setting", {}):
-            small[f"{name}.setting.test_tasks"] = FEW_TASKS[registered.setting]
-    return small
+    return {
+        f"{name}.setting.test_tasks": FEW_TASKS[registered.setting]
+        for name, registered in SWEEPS.items()
+        if registered.setting in FEW_TASKS and "test_tasks" not in parameters[name].get("setting", {})
+    }
 
 
 def rehearse(
@@ -114,7 +137,7 @@ def rehearse(
     """Run pipelines in the environment `paper` with the small parameters and others, with `__` in place of dots."""
     values = {
         **SMALL,
-        **small_sweeps(project),
+        **few_tasks(project),
         **{name.replace("__", "."): value for name, value in given.items()},
     }
     params = ",".join(f"{name}={value}" for name, value in values.items())
