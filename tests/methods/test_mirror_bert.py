@@ -18,7 +18,7 @@ from torch import nn
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import SENTENCE, TOTAL, get_method, method_options
-from ease.methods.components.losses import mirrored_loss
+from ease.methods.components.losses import MultiSimilarity, mirrored_loss, multi_similarity_loss
 from ease.training import TrainingJob, run_job
 from ease.training.batches import make_batch, open_pairs, prepare_pairs
 from ease.training.model import TrainingModel
@@ -63,6 +63,33 @@ def double_loop(views: list[list[list[float]]], temperature: float, with_positiv
     return total / len(strings)
 
 
+def mined_loss(
+    views: list[list[list[float]]], margin: float, alpha: float, beta: float, base: float
+) -> float:
+    """Compute the multi-similarity loss of hard triplets with loops over distances and cosines."""
+    strings = [(pair, vector) for view in views for pair, vector in enumerate(view)]
+    total = 0.0
+    for place, (pair, vector) in enumerate(strings):
+        length = math.hypot(*vector)
+        others = [
+            (
+                other_pair == pair,
+                cosine(vector, other),
+                math.dist([x / length for x in vector], [x / math.hypot(*other) for x in other]),
+            )
+            for other_place, (other_pair, other) in enumerate(strings)
+            if other_place != place
+        ]
+        ((near, reach),) = [(similarity, distance) for same, similarity, distance in others if same]
+        hard = [
+            similarity for same, similarity, distance in others if not same and distance <= reach + margin
+        ]
+        if hard:
+            total += math.log(1 + math.exp(-alpha * (near - base))) / alpha
+            total += math.log(1 + sum(math.exp(beta * (similarity - base)) for similarity in hard)) / beta
+    return total / len(strings)
+
+
 def finite_differences(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
     """Compute the gradient by central differences."""
     gradient, step = np.zeros_like(at), 1e-5
@@ -96,6 +123,43 @@ def test_shares_of_a_batch_average_to_the_loss_of_the_whole(with_positive: bool)
     assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.2, 5.0])
+def test_the_multi_similarity_loss_is_that_of_loops_over_mined_triplets(margin: float) -> None:
+    at = np.random.default_rng(3).normal(size=(2, 5, 3))
+    at[1] = at[0] + 0.3 * at[1]  # positives are near, and some anchors have no hard negative
+    values = {"margin": margin, "positive_scale": 2.0, "negative_scale": 10.0, "base": 0.4}
+    options = MultiSimilarity.model_validate(values)
+    views = torch.tensor(at, requires_grad=True)
+    loss = multi_similarity_loss(views, options)
+    expected = mined_loss(at.tolist(), margin, 2, 10, 0.4)
+    assert loss.item() == pytest.approx(expected, abs=1e-9)
+    (gradient,) = torch.autograd.grad(loss, views)
+    by_loops = finite_differences(lambda moved: mined_loss(moved.tolist(), margin, 2, 10, 0.4), at)
+    np.testing.assert_allclose(gradient, by_loops, rtol=0, atol=1e-6)
+    parts = multi_similarity_loss(views, options, mini_batch_size=3)
+    assert parts.item() == pytest.approx(expected, abs=1e-9)
+    (in_parts,) = torch.autograd.grad(parts, views)
+    np.testing.assert_allclose(in_parts, gradient, atol=1e-9)
+
+
+def test_the_method_has_the_multi_similarity_loss_of_sapbert_s_parameters() -> None:
+    views = floats(1, 2, 4, 6)
+    found = build("mirror_bert", multi_similarity={})(inputs(views))[TOTAL].item()
+    assert found == pytest.approx(mined_loss(views.tolist(), 0.2, 1, 60, 0.5), rel=1e-4)
+    with pytest.raises(EaseError, match="multi_similarity.*negative_scal"):
+        method_options("mirror_bert", {"multi_similarity": {"negative_scal": 1}})
+
+
+def test_shares_of_a_batch_average_to_the_multi_similarity_loss_of_the_whole() -> None:
+    views, options = floats(0, 2, 6, 5).double(), MultiSimilarity(margin=0.2)
+    shares = [
+        multi_similarity_loss(views[:, own], options, candidates=views, own=own)
+        for own in torch.arange(6).split(2)
+    ]
+    whole = multi_similarity_loss(views, options)
+    assert torch.stack(shares).mean().item() == pytest.approx(whole.item(), rel=1e-12)
+
+
 def test_the_default_is_the_released_loss_at_the_temperature_of_sentences() -> None:
     views = floats(1, 2, 4, 6)
     found = build("mirror_bert")(inputs(views))[TOTAL].item()
@@ -119,6 +183,9 @@ def test_equation_1_as_printed_refuses_a_string_without_negatives() -> None:
         ({}, (SENTENCE, MASKED)),
         ({"span": 0}, (SENTENCE, SENTENCE)),
         ({"span": 0, "controlled_dropout": True}, (SENTENCE,)),
+        ({"span": 0, "augmentation": "words"}, (SENTENCE, MASKED)),
+        ({"augmentation": "tokens"}, (SENTENCE, MASKED)),
+        ({"augmentation": "order"}, (SENTENCE, MASKED)),
     ],
 )
 def test_the_views_are_the_string_and_its_duplicate(options: dict[str, Any], views: tuple[str, ...]) -> None:
@@ -131,6 +198,8 @@ def test_the_views_are_the_string_and_its_duplicate(options: dict[str, Any], vie
 def test_options_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(EaseError, match="`controlled_dropout` needs identical views.*set `span: 0`"):
         method_options("mirror_bert", {"controlled_dropout": True})
+    with pytest.raises(EaseError, match="`augmentation` changes one of them.*`augmentation: span`"):
+        method_options("mirror_bert", {"controlled_dropout": True, "span": 0, "augmentation": "order"})
 
 
 def training_model(files: Path, **options: Any) -> TrainingModel:
@@ -183,6 +252,8 @@ def test_controlled_dropout_is_two_encodings_under_the_same_masks(files: Path, t
         ({"span": 0, "dropout": 0.0, "drophead": 0.2}, 1 - (0.2**2 + 0.8**2) ** 4),
         ({"span": 0, "dropout": 0.1, "drophead": 0.2}, 1.0),
         ({"span": 5, "dropout": 0.0}, 1.0),
+        ({"augmentation": "words", "share": 0.5, "dropout": 0.0}, 1.0),
+        ({"augmentation": "order", "share": 1.0, "dropout": 0.0}, 1.0),
     ],
 )
 def test_views_differ_by_their_augmentation(
@@ -218,7 +289,10 @@ def test_an_encoder_without_a_mask_token_is_refused_where_spans_are_masked(files
     start.tokenizer.mask_token = None
     with pytest.raises(EaseError, match="has none: set `span: 0`"):
         get_method("mirror_bert").build(method_options("mirror_bert", {}), start, None)
-    get_method("mirror_bert").build(method_options("mirror_bert", {"span": 0}), start, None)
+    with pytest.raises(EaseError, match="has none: set `span: 0`"):
+        get_method("mirror_bert").build(method_options("mirror_bert", {"augmentation": "words"}), start, None)
+    for options in ({"span": 0}, {"augmentation": "order"}):
+        get_method("mirror_bert").build(method_options("mirror_bert", options), start, None)
 
 
 def test_short_and_empty_strings_train_unmasked_and_are_counted(
@@ -227,9 +301,9 @@ def test_short_and_empty_strings_train_unmasked_and_are_counted(
     texts = ["", "of", "seldom", "東", "Berlin", *(f"Berlin is city number {n}" for n in range(11))]
     pq.write_table(pa.table({"sentence": texts}), tmp_path / "pairs.parquet")
     short = job(files, tmp_path / "job", pairs=tmp_path / "pairs.parquet", development={})
-    with caplog.at_level(logging.INFO, "ease.methods.components.span_masking"):
+    with caplog.at_level(logging.INFO, "ease.methods.components.augmentation"):
         result = run_job(short)
-    assert "5 of 16 texts have fewer than 10 characters and are not masked" in caplog.text
+    assert "5 of 16 texts have fewer than 10 characters and are not changed" in caplog.text
     assert all(math.isfinite(loss) for loss in losses(result).values())
 
 

@@ -125,6 +125,12 @@ def test_rates_are_those_of_transformers(model: TrainingModel, steps: int, warmu
         assert rate_share(rise + 1, steps, warmup) == 1
 
 
+@pytest.mark.parametrize("warmup", [0.0, 0.3])
+def test_a_constant_rate_stays_at_its_peak_after_the_warm_up(warmup: float) -> None:
+    shares = [rate_share(step, 10, warmup, "constant") for step in range(1, 11)]
+    assert shares == ([0.25, 0.5, 0.75] if warmup else [1, 1, 1]) + [1] * 7
+
+
 def test_the_table_has_the_encoder_s_rate_unless_it_has_its_own(model: TrainingModel) -> None:
     optimizers = Optimizers(model, TrainingOptions(learning_rate=2e-3))
     optimizers.set_rates(0.5)

@@ -79,7 +79,7 @@ def train(
     group = cpu_group(PATIENCE)
     with stop_requests() as stop, closing(progress):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
-            rate = optimizers.set_rates(rate_share(step, steps, options.warmup))
+            rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
             terms = add_gradients(trained, sub_batches, accelerator)
             optimizers.step()
             progress.add(step, terms, {"learning_rate": rate})

@@ -11,9 +11,11 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
 
 
-def rate_share(step: int, steps: int, warmup: float) -> float:
-    """Return the fraction of the peak learning rate at a step, from 1: linear warm-up, then linear decay towards 0."""
+def rate_share(step: int, steps: int, warmup: float, schedule: str = "linear") -> float:
+    """Return the fraction of the peak learning rate at a step, from 1: linear warm-up, then the schedule."""
     rise = round(warmup * steps)
+    if schedule == "constant":
+        return min(1.0, step / (rise + 1))
     return step / (rise + 1) if step <= rise else (steps - step + 1) / (steps - rise)
 
 

@@ -55,6 +55,9 @@ class TrainingOptions(StrictModel):
         32, ge=3, description="tokens per text, special tokens included; longer texts are truncated"
     )
     warmup: float = Field(0.0, ge=0, lt=1, description="fraction of the steps for linear warm-up")
+    schedule: Literal["linear", "constant"] = Field(
+        "linear", description="learning rate after the warm-up: decays linearly towards 0, or stays constant"
+    )
     weight_decay: float = Field(0.0, ge=0, description="of AdamW, for weight matrices only")
     max_grad_norm: float | None = Field(
         1.0, gt=0, description="gradients are clipped to this norm; null: no clipping"

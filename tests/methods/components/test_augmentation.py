@@ -1,4 +1,4 @@
-"""Span masking: positions, lengths, and texts that are too short."""
+"""Augmented texts: positions and lengths of masked spans, words and tokens, the order of words, and short texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import build_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.methods.components.span_masking import SpanMasking, mask_span, mask_token
+from ease.methods.components.augmentation import (
+    SpanMasking,
+    TokenMasking,
+    WordMasking,
+    WordOrder,
+    mask_span,
+    mask_token,
+)
 from tests.methods.made import encoder as sample_encoder
 
 SENTENCE = "Economist Paul Krugman mainly works on trade models."
@@ -88,7 +95,7 @@ def test_short_texts_keep_their_characters_and_are_counted(
     text: str, length: int, shortest: int, kept: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     mask = SpanMasking(length, shortest, "[MASK]", seed=0)
-    with caplog.at_level(logging.INFO, "ease.methods.components.span_masking"):
+    with caplog.at_level(logging.INFO, "ease.methods.components.augmentation"):
         masked = mask([text, SENTENCE], np.arange(2))
     assert (masked[0] == text) == kept
     assert ("[MASK]" in masked[0]) != kept
@@ -118,3 +125,58 @@ def test_an_encoder_without_a_mask_token_is_refused() -> None:
     without.tokenizer.mask_token = None
     with pytest.raises(EaseError, match=r"needs a mask token.*has none: set `span: 0`"):
         mask_token(without)
+
+
+def test_whole_words_are_masked_at_every_place() -> None:
+    mask = WordMasking(0.3, 1, "[MASK]", seed=1)
+    words = SENTENCE.split()  # eight, of which round(2.4) are masked
+    places: Counter[int] = Counter()
+    for masked in mask([SENTENCE] * 2000, np.arange(2000)):
+        found = masked.split()
+        assert [one for one, other in zip(found, words, strict=True) if one != other] == ["[MASK]"] * 2
+        places.update(place for place, one in enumerate(found) if one == "[MASK]")
+    assert sorted(places) == list(range(len(words)))
+    assert chisquare(list(places.values())).pvalue > 1e-3
+
+
+def test_words_change_their_places_and_stay_the_same_words() -> None:
+    order = WordOrder(0.5, 1, seed=1)
+    words = SENTENCE.split()
+    for moved in order([SENTENCE] * 200, np.arange(200)):
+        found = moved.split()
+        assert sorted(found) == sorted(words)
+        assert sum(one != other for one, other in zip(found, words, strict=True)) == 4
+    (swapped,) = WordOrder(0.01, 1, seed=1)(["first second"], np.arange(1))
+    assert swapped == "second first", "at least two words move"
+
+
+def test_tokens_are_masked_in_the_text() -> None:
+    encoder = own_encoder()
+    tokenizer = encoder.tokenizer
+    pieces = tokenizer.tokenize(SENTENCE)
+    mask = TokenMasking(0.2, 1, tokenizer, seed=2)
+    for masked in mask([SENTENCE] * 50, np.arange(50)):
+        assert tokenizer(masked)["input_ids"].count(tokenizer.mask_token_id) == round(0.2 * len(pieces))
+        outside = [part.strip() for part in masked.split("[MASK]")]
+        place = 0
+        for part in outside:  # the rest of the text, in its order
+            assert (place := SENTENCE.find(part, place)) >= 0
+
+
+@pytest.mark.parametrize("kind", [WordMasking, WordOrder, TokenMasking])
+def test_a_single_word_or_token_stays(kind: type, caplog: pytest.LogCaptureFixture) -> None:
+    tokenizer = sample_encoder().tokenizer
+    last = {WordMasking: ("[MASK]",), WordOrder: (), TokenMasking: (tokenizer,)}[kind]
+    change = kind(0.5, 4, *last, 0)
+    with caplog.at_level(logging.INFO, "ease.methods.components.augmentation"):
+        assert change(["a", "a b", "a b c d"], np.arange(3))[:2] == ["a", "a b"]
+    assert (change.texts, change.kept) == (3, 2)
+    assert "2 of 3 texts have fewer than 4 characters or a single word and are not changed" in caplog.text
+    assert change(["bbbb"] if kind is not TokenMasking else ["   "], np.arange(1)) in (["bbbb"], ["   "])
+
+
+def test_augmented_texts_depend_on_the_seed_and_the_row_only() -> None:
+    texts, rows = [f"{number} {SENTENCE}" for number in range(30)], np.arange(30)
+    whole = WordOrder(0.5, 1, 7)(texts, rows)
+    assert WordOrder(0.5, 1, 7)(texts[::-1], rows[::-1]) == whole[::-1]
+    assert WordOrder(0.5, 1, 8)(texts, rows) != whole
