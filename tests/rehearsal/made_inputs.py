@@ -43,6 +43,12 @@ CLUSTERED = ("en", "ja", "ar")
 """Languages of MewsC-16, whose clustering takes seconds for each."""
 TATOEBA = ("deu", "hin", "tur", "ara", "bul", "cat", "epo")
 TATOEBA_MADE = ("fra", "kab", "pam", "cor", "bre", "mhr")
+WORD_LISTS = (
+    *(f"{code}_words_top_10k.txt" for code in ("ar", "et", "fr", "pl", "ru", "zh")),
+    *(f"{language}.txt" for language in ("hebrew", "italian", "spanish", "turkish")),
+)
+"""Mirror-BERT's words by language."""
+WIKIMATRIX_LISTS = tuple(f"{name}_wikimatrix_10k_sents_random_sampled.txt" for name in ("arabic", "russian"))
 SAMPLE = {
     "territories": 60,
     "sentences_per_language": 300,
@@ -90,8 +96,17 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
     folder.mkdir(parents=True)
     for file in ("stsbenchmark_train_10k_sents_random_sampled.txt", "en_words_top_10k.txt"):
         _write_lines(folder / file, (train / file).read_text(encoding="utf-8").splitlines()[:200])
-    for name in ("wiki1m_for_simcse.txt", "umls_names.txt"):
+    for name in ("wiki1m_for_simcse.txt", "umls_names.txt", *WIKIMATRIX_LISTS):
         _write_lines(folder / name, sentences[:200])
+    words = list(dict.fromkeys(word for sentence in sentences for word in sentence.split()))
+    for place, name in enumerate(WORD_LISTS):
+        _write_lines(folder / name, words[place : place + 300])
+    # As many as `conf/paper` takes of them.
+    _write_lines(
+        folder / "wiki-100k.txt", ["#!comment: by frequency", *(f"word{row}" for row in range(100_000))]
+    )
+    scored = "".join(f"1.1\tsentence {row}\tfrase número {row}\n" for row in range(10_050))
+    (folder / "WikiMatrix.en-es.tsv.gz").write_bytes(gzip.compress(scored.encode()))
     for language in ("sw", "fr"):
         for side, first in ((language, 0), ("en", 100)):
             # As many as `conf/paper` takes of them.
@@ -170,6 +185,10 @@ def _write_made_sets(folder: Path) -> None:
     test_simlex.write_simlex(folder / "simlex", test_simlex.PAIRS)
     test_russian_sts.write_russian_sts(folder / "russian_sts")
     test_qqp.write_qqp(folder / "qqp")
+    rows = (
+        f"{row}\tquestion {row}?\tanswer {row}\t{('not_', '')[row % 2]}entailment" for row in range(10_050)
+    )
+    _write_lines(folder / "qnli" / "train.tsv", ["index\tquestion\tsentence\tlabel", *rows])
     test_bel.write_cometa(folder / "bel")
     test_bel.write_documents(folder / "bel", test_bel.document_line("breast cancer", "D1"))
     for split, seed in (("sample", 1), ("training", 2)):

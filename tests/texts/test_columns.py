@@ -28,6 +28,15 @@ def test_columns_without_a_header_are_numbered(gather_rows: GatherRows, write_fi
     assert rows == [("eins", "one", None), ("zwei", "two", None)]
 
 
+def test_a_repeated_sentence_is_used_once_on_request(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("train.tsv", "question\tsentence\nq1\ts1\nq2\ts2\nq3\ts1\nq4\ts3\nq5\ts2\n")
+    source = {"kind": "columns", "path": path, "sentence": "sentence"}
+    assert [row[0] for row in gather_rows(source)[0]] == ["s1", "s2", "s1", "s3", "s2"]
+    rows, (report,) = gather_rows({**source, "distinct": True, "positive": "question"})
+    assert rows == [("s1", "q1", None), ("s2", "q2", None), ("s3", "q4", None)]
+    assert (report["read"], report["repeated"], report["taken"]) == (5, 2, 3)
+
+
 def test_only_negatives_may_be_blank(gather_rows: GatherRows, write_file: WriteFile) -> None:
     path = write_file("a.csv", "s,p,n\na,b,c\nd,e,\n ,f,g\nh,,i\n")
     names = {"sentence": "s", "positive": "p", "negative": "n"}

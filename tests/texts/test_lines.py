@@ -100,3 +100,13 @@ def test_errors_name_the_file_and_the_line(
     cut.write_bytes(gzip.compress(b"a line\n" * 1000)[:-20])
     with pytest.raises(EaseError, match="cut.txt.gz is cut or damaged"):
         gather_rows({"kind": "lines", "path": cut})
+
+
+def test_comments_are_no_lines(gather_rows: GatherRows, write_file: WriteFile) -> None:
+    path = write_file("words.txt", "#!comment: by frequency\nthe\n#!comment:\nof\nand\n#1\n")
+    source = {"kind": "lines", "path": path, "comment": "#!comment:"}
+    rows, (report,) = gather_rows(source)
+    assert [row[0] for row in rows] == ["the", "of", "and", "#1"]
+    assert report["read"] == 4
+    rows, _ = gather_rows({**source, "skip": 1, "take": 2})
+    assert [row[0] for row in rows] == ["of", "and"]

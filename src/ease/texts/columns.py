@@ -26,12 +26,19 @@ class Options(FileOptions):
     negative: Column | None = Field(
         None, description="the column of hard negatives, which may be blank; null: none"
     )
+    distinct: bool = Field(False, description="use each sentence once, in the first row that has it")
 
 
 def read(options: Options, workspace: Workspace, seed: int) -> Source:
-    """Return every row; rows with a blank sentence or positive are dropped and counted."""
+    """Return every row, or one for each sentence; rows with a blank sentence or positive are dropped and counted."""
     chosen = {name: getattr(options, name) for name in COLUMNS if getattr(options, name) is not None}
-    return read_columns(options.path, tuple(chosen), tuple(chosen.values()), workspace)
+    source = read_columns(options.path, tuple(chosen), tuple(chosen.values()), workspace)
+    if not options.distinct:
+        return source
+    first = source.table.group_by("sentence").agg(key=source.table.key.min())
+    table = source.table.semi_join(first, "key")
+    repeated = int(source.table.count().execute()) - int(table.count().execute())
+    return Source(table, {**source.counts, "repeated": repeated})
 
 
 def read_columns(path: Path, names: Sequence[str], columns: Sequence[Column], workspace: Workspace) -> Source:

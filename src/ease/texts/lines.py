@@ -23,6 +23,11 @@ class Options(FileOptions):
 
     title: ClassVar[str] = "Lines of text"
 
+    comment: str | None = Field(
+        None,
+        min_length=1,
+        description="beginning of lines that are no strings, such as #!comment:; null: none",
+    )
     skip: int = Field(0, ge=0, description="first lines to skip, such as more frequent words")
     take: int | None = Field(None, ge=1, description="lines to read after those; null: all")
 
@@ -37,9 +42,14 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
 
 
 def _strings(options: Options, counts: Counter[str]) -> Iterator[tuple[int, str]]:
-    """Yield the numbers and strings of the chosen lines that are not blank."""
+    """Yield the numbers and strings of the chosen lines that are not blank; comments do not count as lines."""
+    lines = (
+        (number, line)
+        for number, line in read_lines(options.path)
+        if options.comment is None or not line.startswith(options.comment)
+    )
     end = None if options.take is None else options.skip + options.take
-    for number, line in islice(read_lines(options.path), options.skip, end):
+    for number, line in islice(lines, options.skip, end):
         counts["read"] += 1
         if text := line.strip():
             yield number, text
