@@ -25,11 +25,7 @@ from ease.errors import EaseError
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
-    """Return the encoder that a training starts from.
-
-    Args:
-        options: Name, pooling, architecture and seed.
-        sentences: Training text for the tokenizer of `random:`.
+    """Return the encoder that a training starts from; the tokenizer of `random:` is trained on the sentences.
 
     Raises:
         EaseError: If the name is neither a folder nor on the hub, or sentences are missing.
@@ -85,12 +81,7 @@ def load_encoder(
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:
-    """Replace every module after the transformer by those of a pooling, in place.
-
-    Args:
-        encoder: Begins with a transformer.
-        pooling: Name of a module of `ease.encoders.poolings`.
-        seed: Seed of the pooling's own weights.
+    """Replace every module after the transformer by those of a pooling, in place; `seed` decides their weights.
 
     Raises:
         EaseError: If the pooling is unknown or the encoder does not begin with a transformer.

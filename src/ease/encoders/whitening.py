@@ -56,13 +56,7 @@ class Whitening:
 
 
 def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
-    """Yield distinct sentences in an order that depends only on the seed and the sentences.
-
-    Args:
-        pairs: Column `sentence`.
-        rows: Maximum number of sentences; None yields all.
-        seed: Seed of the order.
-    """
+    """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
     sentences = pairs.select("sentence").distinct()
     drawn = sentences.order_by([draw(seed, hash_title(sentences.sentence)), sentences.sentence])
     if rows is not None:

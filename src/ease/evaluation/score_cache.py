@@ -17,13 +17,10 @@ from ease.io.files import report_write_errors
 def cached_scores(
     folder: Path | None, task: str, depends_on: Any, compute: Callable[[], Sequence[Score]]
 ) -> list[Score]:
-    """Return a model's scores on a task; compute them only if they are not in the folder.
+    """Return a model's scores on a task; compute them only if they are not in the model's folder.
 
-    Args:
-        folder: Cache of the model; None computes always.
-        task: Name of the task.
-        depends_on: The task's options, versions of its data and the like, as JSON: the cache key.
-        compute: Scores the model on the task.
+    The cache key is `depends_on`: the task's options, versions of its data and the like, as JSON. Without a folder, the
+    scores are always computed.
     """
     if folder is None:
         return list(compute())

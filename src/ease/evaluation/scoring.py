@@ -38,12 +38,7 @@ def task_name(reference: str) -> str:
 
 
 def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, dict[str, Any]]:
-    """Return the options of the tasks that a setting names; named subsets replace the configured ones.
-
-    Args:
-        references: Such as `stsb` or `stsb:test`.
-        options: Options of all tasks.
-    """
+    """Return the options of tasks such as `stsb` or `stsb:test`; a named subset replaces the configured ones."""
     chosen: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(map(task_name, references)):
         own = dict(options.get(name, {}))
@@ -65,13 +60,7 @@ class _DataRead(Exception):
 
 
 def reading_error(name: str, options: BaseModel, subset: str) -> str | None:
-    """Read one subset of a task as its evaluation does, without encoding; return the error message, if any.
-
-    Args:
-        name: Name of the task.
-        options: Options of the task.
-        subset: A subset whose files exist.
-    """
+    """Read a subset whose files exist as its task does, without encoding; return the error message, if any."""
     if "subsets" in type(options).model_fields:
         options = options.model_copy(update={"subsets": (subset,)})
 

@@ -44,12 +44,7 @@ Located = Mapping[str, LocatedSet]
 
 
 def locate_sets(references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
-    """Find and hash the files of the named tasks, and log missing files and where to download them.
-
-    Args:
-        references: Tasks or single subsets, such as `stsb` or `stsb:test`.
-        options: Options of tasks; their paths are files and folders.
-    """
+    """Find and hash the files of the named tasks, and log missing files and where to download them."""
     chosen = chosen_tasks(references, options)
     located = {name: _locate(name, chosen) for name in chosen}
     for name, found in located.items():
@@ -77,13 +72,7 @@ def _locate(name: str, options: TaskOptions) -> LocatedSet:
 
 
 def read_sets(located: Located, references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:
-    """Read every located subset as its task does, and move those that cannot be read to `faults`.
-
-    Args:
-        located: Result of `locate_sets`.
-        references: The tasks given to `locate_sets`.
-        options: Options of tasks.
-    """
+    """Read every located subset as its task does, and move those that cannot be read to `faults`."""
     chosen = chosen_tasks(references, options)
     return {name: _readable(name, found, task_options(name, chosen)) for name, found in located.items()}
 
@@ -145,14 +134,7 @@ def require_sets(references: Sequence[str], located: Located, options: TaskOptio
 
 
 def development_fault(name: str, files: Sequence[str], folder: Path, offer: str = "") -> str:
-    """Return the error message for a development task with missing files.
-
-    Args:
-        name: Name of the task.
-        files: Missing files, relative to the folder.
-        folder: Folder where the files belong.
-        offer: Another way to get them.
-    """
+    """Return the error message for a development task with missing files; `offer` is another way to get them."""
     download = f"get them from {get_task(name).SOURCE}"
     ways = ", ".join(filter(None, [download, offer, "or name other `dev_tasks`"]))
     return f"The development task {name!r} lacks {shortened(files)} in {folder}: {ways}."

@@ -116,15 +116,10 @@ def write_job(folder: Path, data: TrainingData, recipe: CompleteRecipe) -> Train
 
 
 def ordered_file(table: ibis.Table, key: str, copy: Path) -> Path:
-    """Return a Parquet file on this machine that holds a table's rows in the order of a key.
+    """Return a Parquet file on this machine that holds a table's rows in the order of a column of unique integers.
 
-    The file is the catalog's own if the table was read from one such file, else a copy. A training identifies its
-    data by the file's contents, so the order must not depend on the engine.
-
-    Args:
-        table: Rows with a column of unique integers.
-        key: This column.
-        copy: Where to write the copy.
+    The file is the catalog's own if the table was read from one such file, else a copy at `copy`. A training identifies
+    its data by the file's contents, so the order must not depend on the engine.
     """
     match files_of(table):
         case [file] if not is_remote(file) and file.is_file() and _in_order(file, key):
@@ -146,14 +141,7 @@ def _in_order(file: Path, key: str) -> bool:
 def describe_data(
     method: str, texts: Sequence[Mapping[str, Any]] | None, dumps: Mapping[str, Any], setting: Setting
 ) -> ModelCardData:
-    """Return what the model card says about the training data.
-
-    Args:
-        method: The training method.
-        texts: The sources of the training texts; None: the setting's pairs.
-        dumps: The dumps of the pairs.
-        setting: Languages and encoder.
-    """
+    """Return what the model card says about the training data; without `texts`, these are the pairs of the dumps."""
     options = [source_options(text) for text in texts or ({"kind": "pairs"},)]
     sources = [source for text in options for source in _sources(text, dumps)]
     licences = {source.licence for source in sources}

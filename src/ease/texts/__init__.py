@@ -72,13 +72,9 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
 def gather_texts(
     sources: list[SourceOptions], workspace: Workspace, seed: int, rows: int | None = None
 ) -> Gathered:
-    """Read the sources and mix them.
+    """Read the sources and mix `rows` of their texts, or as many as the weights allow.
 
-    Args:
-        sources: The options of each source, with its weight.
-        workspace: Connection and folder to use.
-        seed: Determines the drawn rows, languages and pairs, for any number of threads.
-        rows: Total number of rows; None for as many as the weights allow.
+    The seed determines the drawn rows, languages and pairs, for any number of threads.
 
     Raises:
         EaseError: If a source is invalid, empty or too small.

@@ -21,9 +21,7 @@ WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}
 def fingerprint_of(job: TrainingJob, processes: int) -> str:
     """Hash a job by its files' contents, not their paths, because a rerun may write the same table elsewhere.
 
-    Args:
-        job: The training.
-        processes: The number of processes; a checkpoint has the random state of each.
+    The number of processes counts, because a checkpoint has the random state of each.
     """
     described: dict[str, Any] = {
         "code": TRAINING,

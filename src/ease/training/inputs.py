@@ -36,14 +36,10 @@ def has_hard_negatives(pairs: Path) -> bool:
 
 
 def open_pair_table(pairs: Path, columns: Sequence[str]) -> pads.Dataset:
-    """Open training pairs for reading in batches.
-
-    Args:
-        pairs: A Parquet file or a folder of them.
-        columns: The required columns.
+    """Open training pairs, a Parquet file or a folder of them, for reading in batches.
 
     Raises:
-        EaseError: If there are no rows, a column is missing, or the file is not Parquet.
+        EaseError: If there are no rows, one of the columns is missing, or the file is not Parquet.
     """
     if not pairs.exists():
         raise EaseError(f"Training pairs {pairs}: there is no such file or folder.")

@@ -41,10 +41,10 @@ def train(
     evaluate: Evaluate | None = None,
     report: Report | None = None,
 ) -> tuple[BestModel, Progress]:
-    """Train a model on prepared pairs, resuming from this training's checkpoint if there is one.
+    """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
     Args:
-        model: Encoder, head and method; trained in place.
+        model: Encoder, head and method.
         pairs: Prepared pairs, as `open_pairs` maps them.
         options: The loop's parameters.
         accelerator: Device, precision and processes.
@@ -52,9 +52,6 @@ def train(
         fingerprint: Identifies this training's checkpoints.
         evaluate: Scores the encoder to select the best model. None: the last model is kept.
         report: Called with metrics in the first process.
-
-    Returns:
-        The best model and the progress.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.

@@ -107,13 +107,7 @@ def error_prefix(prefix: str) -> Iterator[None]:
 
 
 def average(scores: Sequence[Score], wanted: int, subset: str = AVERAGE) -> Score:
-    """Mean of scores by one metric, with a note if some subsets are missing.
-
-    Args:
-        scores: Of one task and metric, at least one.
-        wanted: Number of subsets of the complete average.
-        subset: Its name; begins with `average`.
-    """
+    """Mean of scores of one task and metric, with a note if they are fewer than the `wanted` subsets."""
     note = "" if len(scores) == wanted else f"{len(scores)} of {wanted} subsets"
     value = fmean(score.value for score in scores)
     return Score(scores[0].task, subset, scores[0].metric, value, note=note)

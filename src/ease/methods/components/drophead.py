@@ -51,11 +51,7 @@ def set_dropout(encoder: SentenceTransformer, rate: float) -> None:
 def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHandle]:
     """Drop attention heads in training (Zhou et al. 2020), independently for each sequence and layer.
 
-    A second call adds a second DropHead. The saved encoder does not change.
-
-    Args:
-        encoder: Changed in place.
-        rate: The probability of dropping a head.
+    Changes the encoder in place; a second call adds a second DropHead. The saved encoder does not change.
 
     Returns:
         Handles that remove the hooks.

@@ -67,11 +67,7 @@ class MaskedLanguageModel(nn.Module):
     _encoder: PreTrainedModel
 
     def __init__(self, encoder: SentenceTransformer, probability: float) -> None:
-        """Make the head.
-
-        Args:
-            encoder: Begins with a transformer and has a mask token.
-            probability: Of masking a token.
+        """Make the head for an encoder that begins with a transformer and has a mask token.
 
         Raises:
             EaseError: If the encoder has no transformer, no mask token, or an architecture without such a head.

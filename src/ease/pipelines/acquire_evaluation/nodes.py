@@ -38,15 +38,9 @@ def locate_evaluation_sets(
     evaluate: EvaluateOptions,
     setting: Setting,
 ) -> dict[str, Any]:
-    """Locate and read the files of each task of the setting, and hash them.
+    """Locate, read and hash the files of each task of the setting.
 
-    Args:
-        acquire: Locates the sample wiki, whose held-out sentences are the sets at `sample:`.
-        sets: Locates the other sets.
-        tasks: Each task's options; `path` is the set's address: a file, a folder, or `sample:` with
-            one of `SAMPLE_SETS`.
-        evaluate: Other tasks to score.
-        setting: Names the tasks.
+    A task's `path` is the address of its set: a file, a folder, or `sample:` with one of `SAMPLE_SETS`.
     """
     # Trainings and analyses read the setting's own tasks even if other tasks are scored.
     references = (*setting.dev_tasks, *setting.test_tasks, *evaluate.references(()))
@@ -71,14 +65,7 @@ def locate(
     sets: EvaluationSetOptions,
     tasks: dict[str, dict[str, Any]],
 ) -> dict[str, Any]:
-    """Locate and read the files of tasks, after downloading missing ones if `fetch` is set; return them as JSON.
-
-    Args:
-        references: Tasks, or single subsets of them.
-        acquire: Locates the sample wiki.
-        sets: Locates the other sets.
-        tasks: The options of each task.
-    """
+    """Locate and read the files of tasks, after downloading missing ones if `fetch` is set; return them as JSON."""
     if sets.fetch:
         names = list(dict.fromkeys(map(task_name, references)))
         fetch_evaluation_sets(names, read_sources(), sets.folder, acquire.download)

@@ -35,13 +35,7 @@ PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair", "roc
 
 
 def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool = True) -> Pipeline:
-    """Create `analysis` over the methods of one setting and the encoder that they start from.
-
-    Args:
-        setting: Whose encoders are analysed.
-        methods: That have trained them.
-        across_languages: Whether to compare languages, too.
-    """
+    """Create `analysis` over the methods of one setting and the encoder that they start from."""
     compared = (UNTRAINED, *methods)
     analyses = ANALYSES | (ANALYSES_OF_LANGUAGES if across_languages else {})
     return pipeline(

@@ -143,14 +143,7 @@ def every_hypothesis(rows: ir.Table) -> ir.Table:
 
 
 def shuffled(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Table:
-    """Return every distinct premise and hypothesis paired with another one at random.
-
-    Joins two random orders of the same sentences; sentences paired with themselves are dropped.
-
-    Args:
-        rows: As `SCHEMA` says.
-        cross_lingual: Pair across languages instead of within each.
-        seed: Seed of the orders.
+    """Return every distinct premise and hypothesis paired with another one at random, across languages or within each.
 
     Returns:
         Columns key, sentence, positive.

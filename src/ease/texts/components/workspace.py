@@ -50,10 +50,10 @@ class Workspace:
 def open_workspace(
     folder: Path, memory_limit: str | None = None, threads: int | None = None, pairs: ir.Table | None = None
 ) -> Workspace:
-    """Return a workspace with its own DuckDB, which spills into the folder.
+    """Return a workspace with its own DuckDB, which spills into the folder; the caller removes the folder.
 
     Args:
-        folder: Folder for files; the caller removes it.
+        folder: Folder for files.
         memory_limit: In DuckDB's notation, such as `4GB`; None for its default.
         threads: Number of threads; None for all cores.
         pairs: The setting's training pairs, on any engine.

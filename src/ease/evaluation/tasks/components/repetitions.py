@@ -25,15 +25,7 @@ Seeds = Annotated[
 
 
 def repeated_score(task: str, subset: str, metric: str, values: Sequence[float], note: str = "") -> Score:
-    """Mean of a score over runs, with the sample standard deviation if there are several.
-
-    Args:
-        task: Name of the task.
-        subset: Name of the subset.
-        metric: Name of the metric.
-        values: One a run, 0 to 1.
-        note: Note shown beside the score.
-    """
+    """Mean, in points, of a score of 0 to 1 over runs, with the sample standard deviation if there are several."""
     points = [100 * value for value in values]
     deviation = stdev(points) if len(points) > 1 else None
     return Score(task, subset, metric, fmean(points), deviation=deviation, note=note)
