@@ -42,6 +42,17 @@ def without_a_shard(model: Path) -> None:
     (model / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
 
 
+def with_a_layer_too_many(model: Path) -> None:
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    layers = config["num_hidden_layers"] + 1
+    (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": layers}), encoding="utf-8")
+
+
+def with_a_layer_too_few(model: Path) -> None:
+    config = json.loads((model / "config.json").read_text("utf-8"))
+    (model / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 0}), encoding="utf-8")
+
+
 def without_configuration(model: Path) -> None:
     (model / "config.json").unlink()
 
@@ -61,6 +72,8 @@ def test_loadable_encoders_are_accepted(model: Path) -> None:
         (truncated, "model.safetensors is not a complete file"),
         (without_weights, "has no weights: none of model.safetensors"),
         (without_a_shard, "model-2.safetensors is missing"),
+        (with_a_layer_too_many, "have 1 layers, but its config.json says `num_hidden_layers` 2"),
+        (with_a_layer_too_few, "have 1 layers, but its config.json says `num_hidden_layers` 0"),
         (without_configuration, "there is no config.json in it"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from huggingface_hub import constants, model_info, try_to_load_from_cache
@@ -27,6 +28,10 @@ INDEX = ".index.json"
 WEIGHTS = tuple(
     name + ending for name in ("model.safetensors", "pytorch_model.bin") for ending in ("", INDEX)
 )
+
+
+_LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
+"""Names of the weights of BERT's and RoBERTa's layers"""
 
 
 def check_encoder(name: str) -> None:
@@ -55,6 +60,22 @@ def check_reachable(name: str) -> None:
     """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute."""
     if not Path(name).exists() and _cached_folder(name) is None:
         model_info(name, timeout=HUB_TIMEOUT)
+
+
+def check_layers(name: str) -> None:
+    """Check that an encoder on this machine has the layers of its configuration; others would get random weights.
+
+    Args:
+        name: A folder or a hub name.
+
+    Raises:
+        ValueError: If the layers differ.
+    """
+    folder = Path(name) if Path(name).exists() else _cached_folder(name)
+    transformer = None if folder is None else _transformer_folder(folder)
+    weights = None if transformer is None else _weights(transformer)
+    if transformer is not None and weights is not None:
+        _compare_layers(transformer, _shards(weights))
 
 
 def _check_files(name: str) -> None:
@@ -114,6 +135,24 @@ def _check_folder(folder: Path) -> None:
                     pass
             except SafetensorError as error:
                 raise ValueError(f"{file} is not a complete file of weights ({error})") from error
+    _compare_layers(transformer, _shards(weights))
+
+
+def _compare_layers(transformer: Path, files: list[Path]) -> None:
+    """Compare the number of layers in safetensors files with the configuration."""
+    config = json.loads((transformer / CONFIG).read_text(encoding="utf-8"))
+    configured = config.get("num_hidden_layers")
+    if configured is None or any(file.suffix != ".safetensors" for file in files):
+        return
+    stored: set[int] = set()
+    for file in files:
+        with safe_open(file, framework="np") as tensors:
+            stored.update(int(found[1]) for name in tensors.keys() if (found := _LAYER.search(name)))
+    if stored and len(stored) != configured:
+        raise ValueError(
+            f"the weights in {transformer} have {len(stored)} layers, but its {CONFIG} says `num_hidden_layers` "
+            f"{configured}"
+        )
 
 
 def _transformer_folder(folder: Path) -> Path | None:

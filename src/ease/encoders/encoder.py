@@ -15,7 +15,7 @@ from torch import nn
 from transformers import BertConfig, BertModel
 from transformers.utils import logging as transformers_logging
 
-from ease.encoders.check import cannot_load, check_reachable
+from ease.encoders.check import cannot_load, check_layers, check_reachable
 from ease.encoders.options import RANDOM, EncoderOptions, RandomBertOptions
 from ease.encoders.poolings import get_pooling
 from ease.encoders.poolings.base import seeded
@@ -73,6 +73,7 @@ def load_encoder(
         check_reachable(name)
         with no_progress_bars():
             encoder = SentenceTransformer(name, device="cpu")
+        check_layers(name)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError, HTTPError) as error:
         raise EaseError(cannot_load(name, error)) from error
     if pooling is not None:
