@@ -15,8 +15,7 @@ from pydantic import TypeAdapter
 
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
-from ease.io.code_digest import code_digest
-from ease.io.code_version import code_version
+from ease.io.code_digest import code_digest, code_version
 from ease.io.files import report_write_errors
 from ease.pruning.versions import SIDECAR
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, RootModel
 
 from ease.evaluation.sets import read_located
 from ease.hooks.provenance import input_versions
-from ease.io.code_version import code_version
+from ease.io.code_digest import code_version
 from ease.io.files import hash_contents
 from ease.io.names import safe_name
 from ease.io.nested import dotted

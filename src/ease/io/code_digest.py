@@ -1,8 +1,8 @@
-"""Digest of the code that a function's result depends on.
+"""Digest of the code that a function's result depends on, and the version of all code.
 
-The digest covers the top-level definitions that the function reaches by name, in any module of this package. Comments,
-docstrings, formatting, messages, imports and the place of a definition do not count: a moved or documented function
-keeps its digest.
+The digest of a function covers the top-level definitions that the function reaches by name, in any module of this
+package. Comments, docstrings, formatting, messages, imports and the place of a definition do not count: a moved or
+documented function keeps its digest.
 """
 
 from __future__ import annotations
@@ -181,3 +181,12 @@ def _is_for_people(node: object) -> bool:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name("logger")))):
             return True
     return False
+
+
+@cache
+def code_version() -> str:
+    """Return the package's version and a digest of its Python and YAML sources."""
+    digest = hashlib.sha256()
+    for source in sorted(file for ending in ("py", "yml") for file in ROOT.rglob(f"*.{ending}")):
+        digest.update(source.read_bytes())
+    return f"{ease.__version__}+{digest.hexdigest()[:12]}"

@@ -11,9 +11,8 @@ import pytest
 
 from ease.errors import EaseError
 from ease.io.downloads import DownloadOptions
-from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.files import find_dumps, find_wikidata
 from ease.wikimedia.dumps.mirrors import MirrorOptions, fetch_dumps, fetch_wikidata, is_mirror, wiki_name
-from ease.wikimedia.dumps.wikidata_files import find_wikidata
 from ease.wikimedia.wikidata.page_props import find_page_props
 from tests.file_server import Answer, FileServer, running_server
 from tests.wikimedia.made_dumps import make_export, make_page

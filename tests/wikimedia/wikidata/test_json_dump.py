@@ -14,8 +14,8 @@ import pytest
 from joblib import Parallel, delayed
 
 from ease.errors import EaseError
+from ease.wikimedia.dumps.files import find_wikidata
 from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.dumps.wikidata_files import find_wikidata
 from ease.wikimedia.wikidata import json_dump as wikidata
 from ease.wikimedia.wikidata.items import WikidataParts
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata

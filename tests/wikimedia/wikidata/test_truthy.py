@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ease.errors import EaseError
+from ease.wikimedia.dumps.files import find_wikidata
 from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.dumps.wikidata_files import find_wikidata
 from ease.wikimedia.wikidata import truthy
 from ease.wikimedia.wikidata.items import WikidataParts
 from ease.wikimedia.wikidata.truthy import ingest_truthy

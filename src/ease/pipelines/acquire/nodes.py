@@ -11,9 +11,8 @@ from ease.io.addresses import address_of, kind_of, located
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.setting import Setting
 from ease.sample import SampleFiles, write_sample
-from ease.wikimedia.dumps.files import dump_date, find_dumps
+from ease.wikimedia.dumps.files import dump_date, find_dumps, find_wikidata
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
-from ease.wikimedia.dumps.wikidata_files import find_wikidata
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from ease.wikimedia.wikidata.page_props import find_page_props
 

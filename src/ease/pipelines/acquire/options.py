@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ease.io.downloads import DownloadOptions
 from ease.sample import SampleOptions
+from ease.wikimedia.dumps.files import WikidataForm
 from ease.wikimedia.dumps.mirrors import LATEST, MirrorOptions
-from ease.wikimedia.dumps.wikidata_files import WikidataForm
 
 _DATE = rf"^(\d{{8}}|{LATEST})$"
 

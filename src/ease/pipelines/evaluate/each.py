@@ -15,7 +15,7 @@ from ease.evaluation.score_cache import cached_scores
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Encode, Score, get_task
-from ease.io.code_version import code_version
+from ease.io.code_digest import code_version
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -1,4 +1,4 @@
-"""Find the dump files of Wikipedias or Wikinews, and split them into shards for parallel reading."""
+"""Find the dump files of Wikipedias, Wikinews or Wikidata, and split them into shards for parallel reading."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 from ease.errors import EaseError
 from ease.io.addresses import address_of, files_below, files_matching, is_remote, kind_of, located
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
-from ease.wikimedia.dumps.streams import Compression, compression_of
+from ease.wikimedia.dumps.streams import FASTEST_FIRST, Compression, compression_of
 from ease.wikimedia.languages import Language, check_languages
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,16 @@ _NAME = re.compile(
 )
 _DUMP = re.compile(r".*-pages-articles.*\.xml[^.]*(?:\.(?:bz2|gz))?")
 Project = Literal["wiki", "wikinews"]
+WikidataForm = Literal["json", "truthy"]
+
+_WIKIDATA_NAMES: dict[WikidataForm, tuple[re.Pattern[str], str]] = {
+    "json": (
+        re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz)?"),
+        "*wikidata*.json or *-all.json (.bz2, .gz)",
+    ),
+    "truthy": (re.compile(r".*truthy.*\.nt(\.bz2|\.gz)?"), "*truthy*.nt (.bz2, .gz)"),
+}
+"""Names of Wikidata's files, and the same in words."""
 _IN_WORDS: dict[Project, str] = {"wiki": "", "wikinews": " of Wikinews"}
 _MAX_GZIP_SHARDS = 16
 """Each shard of a .gz decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
@@ -206,3 +216,23 @@ def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
             parts[key] = min(parts.get(key, (slowness, dump)), (slowness, dump), key=lambda choice: choice[0])
         chosen.extend(dump for _, (_, dump) in sorted(parts.items(), key=lambda item: item[0]))
     return chosen
+
+
+def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
+    """Find the newest Wikidata dump, in the compression that is fastest to read.
+
+    The source is a folder (searched recursively), a glob or a file; the form is all of Wikidata, or truthy statements.
+
+    Raises:
+        EaseError: There is no dump, or the newest of several is unclear, for example if one has no date.
+    """
+    name, in_words = _WIKIDATA_NAMES[form]
+    files = list_files(source, name.fullmatch, in_words)
+    dates = {file: dump_date(file) for file in files}
+    newest = max((date for date in dates.values() if date), default=None)
+    # A file without a date may be newer than the newest date.
+    files = [file for file, date in dates.items() if date in (None, newest)]
+    if len({re.sub(r"\.(bz2|gz)$", "", str(file)) for file in files}) > 1:
+        names = ", ".join(str(file) for file in files)
+        raise EaseError(f"{source} has several Wikidata dumps ({names}): set the source to one of them.")
+    return min(files, key=lambda file: FASTEST_FIRST.index(compression_of(file)))

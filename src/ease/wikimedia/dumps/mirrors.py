@@ -18,8 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from ease.errors import EaseError
 from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
-from ease.wikimedia.dumps.files import Project
-from ease.wikimedia.dumps.wikidata_files import WikidataForm
+from ease.wikimedia.dumps.files import Project, WikidataForm
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
