@@ -87,6 +87,9 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     negatives_summary: ClassVar[str] = ""
     """One sentence on its hard negatives, added to the model card if the training data has any."""
 
+    matryoshka: ClassVar[bool] = True
+    """Whether the loss can be computed on the first dimensions of the embeddings, as contrastive losses can"""
+
     reads_entities: ClassVar[bool] = False
     """Whether the method trains on the setting's pairs with their entities, rather than on the recipe's texts."""
 

@@ -62,6 +62,7 @@ class Dueam(TrainingMethod[DueamOptions]):
     """DuEAM; the encoder is the learner, and no other parameters are trained."""
 
     Options = DueamOptions
+    matryoshka = False
     title = "DuEAM"
     summary = (
         "DuEAM matches the Euclidean distance of two sentences to the Word Mover's Distance of their tokens in a "

@@ -23,6 +23,7 @@ class Mlm(TrainingMethod[MlmOptions]):
     """Masked-language modelling, with a prediction head that is trained with the encoder."""
 
     Options = MlmOptions
+    matryoshka = False
     title = "MLM"
     summary = (
         "Masked-language modelling trains the encoder to predict masked tokens, as BERT's pre-training does."

@@ -160,8 +160,21 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         built,
         rows,
         job.training.mini_batch_size,
+        _matryoshka(job, encoder),
         packed=job.training.packed,
     )
+
+
+def _matryoshka(job: TrainingJob, encoder: SentenceTransformer) -> tuple[int, ...]:
+    """Return the truncated dimensions at which the loss is computed, too."""
+    counts, full = job.training.matryoshka, embedding_dimension(encoder)
+    if counts and not get_method(job.method).matryoshka:
+        raise EaseError(f"Method {job.method!r} has no contrastive loss for `matryoshka`: set it to [].")
+    if wrong := [count for count in counts if not 0 < count < full]:
+        raise EaseError(
+            f"`matryoshka` {wrong[0]}: give numbers from 1 to {full - 1}, below the encoder's {full}."
+        )
+    return counts
 
 
 def _finish(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ease.encoders.encoder import embedding_dimension
 from ease.methods import Inputs, TrainingMethod
 from ease.training.batches import Batch, Column, Layout, Padded
 from ease.training.dropout import quicken_dropout
@@ -27,6 +28,7 @@ class TrainingModel(nn.Module):
         method: TrainingMethod[Any],
         vocabulary_rows: Tensor | None = None,
         mini_batch_size: int | None = None,
+        matryoshka: Sequence[int] = (),
         *,
         packed: bool = False,
     ) -> None:
@@ -39,6 +41,7 @@ class TrainingModel(nn.Module):
             vocabulary_rows: The entity vocabulary's row for each row of the method's table; not trained.
             mini_batch_size: Rows whose activations and similarities are in memory at a time; all of them are recomputed
                 for the gradient. Default: all rows.
+            matryoshka: Numbers of first dimensions at which the loss is computed, too.
             packed: Whether to encode packed texts; this replaces the encoder's attention and dropout layers.
 
         Raises:
@@ -50,6 +53,7 @@ class TrainingModel(nn.Module):
         self.method = method
         self.vocabulary_rows = vocabulary_rows
         self.mini_batch_size = mini_batch_size
+        self.dimensions = (embedding_dimension(encoder), *matryoshka)
         self.first_position = 0
         if packed:
             self.first_position = prepare_packing(encoder)
@@ -70,8 +74,8 @@ class TrainingModel(nn.Module):
             inputs = inputs._replace(autocast=torch.get_autocast_dtype(device))
         # Cosines over a small temperature lose too much in half precision.
         with torch.autocast(device, enabled=False):
-            terms: dict[str, Tensor] = self.method(inputs)
-        return terms
+            terms = [self.method(_first_dimensions(inputs, count)) for count in self.dimensions]
+        return {name: torch.stack([one[name] for one in terms]).mean() for name in terms[0]}
 
     def encode(self, batch: Batch) -> Inputs:
         """Encode every view of a batch; the views of a column share a forward pass, with different dropout masks."""
@@ -109,3 +113,8 @@ class TrainingModel(nn.Module):
     def _embed(self, features: dict[str, Any]) -> Tensor:
         embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
         return embeddings
+
+
+def _first_dimensions(inputs: Inputs, count: int) -> Inputs:
+    """Truncate the embeddings of a batch."""
+    return inputs._replace(sentences=inputs.sentences[..., :count])

@@ -93,6 +93,11 @@ class TrainingOptions(StrictModel):
         description="gradient accumulation: pairs that contrast with each other, over all processes; the gradients of "
         "a batch's sub-batches are averaged before the step; null: the whole batch",
     )
+    matryoshka: tuple[int, ...] = Field(
+        (),
+        description="numbers of first dimensions at which the loss is computed, too, and averaged with that of all "
+        "(Kusupati et al. 2022), so that embeddings can be truncated to them",
+    )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 
     @model_validator(mode="after")

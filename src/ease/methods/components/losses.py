@@ -5,6 +5,8 @@ the candidates are gathered across processes.
 
 With `mini_batch_size`, the contrastive losses compute the logits of that many anchors at a time, and again for the
 gradient, so that the (n, m) logits are never in memory together. Values and gradients stay the same.
+
+Positives, candidates and negatives may have more dimensions than the anchors: the first d are used (Matryoshka).
 """
 
 from __future__ import annotations
@@ -59,8 +61,9 @@ def info_nce(
         van den Oord et al. 2018, equation 4; Gao et al. 2021 (SimCSE), equations 4, 5 and 8; Nishikawa et al. 2022
         (EASE), equations 1 to 3.
     """
-    anchors, candidates = _unit(anchors), _unit(positives)  # (n, d), (m, d)
-    negatives = None if hard_negatives is None else _unit(hard_negatives)  # (m, d)
+    width = anchors.shape[1]
+    anchors, candidates = _unit(anchors), _unit(positives[:, :width])  # (n, d), (m, d)
+    negatives = None if hard_negatives is None else _unit(hard_negatives[:, :width])  # (m, d)
     own = _own_columns(anchors, own)
 
     def summed(rows: slice) -> Tensor:
@@ -112,7 +115,10 @@ def several_positives_loss(
         Khosla et al. 2020 (supervised contrastive learning), equation 2, without the other positives in the
         denominator.
     """
-    anchors, positives, candidates = _unit(anchors), _unit(positives), _unit(candidates)
+    width = anchors.shape[1]
+    anchors, positives, candidates = (
+        _unit(vectors[..., :width]) for vectors in (anchors, positives, candidates)
+    )
     shares = weights * (positive_ids != NO_ENTITY)  # (n, p)
     shares = shares / shares.sum(dim=1, keepdim=True)
 

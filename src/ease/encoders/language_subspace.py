@@ -1,0 +1,106 @@
+"""Removal of the language subspace: a projection onto what embeddings of all languages have in common.
+
+The mean embeddings of the languages span a subspace that tells a sentence's language rather than its meaning. An
+orthogonal projection removes the directions in which the means differ most.
+
+References:
+    Yang et al. 2021 (A simple and effective method to eliminate the self language bias in multilingual
+    representations), which removes the principal components of each language; here those of the languages' means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+
+from ease.encoders.encoder import embedding_dimension
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
+from ease.evaluation.metrics import finite_rows
+
+BATCH_SENTENCES = 8192
+"""Sentences encoded at once."""
+
+Floats = NDArray[np.float64]
+
+
+def mean_embeddings(
+    encoder: SentenceTransformer, sentences: Mapping[str, Iterable[str]], batch_size: int | None = None
+) -> dict[str, Floats]:
+    """Return the mean unit embedding of each language, (dimension,).
+
+    Args:
+        encoder: The encoder.
+        sentences: Sentences of each language, each stream read once.
+        batch_size: Sentences encoded at once; the default depends on the device.
+
+    Raises:
+        EaseError: If a language has no sentence, or an embedding is not finite.
+    """
+    encode = encode_with(encoder, EncodingOptions(batch_size=batch_size))
+    means = {}
+    for language, stream in sentences.items():
+        rest, total, count = iter(stream), np.zeros(embedding_dimension(encoder)), 0
+        for batch in iter(lambda: list(islice(rest, BATCH_SENTENCES)), []):  # noqa: B023 - used within the iteration
+            rows = finite_rows(encode(batch)).astype(np.float64)
+            total += (rows / np.linalg.norm(rows, axis=1, keepdims=True)).sum(axis=0)
+            count += len(rows)
+        if not count:
+            raise EaseError(f"Language subspace: there is no sentence of {language!r} to fit it on.")
+        means[language] = total / count
+    return means
+
+
+def language_directions(means: Mapping[str, Floats]) -> Floats:
+    """Return the directions in which the languages' means differ, most first: (languages - 1, dimension), orthonormal.
+
+    Raises:
+        EaseError: If there is one language only.
+    """
+    if len(means) < 2:
+        raise EaseError(
+            f"Language subspace: {len(means)} language has no other to differ from; give at least two languages."
+        )
+    stacked = np.stack(list(means.values()))
+    directions: Floats = np.linalg.svd(stacked - stacked.mean(axis=0), full_matrices=False)[2]
+    return directions[: min(len(means) - 1, stacked.shape[1])]
+
+
+def remove_directions(encoder: SentenceTransformer, directions: Floats) -> None:
+    """Append the projection that removes directions to an encoder, in place, as a `Dense` module.
+
+    An encoder whose embeddings have unit length keeps this by one more `Normalize` module.
+
+    Args:
+        encoder: The encoder.
+        directions: Orthonormal, (rank, dimension).
+    """
+    dimension = embedding_dimension(encoder)
+    normalised = isinstance(encoder[-1], Normalize)
+    projection = np.eye(dimension) - directions.T @ directions
+    layer = Dense(
+        dimension,
+        dimension,
+        bias=False,
+        activation_function=None,
+        init_weight=torch.tensor(projection, dtype=torch.float32),
+    )
+    encoder.append(layer.to(encoder.device))
+    if normalised:
+        encoder.append(Normalize())
+
+
+def check_rank(rank: int, directions: Floats) -> None:
+    """Refuse a rank above the number of directions."""
+    if rank > len(directions):
+        raise EaseError(
+            f"Language subspace: the rank {rank} exceeds {len(directions)}, the number of directions in which the "
+            f"means of {len(directions) + 1} languages in {directions.shape[1]} dimensions differ: lower it."
+        )
