@@ -95,12 +95,3 @@ def remove_directions(encoder: SentenceTransformer, directions: Floats) -> None:
     encoder.append(layer.to(encoder.device))
     if normalised:
         encoder.append(Normalize())
-
-
-def check_rank(rank: int, directions: Floats) -> None:
-    """Refuse a rank above the number of directions."""
-    if rank > len(directions):
-        raise EaseError(
-            f"Language subspace: the rank {rank} exceeds {len(directions)}, the number of directions in which the "
-            f"means of {len(directions) + 1} languages in {directions.shape[1]} dimensions differ: lower it."
-        )

@@ -30,6 +30,7 @@ from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
 from ease.training.inputs import count_rows, entity_columns, has_hard_negatives
 from ease.training.interruption import LAUNCHER_VARIABLE
+from ease.training.language_removal import check_ranks, remove_languages
 from ease.training.launching import launch
 from ease.training.loop import train
 from ease.training.model import TrainingModel
@@ -65,6 +66,7 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
             f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` and "
             "`batches.entity_exponent` to 1."
         )
+    check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
     # The launcher holds the lock for its processes; of torchrun's processes, the first one locks the folder.
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
     with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
@@ -187,6 +189,12 @@ def _finish(
     """Publish the best model with its card, write the result, and remove the checkpoints."""
     history = read_metrics(job.folder / "metrics.jsonl")
     steps = int(history[-1]["step"])
+    scores = _development_scores(history, best.step)
+    made = best.path
+    if job.training.language_ranks and best.path.exists():
+        made = job.folder / "without_languages"
+        evaluate = development_evaluation(job.development) if job.development else None
+        scores = remove_languages(best.path, made, job.pairs, job.training.language_ranks, evaluate)
     card = None
     if job.card is not None:
         negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
@@ -205,16 +213,16 @@ def _finish(
                 },
                 "training": job.training.model_dump(),
             },
-            scores=_development_scores(history, best.step),
+            scores=scores,
             start_scores=_development_scores(history, 0),
             embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best.step}.",
         )
-    best.publish(job.folder / "model", card)
+    best.publish(job.folder / "model", card, made)
     result = TrainingResult(
         model=job.folder / "model",
         steps=steps,
         best_step=best.step,
-        best_score=best.score,
+        best_score=scores.get(DEVELOPMENT_SCORE, best.score),
         start_score=_development_scores(history, 0).get(DEVELOPMENT_SCORE),
         seconds=progress.seconds,
         pairs_per_second=steps * job.training.batch_size / progress.seconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, model_validator
 
@@ -97,6 +97,11 @@ class TrainingOptions(StrictModel):
         (),
         description="numbers of first dimensions at which the loss is computed, too, and averaged with that of all "
         "(Kusupati et al. 2022), so that embeddings can be truncated to them",
+    )
+    language_ranks: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        (),
+        description="ranks of the language subspace that is removed from the trained encoder; several: the best on the "
+        "development tasks; 0: nothing is removed; none: not tried",
     )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 

@@ -62,13 +62,20 @@ class BestModel:
             if other != self.path:
                 shutil.rmtree(other, ignore_errors=True)
 
-    def publish(self, target: Path, card: str | None) -> None:
-        """Move the best model to `target` and write its card; does nothing if an interrupted run has done so."""
-        if self.path.exists():
+    def publish(self, target: Path, card: str | None, made: Path) -> None:
+        """Move the best model to `target` and write its card; does nothing if an interrupted run has done so.
+
+        Args:
+            target: The folder of the published model.
+            card: Its model card.
+            made: The model's own folder, or one made of it.
+        """
+        if made.exists():
             if card is not None:
-                (self.path / "README.md").write_text(card, encoding="utf-8")
+                (made / "README.md").write_text(card, encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
-            self.path.replace(target)
+            made.replace(target)
+            shutil.rmtree(self.path, ignore_errors=True)
         self.prune()
 
 
