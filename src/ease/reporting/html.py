@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ease.reporting.figures import bar_rows
 from ease.reporting.plots import plot_table_bars, plot_table_scatter
-from ease.reporting.report import LEGEND, NO_SCORES, SPREADS, TITLE, Report
+from ease.reporting.report import TEXTS, Report
 
 CONFIG = {"displaylogo": False, "responsive": True}
 
@@ -20,10 +20,9 @@ def render_html(report: Report) -> str:
     """Render the report with Plotly embedded."""
     bars = [plot_table_bars([(table.title, bar_rows(table))]) for table in report.tables]
     scatters = [plot_table_scatter([points]) for points in report.scatters]
-    texts = {"title": TITLE, "legend": LEGEND, "no_scores": NO_SCORES, "spreads": SPREADS}
     figures = {"bars": _embed(bars, "bars"), "scatters": _embed(scatters, "scatter")}
     plotly = _plotly() if bars else ""
-    return _template("report").render(report=report, plotly=plotly, **texts, **figures)
+    return _template("report").render(report=report, plotly=plotly, **TEXTS, **figures)
 
 
 def render_comparison(table: pd.DataFrame, figures: Mapping[str, go.Figure]) -> str:

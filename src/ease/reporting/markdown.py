@@ -6,21 +6,21 @@ import pandas as pd
 
 from ease.reporting.comparison import Cell, ComparisonTable
 from ease.reporting.markdown_tables import format_table
-from ease.reporting.report import LEGEND, NO_SCORES, SPREADS, TITLE, Report
+from ease.reporting.report import TEXTS, Report
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def render_markdown(report: Report) -> str:
     """Render the report."""
-    parts = [f"# {TITLE}", LEGEND]
+    parts = [f"# {TEXTS['title']}", TEXTS["legend"]]
     parts += [f"- {paper}" for paper in report.papers]
-    parts += [] if report.tables else [NO_SCORES]
+    parts += [] if report.tables else [TEXTS["no_scores"]]
     parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
     parts += report.left_out
     if report.tables:
         parts += ["## Where the scores come from", format_table(report.models)]
-        parts += ["## All scores", SPREADS]
+        parts += ["## All scores", TEXTS["spreads"]]
         parts += [f"### {task}\n\n{format_table(table)}" for task, table in report.scores.items()]
     return "\n\n".join(parts) + "\n"
 

@@ -8,24 +8,14 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from ease.evaluation.tasks import get_task
+from ease.io.data_files import read_data_file
 from ease.reporting.comparison import ComparisonTable, build_plain_table, build_table
 from ease.reporting.own import OwnModel
 from ease.reporting.provenance import all_scores, model_versions
 from ease.reporting.published import Published, Source
 from ease.reporting.scatters import Points, ReportOptions, build_scatters
 
-TITLE = "Scores beside the published ones"
-LEGEND = (
-    "All scores are in points; 100 is the best. Rows marked “paper” are published scores, rows marked “here” are "
-    "scores of this project. Among models that start from the same encoder, the best score of a column is bold. A "
-    "difference is our score minus the published one. With several seeds, the mean and the sample standard deviation "
-    "over seeds are shown; with “1 seed” the variance is unknown."
-)
-SPREADS = (
-    "Standard deviations: ± over training seeds, in brackets over a task's own repetitions. The digest is that of the "
-    "evaluation files."
-)
-NO_SCORES = "There are no scores yet: run `kedro run --pipelines=evaluate`."
+TEXTS: dict[str, str] = read_data_file("ease.reporting", "texts.yml")
 
 
 @dataclass

@@ -12,7 +12,9 @@ from babel.core import get_global
 
 from ease.io.data_files import read_data_file
 
-KINDS: tuple[str, ...] = ("territory", "currency", "language", "script", "region", "continent")
+STANDARDS: dict[str, str] = read_data_file("ease.sample", "frames.yml")["kinds"]
+"""Standards that name the entities of each kind by codes."""
+KINDS = tuple(STANDARDS)
 """Kinds of entities; each kind is a class in the sample's Wikidata dump."""
 
 MINIMUM_SPEAKERS = 10.0

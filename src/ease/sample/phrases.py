@@ -13,28 +13,11 @@ from ease.sample.facts import Entity, Fact
 from ease.sample.names import WikiNames
 from ease.wikimedia.wikitext.titles import capitalize_first
 
-FRAMES: dict[str, tuple[str, ...]] = {
-    "define": ("X",),
-    "several": ("A", "B", "D"),
-    "located": ("T", "R"),
-    "part": ("R", "K"),
-    "pays": ("T", "C"),
-    "speaks": ("T", "L"),
-    "writes": ("L", "S"),
-    "circulates": ("C", "R"),
-    "heard": ("L", "R"),
-    "pays_speaks": ("T", "C", "L"),
-    "same_currency": ("T", "T2", "C"),
-    "same_language": ("T", "T2", "L"),
-    "same_region": ("T", "T2", "R"),
-}
-"""Frames of statements, each with the slots of its templates in the order of the statement's entities.
-
-The first template of a frame is a plain definition, with which an article may begin.
-"""
-
-SHARED_FRAMES = {"pays": "same_currency", "speaks": "same_language", "located": "same_region"}
-"""Frames that state a relation for two territories at once."""
+_TABLES = read_data_file("ease.sample", "frames.yml")
+FRAMES: dict[str, list[str]] = _TABLES["slots"]
+"""The slots of each frame's templates, in the order of a statement's entities."""
+SHARED_FRAMES: dict[str, str] = _TABLES["shared"]
+"""By relation, the frames that state it for two territories at once."""
 
 _SLOT = re.compile(r"\{(\w+)\}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ease.sample.facts import Entity
+from ease.sample.facts import STANDARDS, Entity
 from ease.sample.markup import Aliases, ExpectedSentence
 from ease.sample.pages import WikiPage
 from ease.sample.phrases import Phrasebook
@@ -12,14 +12,6 @@ from ease.sample.site import Site
 from ease.wikimedia.wikitext.article import Link
 from ease.wikimedia.wikitext.titles import capitalize_first
 
-_STANDARDS = {
-    "territory": "ISO 3166",
-    "currency": "ISO 4217",
-    "language": "ISO 639",
-    "script": "ISO 15924",
-    "region": "UN M49",
-    "continent": "UN M49",
-}
 LOOP = ("ISO 3166 QM", "ISO 3166 QN")
 """Titles of two redirects that lead to each other; ISO 3166 reserves these codes for users."""
 EMPTY = "ISO 3166 QO"
@@ -32,8 +24,8 @@ _INFOBOX = '{| class="infobox"\n! {{{name|}}}\n|-\n| {{{image|}}}\n|}'
 
 def name_aliases(entities: Sequence[Entity]) -> Aliases:
     """Return titles of redirects: one for each third entity, and one to that redirect for each sixth entity."""
-    single = {entity: f"{_STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]}
-    double = {entity: f"{_STANDARDS[entity.kind]}-{entity.code}" for entity in entities[::6]}
+    single = {entity: f"{STANDARDS[entity.kind]} {entity.code}" for entity in entities[::3]}
+    double = {entity: f"{STANDARDS[entity.kind]}-{entity.code}" for entity in entities[::6]}
     return Aliases(single, double)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ease.io.data_files import read_data_file
 from ease.wikimedia.wikitext.html_entities import decode_entities
 
 LINK_START, LINK_END, GAP = "\x01", "\x02", "\x05"
@@ -17,29 +18,23 @@ BREAK = "\x04"
 LITERAL = "\x03"
 """Encloses the number of a text that is not markup (`<nowiki>`)."""
 
-_REMOVED_EXTENSIONS = (
-    "ref|references|gallery|math|ce|chem|pre|syntaxhighlight|source|timeline|score|hiero|imagemap|graph|mapframe|"
-    "maplink|templatedata|templatestyles|inputbox|categorytree|charinsert|dynamicpagelist|indicator|includeonly|phonos"
-)
-_BLOCK_TAGS = "p|div|br|hr|blockquote|center|li|ul|ol|dl|dt|dd|h[1-6]|table|caption|tr|td|th|thead|tbody|poem"
-_INLINE_TAGS = (
-    "abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|langconvert|mark|noinclude|nowiki|onlyinclude|q|rb|"
-    "rp|rt|rtc|ruby|s|samp|small|span|strike|strong|sub|sup|time|translate|tt|tvar|u|var|wbr"
-)
-_SECTION_MARK = r"</?(?:section|Abschnitt|sección|secção|seção|trecho|קטע)(?=[\s/>])[^<>]*+>"
-"""Invisible tag that labels a part of a page, `<section begin=a />`, with its names in several languages."""
+_TAGS = {
+    kind: names.replace(" ", "|")
+    for kind, names in read_data_file("ease.wikimedia.wikitext", "tags.yml").items()
+}
+_SECTION_MARK = rf"</?(?:{_TAGS['section']})(?=[\s/>])[^<>]*+>"
 _FIRST_SECTION_MARK = re.compile(_SECTION_MARK, re.IGNORECASE)
 _SECTION_MARKS = re.compile(
     rf"^[ \t]*+(?:{_SECTION_MARK}[ \t]*+)++\n|({_SECTION_MARK})", re.IGNORECASE | re.MULTILINE
 )
-_EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_REMOVED_EXTENSIONS})(?=[\s/>]))", re.IGNORECASE)
-_BLOCK_TAG = re.compile(rf"</?(?:{_BLOCK_TAGS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
-_INLINE_TAG = re.compile(rf"</?(?:{_INLINE_TAGS}|{_REMOVED_EXTENSIONS})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
+_EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_TAGS['extensions']})(?=[\s/>]))", re.IGNORECASE)
+_BLOCK_TAG = re.compile(rf"</?(?:{_TAGS['block']})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
+_INLINE_TAG = re.compile(rf"</?(?:{_TAGS['inline']}|{_TAGS['extensions']})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _ROW = re.compile(r"\n[ \t]*+(?:\{\||\|[-+}])")
 _HTML_TABLE = re.compile(r"(<table(?=[\s/>])[^<>]*+>)|</table\s*+>", re.IGNORECASE)
 _WIKI_TABLE = re.compile(rf"\n[ \t:{GAP}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
-    name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_REMOVED_EXTENSIONS.split("|")]
+    name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_TAGS["extensions"].split("|")]
 }
 _BRACES = re.compile(r"\{\{+|\}\}+")
 _QUOTES = re.compile("''+")
@@ -49,9 +44,7 @@ _MAGIC_WORD = re.compile(
 """Letters of any script with combining marks and joiners; single underscores between letters."""
 _GEORGIAN = frozenset(map(chr, range(0x10D0, 0x1100)))
 """Letters that have no capitals on wikis, although Unicode has some."""
-_ENGLISH_MAGIC_WORDS = frozenset(
-    "notoc toc forcetoc nogallery noeditsection notitleconvert notc nocontentconvert nocc".split()
-)
+_ENGLISH_MAGIC_WORDS = frozenset(_TAGS["magic_words"].split("|"))
 _BREAKS = re.compile(f"{BREAK}{BREAK}++")
 _LOOSE_BREAK = re.compile(rf"{BREAK}(?<!\]\]{BREAK})(?!\[\[)")
 
