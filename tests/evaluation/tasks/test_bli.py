@@ -13,6 +13,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, bli, main_score, missing_files
+from ease.evaluation.tasks.components.languages import EncodeByLanguage
 
 Pairs = list[tuple[str, str]]
 
@@ -123,6 +124,39 @@ def test_a_rotated_space_is_aligned(tmp_path: Path) -> None:
         ("average", "mean_reciprocal_rank", 100, "1 of 29 subsets"),
         ("average_published", "mean_reciprocal_rank", 100, "1 of 28 subsets"),
     ]
+
+
+def test_each_language_may_have_its_own_encoder(tmp_path: Path) -> None:
+    # The encoder of one language swaps the first two directions of the other's, which no single encoder does.
+    training = [(f"w{number}", f"w{number}") for number in range(8)]
+    write(tmp_path, "en-de", training, training[:2])
+
+    def swapped(words: Sequence[str]) -> np.ndarray:
+        return encode_codes([f"s{word[1:]}" for word in words])[:, [1, 0, *range(2, 8)]]
+
+    encode = EncodeByLanguage(
+        {"en": swapped, "de": lambda words: encode_codes([f"t{word[1:]}" for word in words])}
+    )
+    options = bli.Options(path=tmp_path, neighbours=1, subsets=("en-de",))
+    assert bli.evaluate(encode, options)[0].value == 100
+    asked: list[Sequence[str]] = []
+
+    def noted(words: Sequence[str]) -> np.ndarray:
+        asked.append(words)
+        return swapped(words)
+
+    write(tmp_path, "en-de", [("a0", "b1"), ("a1", "b0")], [("a0", "b1")])
+    bli.evaluate(EncodeByLanguage({"en": noted, "de": swapped}), options)
+    assert asked == [["a0", "a1"]], "English words alone"
+
+
+def test_a_language_without_an_encoder_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "en-de", numbered(*range(8)), numbered(1))
+    encode = EncodeByLanguage({"en": encode_codes, "fr": encode_codes})
+    with pytest.raises(EaseError, match="No encoder for the language 'de' among en, fr: add one"):
+        bli.evaluate(encode, bli.Options(path=tmp_path))
+    with pytest.raises(EaseError, match="one encoder for each of en, fr.*name a task such as bli"):
+        encode(["a word of any language"])
 
 
 def test_every_translation_is_correct_and_a_word_counts_once(tmp_path: Path) -> None:

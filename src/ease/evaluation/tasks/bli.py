@@ -1,7 +1,7 @@
 """Bilingual lexicon induction: retrieval of words' translations (Glavaš et al., 2019).
 
 An orthogonal map is learnt from the training dictionary, and CSLS retrieves the test words' translations (Mirror-BERT,
-section 3). Words are encoded singly, as written in the files.
+section 3). Words are encoded singly, as written in the files, by one encoder or by one for each language.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ease.errors import EaseError
 from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
 from ease.evaluation.search import Rows
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
+from ease.evaluation.tasks.components.languages import encode_of
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_lines
 
@@ -131,7 +132,7 @@ def gather_words(training: Sequence[str], test: Sequence[str], vocabulary: Seque
 
 
 def rank_translations(
-    encode: Encode,
+    encoders: tuple[Encode, Encode],
     training: Dictionary,
     test: Dictionary,
     sides: tuple[Side, Side],
@@ -140,7 +141,9 @@ def rank_translations(
 ) -> Rows:
     """Rank of the best translation of each distinct source word of the test dictionary, (words,), from 1."""
     source, target = sides
-    left, right = (unit_rows(encode(side.words), options.center) for side in sides)
+    left, right = (
+        unit_rows(encode(side.words), options.center) for encode, side in zip(encoders, sides, strict=True)
+    )
     mapping = orthogonal_map(
         left[[source.rows[word] for word, _ in training]], right[[target.rows[word] for _, word in training]]
     )
@@ -167,7 +170,9 @@ def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Opti
         for side in (0, 1)
     )
     with error_prefix(f"{TASK} {pair}"):
-        ranks = rank_translations(encode, training, test, (source, target), options, f"{TASK} {pair}")
+        first, second = (encode_of(encode, language) for language in pair.split("-"))
+        sides = source, target
+        ranks = rank_translations((first, second), training, test, sides, options, f"{TASK} {pair}")
     accuracy, reciprocal = 100 * float(np.mean(ranks == 1)), 100 * float(np.mean(1 / ranks))
     logger.info(
         "%s %s: accuracy @1 %.1f, mean reciprocal rank %.1f, of %d words among %d",

@@ -51,6 +51,8 @@ def _setting_checks(
     for encoder in dict.fromkeys(one.encoder.name for one in settings):
         yield partial(check_encoder, encoder)
     trained = any(variant.method != START for variant in sweep.all_variants())
+    for joined in sweep.joined.values():
+        yield partial(check_tasks, joined.tasks, step.tasks)
     for one in settings:
         if trained:
             yield from development_checks(step, one.dev_tasks, locating, catalog)

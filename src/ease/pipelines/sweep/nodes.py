@@ -33,6 +33,7 @@ from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import add_scores, log_plot, log_scores, log_table, nested_run
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.sweep.joined import score_joined
 from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
 from ease.pipelines.train.nodes import drawn_sentences, required_pairs, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
@@ -57,6 +58,8 @@ class Inputs(NamedTuple):
     recipes: dict[str, Any]
     encoders: EncoderDefaults
     folder: Path
+    models: dict[str, Path]
+    """The encoder of each training so far, by the name of its MLflow run"""
 
 
 def locate_sweep_sets(
@@ -69,6 +72,7 @@ def locate_sweep_sets(
     """Locate the evaluation sets that choose the checkpoints of a sweep and score its variants."""
     varied = sweep.varied_settings(sweep.own_setting(setting))
     references = [task for one in varied for task in (*one.dev_tasks, *one.test_tasks)]
+    references += [task for joined in sweep.joined.values() for task in joined.tasks]
     return locate(list(dict.fromkeys(references)), acquire, sets, tasks)
 
 
@@ -110,14 +114,28 @@ def run_sweep(
     data = TrainingData(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
-    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
+    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder, {})
     trainings = sweep.chosen_trainings(setting.languages)
     rows = []
     with folder_lock(folder):
         for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
             logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
             rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
+        if sweep.only is None:
+            rows += joined_rows(sweep, setting, inputs)
         shutil.rmtree(folder)
+    return rows
+
+
+def joined_rows(sweep: Sweep, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
+    """Score the encoders that the sweep joins, after their trainings."""
+    rows = []
+    for title, seed in sweep.joined_trainings().values():
+        joined = sweep.joined[title]
+        models = {code: inputs.models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
+        evaluation_data, tasks = inputs.data.evaluation_data, inputs.data.tasks
+        scored = score_joined(title, seed, joined, models, evaluation_data, tasks)
+        rows += [{**row, "setting": setting.name} for row in scored]
     return rows
 
 
@@ -128,6 +146,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
     about: dict[str, Any] = {"variant": variant.label, "recipe": variant.title, "under": variant.under or ""}
     about |= {"method": variant.method, "seed": seed, "languages": " ".join(setting.languages)}
     about |= {"base": setting.encoder.name, "pooling": setting.encoder.pooling}
+    inputs.models[name] = data.encoder
     if variant.method == START:
         with nested_run(name) as run_id:
             scores = score_model(data.encoder, data)
@@ -138,6 +157,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
         data = variant_data(variant, recipe, data, inputs)
         with folder_lock(inputs.folder / safe_name(name)) as lock:
             result = train_tracked(name, data, recipe, lock)
+        inputs.models[name] = result.model
         scores = score_model(result.model, data)
         add_scores(result.model, [score for own in scores.values() for score in own])
         about |= {"development": result.best_score, "seconds": result.seconds}
@@ -256,7 +276,8 @@ def report_sweep(
 
 def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Setting) -> pd.DataFrame:
     """Return the scores of the sweep's trainings in the order of the sweep, without those that it no longer has."""
-    by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in sweep.trainings(setting.languages)}
+    names = (*sweep.trainings(setting.languages), *sweep.joined_trainings())
+    by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for row in trainings:
         by_name.get(row["model"], []).append(row)
     if missing := [name for name, own in by_name.items() if not own]:

@@ -16,6 +16,7 @@ from ease.methods import method_names
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import Overlay, Setting
+from ease.pipelines.sweep.joined import Joined
 
 PIVOT = "en"
 START = "start"
@@ -165,6 +166,10 @@ class Sweep(StrictModel):
         False,
         description="train a model for every language of the setting but English, on its pairs and English ones",
     )
+    joined: dict[str, Joined] = Field(
+        {},
+        description="encoders of several variants, one for each language, to score together, by their title",
+    )
 
     @model_validator(mode="after")
     def _some(self) -> Sweep:
@@ -180,6 +185,23 @@ class Sweep(StrictModel):
         for variant in variants:
             if variant.under:
                 check_name(variant.under, list(self.settings), f"entry of `{self.name}.settings`")
+        return self
+
+    @model_validator(mode="after")
+    def _joins_variants(self) -> Sweep:
+        labels = [variant.label for variant in self.all_variants()]
+        for title, joined in self.joined.items():
+            if title in labels:
+                raise EaseError(
+                    f"`joined` of the sweep {self.name!r} names a variant, {title!r}: name it otherwise."
+                )
+            for label in joined.encoders.values():
+                check_name(label, labels, f"variant in `{self.name}.joined`")
+        if seedless := {*self.joined} - {title for title, _ in self.joined_trainings().values()}:
+            raise EaseError(
+                f"`joined` of the sweep {self.name!r}: the variants of {', '.join(sorted(seedless))} have no seed in "
+                "common."
+            )
         return self
 
     def all_variants(self, languages: Sequence[str] = ()) -> tuple[Variant, ...]:
@@ -224,6 +246,16 @@ class Sweep(StrictModel):
             return trainings
         check_name(self.only, list(trainings), f"training of `{self.name}.only`")
         return {self.only: trainings[self.only]}
+
+    def joined_trainings(self) -> dict[str, tuple[str, int]]:
+        """Return the title and the seed of all joined encoders, by the names of their MLflow runs."""
+        seeds = {variant.label: variant.seeds for variant in self.all_variants()}
+        found = {}
+        for title, joined in self.joined.items():
+            first, *others = (seeds[label] for label in joined.encoders.values())
+            common = [seed for seed in first if all(seed in other for other in others)]
+            found |= {f"{title} seed={seed}": (title, seed) for seed in common}
+        return found
 
     def own_setting(self, setting: Setting) -> Setting:
         """Return the setting as the sweep changes it for all variants.
