@@ -17,7 +17,7 @@ from ease.pipelines.evaluate.each import score_rows
 from ease.pipelines.mlflow_runs import log_scores, nested_run
 from ease.pipelines.setting import Words
 
-TASKS = ("bli",)
+TASKS = ["bli"]
 """Tasks that encode each language by its own encoder."""
 JOINED = "joined"
 """The method of the scores of several encoders together."""

@@ -250,7 +250,7 @@ class Sweep(StrictModel):
     def joined_trainings(self) -> dict[str, tuple[str, int]]:
         """Return the title and the seed of all joined encoders, by the names of their MLflow runs."""
         seeds = {variant.label: variant.seeds for variant in self.all_variants()}
-        found = {}
+        found: dict[str, tuple[str, int]] = {}
         for title, joined in self.joined.items():
             first, *others = (seeds[label] for label in joined.encoders.values())
             common = [seed for seed in first if all(seed in other for other in others)]
