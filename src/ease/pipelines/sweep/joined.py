@@ -29,6 +29,7 @@ class Joined(StrictModel):
     encoders: dict[str, str] = Field(
         min_length=2, description="the label of the variant that encodes a language, by the language's code"
     )
+    base: str = Field("", description="what the report calls the encoders that the variants start from")
     tasks: Words = Field(("bli",), description="tasks, or single subsets of them (`bli:en-fr`)")
 
     @field_validator("tasks")
@@ -68,5 +69,11 @@ def score_joined(
         scores = score_tasks(encode, references, at_paths(tasks, located)) if references else []
         log_scores(run_id, scores)
     about = {"variant": title, "recipe": title, "under": "", "method": JOINED, "seed": seed}
-    about |= {"languages": " ".join(models), "base": "", "pooling": None, "development": None, "seconds": 0.0}
+    about |= {
+        "languages": " ".join(models),
+        "base": joined.base,
+        "pooling": None,
+        "development": None,
+        "seconds": 0.0,
+    }
     return score_rows(scores, located, **about, model=name, split="test")
