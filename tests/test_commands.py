@@ -162,7 +162,7 @@ def test_an_older_models_scores_are_reproduced(copy: Project) -> None:
     copy.run("train,evaluate", only, multilingual__ease__training__seed=7)
     assert copy.latest("06_models/multilingual/ease/encoder").parent.name > older
     assert copy.json("07_model_output/multilingual/ease/scores.json") != scores
-    copy.run("evaluate", only, f"--load-versions=multilingual.ease.encoder:{older}", start=True)
+    copy.run("evaluate", only, f"--load-versions=multilingual.ease.encoder:{older}")
     assert copy.json("07_model_output/multilingual/ease/scores.json") == scores
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from contextlib import suppress
-from functools import cache
+from functools import reduce
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import pytest
@@ -17,13 +16,14 @@ from kedro.framework.cli.project import run as kedro_run
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 
+from ease.io.nested import dotted, overlaid
 from ease.pipeline_registry import register_pipelines
 from ease.pipelines.acquire_evaluation.checks import check_tasks
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.contexts import open_context
 from tests.documented import Documented, documented_commands
-from tests.project import ROOT, Project, make_project
+from tests.project import ROOT, Project
 
 PLACEHOLDERS = {
     "multilingual.<name>": "multilingual.simcse",
@@ -78,21 +78,30 @@ def test_every_command_has_a_known_program() -> None:
     assert len(COMMANDS) > 80, "fewer than there were: documents are not read as they were"
 
 
-@pytest.mark.parametrize("words", of_kind("kedro run"))
-def test_a_run_has_its_pipelines_nodes_parameters_and_datasets(words: list[str], bare: Project) -> None:
-    flag = [] if words[0] == "kedro" or words[0].startswith("--") else ["--params"]
-    arguments = words[2:] if words[0] == "kedro" else [*flag, *words]
-    with kedro_run.make_context("kedro run", arguments) as context:
+class Run(NamedTuple):
+    """A `kedro run` command of a document."""
+
+    command: str
+    env: str | None
+    given: dict[str, Any]
+    """Its `--params`"""
+    nodes: Pipeline
+
+
+def documented_runs() -> list[Run]:
+    return [parse_run(param.values[0], param.id) for param in of_kind("kedro run")]
+
+
+def parse_run(words: list[str], command: str) -> Run:
+    """Parse a command; options without a pipeline belong to a pipeline of the text around them."""
+    complete = words[0] == "kedro"
+    flag = [] if complete or words[0].startswith("--") else ["--params"]
+    with kedro_run.make_context("kedro run", words[2:] if complete else [*flag, *words]) as context:
         given = context.params
-    assert given["env"] is None or (ROOT / "conf" / given["env"]).is_dir()
-    alone = [
-        [name] for name in ("train_monolingual", "train")
-    ]  # options alone go with a pipeline of the text
-    wanted = [given["pipelines"] or ["__default__"]] if words[0] == "kedro" else alone
-    nodes = chosen_nodes(wanted, given)
-    assert nodes.nodes
-    assert set(given["load_versions"] or {}) <= nodes.datasets()
-    resolve_parameters(bare, given["env"], given["params"], nodes)
+    candidates = [given["pipelines"] or ["__default__"]] if complete else [["train_monolingual"], ["train"]]
+    nodes = chosen_nodes(candidates, given)
+    assert set(given["load_versions"] or {}) <= nodes.datasets(), command
+    return Run(command, given["env"], given["params"], nodes)
 
 
 def chosen_nodes(candidates: list[list[str]], given: dict[str, Any]) -> Pipeline:
@@ -104,25 +113,54 @@ def chosen_nodes(candidates: list[list[str]], given: dict[str, Any]) -> Pipeline
     return Pipeline([])
 
 
-def resolve_parameters(project: Project, env: str | None, given: dict[str, Any], nodes: Pipeline) -> None:
+def grouped(runs: list[Run]) -> list[list[Run]]:
+    """Group runs whose parameters do not contradict each other, since reading the configuration takes a second."""
+    groups: list[list[Run]] = []
+    for run in runs:
+        fitting = (group for group in groups if not any(contradict(run, other) for other in group))
+        group = next(fitting, None)
+        if group is None:
+            groups.append(group := [])
+        group.append(run)
+    return groups
+
+
+def contradict(first: Run, second: Run) -> bool:
+    """Return whether two runs differ in their environment or in a group of parameters; a group is checked at once."""
+    one, other = by_group(first.given), by_group(second.given)
+    return first.env != second.env or any(
+        one[a] != other[b] for a in one for b in other if f"{a}.".startswith(f"{b}.") or b.startswith(f"{a}.")
+    )
+
+
+def by_group(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return parameters by the dotted name of their group."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, value in dotted(given).items():
+        groups.setdefault(name.rpartition(".")[0], {})[name] = value
+    return groups
+
+
+@pytest.mark.parametrize("runs", grouped(documented_runs()), ids=lambda runs: runs[0].command)
+def test_runs_have_their_pipelines_nodes_parameters_and_datasets(runs: list[Run], bare: Project) -> None:
+    env = runs[0].env
+    assert env is None or (ROOT / "conf" / env).is_dir()
+    assert [run.command for run in runs if not run.nodes.nodes] == []
+    given: dict[str, Any] = reduce(overlaid, (run.given for run in runs), {})
+    resolve_parameters(bare, env, given, set().union(*(run.nodes.inputs() for run in runs)))
+
+
+def resolve_parameters(project: Project, env: str | None, given: dict[str, Any], inputs: set[str]) -> None:
     """Load the parameters that nodes read, which validates them by their options classes."""
-    loaded = load_parameters(project, env, json.dumps(given))
-    tasks = loaded["params:tasks"]
-    check_tasks([*given.get("tasks", {})], tasks)
-    for value in (loaded[name] for name in nodes.inputs() if is_parameter(name)):
-        if isinstance(value, EvaluateOptions):
-            check_tasks(value.references(()), tasks)
-        if isinstance(value, Setting):
-            check_tasks((*value.dev_tasks, *value.test_tasks), tasks)
-
-
-@cache
-def load_parameters(project: Project, env: str | None, given: str) -> dict[str, Any]:
-    """Load the parameters of all pipelines, once for all commands that give the same."""
-    read = {name for pipeline in PIPELINES.values() for name in pipeline.inputs() if is_parameter(name)}
-    with open_context(project, env, json.loads(given)) as context:
+    with open_context(project, env, given) as context:
         catalog = context.catalog
-        return {name: catalog.load(name) for name in read}
+        tasks = catalog.load("params:tasks")
+        check_tasks([*given.get("tasks", {})], tasks)
+        for value in (catalog.load(name) for name in inputs if is_parameter(name)):
+            if isinstance(value, EvaluateOptions):
+                check_tasks(value.references(()), tasks)
+            if isinstance(value, Setting):
+                check_tasks((*value.dev_tasks, *value.test_tasks), tasks)
 
 
 @pytest.mark.parametrize("words", of_kind("make"))
@@ -165,30 +203,25 @@ def test_an_invented_command_is_refused(bare: Project) -> None:
     for arguments in (["--pipeline"], ["--pipelin=train"]):
         with pytest.raises(click.UsageError):
             kedro_run.make_context("kedro run", arguments)
-    nodes = PIPELINES["train"]
+    inputs = PIPELINES["train"].inputs()
     for given in (
         {"_dueam": "weakly"},
         {"_duem": "unsupervised"},
         {"multilingual": {"eaze": {"method": "x"}}},
     ):
         with pytest.raises(Exception, match="choose|did you mean"):
-            resolve_parameters(bare, None, given, nodes)
+            resolve_parameters(bare, None, given, inputs)
     with pytest.raises(Exception, match="step"):
-        resolve_parameters(bare, None, {"multilingual": {"ease": {"training": {"step": 1}}}}, nodes)
+        resolve_parameters(bare, None, {"multilingual": {"ease": {"training": {"step": 1}}}}, inputs)
     with pytest.raises(Exception, match="Unknown evaluation task 'stsx'"):
-        resolve_parameters(bare, None, {"evaluate": {"tasks": "stsx"}}, PIPELINES["evaluate"])
+        resolve_parameters(bare, None, {"evaluate": {"tasks": "stsx"}}, PIPELINES["evaluate"].inputs())
 
 
-def test_the_quick_ones_run(tmp_path: Path) -> None:
+def test_make_and_kedro_list_what_the_documents_name(bare: Project) -> None:
     listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     targets = {words[1] for words in map(str.split, listed.splitlines()) if words[:1] == ["make"]}
     documented = {
         command.words[1] for command in COMMANDS if command.words[0] == "make" and command.words[1:]
     }
     assert documented <= targets
-    project = make_project(tmp_path)
-    assert set(PIPELINES) <= set(re.findall(r"[\w]+", project.kedro("registry", "list", start=False).stdout))
-    project.kedro("run", "--pipelines=mewsc16", start=False)
-    assert project.versions("05_model_input/mewsc16/mewsc16") or list(
-        tmp_path.glob("data/05_model_input/**/mewsc16")
-    )
+    assert set(PIPELINES) <= set(re.findall(r"[\w]+", bare.kedro("registry", "list", start=False).stdout))

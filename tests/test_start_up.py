@@ -34,6 +34,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("registry", "list"), ("run", "--pipelines=nope")])
 def test_a_command_that_runs_nothing_imports_no_slow_library(arguments: tuple[str, ...]) -> None:
     command = [sys.executable, "-c", LIST_IMPORTED, *arguments]

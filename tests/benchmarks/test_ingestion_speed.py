@@ -45,6 +45,7 @@ def test_comparison_reports_the_rate_of_every_reader(source: Path, tmp_path: Pat
     assert all(float(cell.split()[0]) > 0 for cell in cells[4:])
 
 
+@pytest.mark.slow
 def test_scaling_and_memory_are_reported(source: Path, tmp_path: Path) -> None:
     rows = measure_scaling(source, 0.1, 1, tmp_path)
     assert [row.strip("| ").split(" | ")[0] for row in rows] == list(PACKINGS)

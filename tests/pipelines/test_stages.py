@@ -98,6 +98,7 @@ def test_the_default_pipeline_has_the_nodes_of_the_settings_pipeline() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_default_run_chooses_a_stage_by_its_complete_namespace(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.kedro("run", "--namespaces=multilingual.acquire", "--params", params(), start=False)

@@ -18,7 +18,7 @@ from ease.pipelines.report.nodes import compare_curves, compare_scores, gather_s
 from ease.pipelines.setting import Setting
 from ease.reporting.own import gather_models
 from tests.contexts import undisturbed
-from tests.project import Done, Project, make_project
+from tests.project import PAPERS, Done, Project, make_project
 from tests.reporting.made import EASE_ROW, MODEL, baseline, row, sts17
 
 VERSION = "2026-01-01T00.00.00.000Z"
@@ -39,7 +39,7 @@ def version(project: Project, path: str) -> Path:
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project in which a model of a setting, a baseline and a sweep over two seeds were scored."""
-    project = make_project(tmp_path_factory.mktemp("report"))
+    project = make_project(tmp_path_factory.mktemp("report"), PAPERS)
     rows = [{name: value for name, value in row.items() if name not in KNOWN_LATER} for row in sts17()]
     scores = {"multilingual/ease": rows, "baselines": [baseline("sts", "2012", 72.37)]}
     for place, own in scores.items():

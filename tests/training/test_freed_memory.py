@@ -27,6 +27,7 @@ with accelerated(TrainingOptions(device="cpu", threads=1, mini_batch_size=rows))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="not glibc")
 def test_freed_large_tensors_return_their_memory_beside_small_ones() -> None:
     kept = {

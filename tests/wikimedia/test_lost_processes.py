@@ -83,6 +83,7 @@ def go(*processes: subprocess.Popen[bytes]) -> None:
         process.stdin.flush()
 
 
+@pytest.mark.slow
 def test_two_concurrent_runs_leave_the_parts_of_one(
     dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -92,6 +93,7 @@ def test_two_concurrent_runs_leave_the_parts_of_one(
     assert contents(tmp_path) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_killed_run_does_not_disturb_another(
     dump: DumpFile, undisturbed: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -85,6 +85,7 @@ def by_brute_force(encode: Encode, training: Pairs, test: Pairs, center: bool) -
     return 100 * float(np.mean(np.array(ranks) == 1)), 100 * float(np.mean(1 / np.array(ranks)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "center", "words"), [("en-de", False, 2000), ("fr-en", False, 1936), ("en-tr", True, 2000)]
 )

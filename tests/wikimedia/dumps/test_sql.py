@@ -248,6 +248,7 @@ def test_a_file_without_line_breaks_is_refused(tmp_path: Path, monkeypatch: pyte
         rows_of(reader(write(tmp_path, dump(insert(*[item(1, 1)] * 100)))))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     statement = insert(*hostile_rows(1, 3000))
 

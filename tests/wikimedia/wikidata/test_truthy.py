@@ -197,6 +197,7 @@ def test_finds_the_newest_and_fastest_truthy_dump(tmp_path: Path) -> None:
         find_wikidata(tmp_path / "empty", "truthy")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     lines = random_lines(2, 8000)
 

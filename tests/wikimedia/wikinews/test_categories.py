@@ -44,6 +44,7 @@ def test_categories_of_a_page(site: SiteInfo, source: str, expected: list[str]) 
     assert read_categories(source, site) == expected
 
 
+@pytest.mark.slow
 def test_real_categories_as_another_reader_finds_them(test_data: Path) -> None:
     (dump,) = find_dumps(
         test_data / "dumps" / "wikipedia" / "enwiki-shortened-pages-articles.xml.bz2", ["en"]

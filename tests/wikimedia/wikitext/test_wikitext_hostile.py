@@ -55,6 +55,7 @@ def read_hostile_sources(times: int, seconds: int, begun: Path) -> None:
             redirect_target(source, SiteInfo(language))
 
 
+@pytest.mark.slow
 def test_hostile_wikitext_takes_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """100,000 repetitions take at most 0.7 seconds; quadratic time took 18 seconds and more."""
     for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):  # coverage would slow the process down
