@@ -65,6 +65,8 @@ def test_wrong_ranks_are_refused_before_the_training(
     assert not (job.folder / "metrics.jsonl").exists()
 
 
-def test_negative_ranks_are_refused() -> None:
+def test_ranks_are_read_from_the_command_line() -> None:
+    assert TrainingOptions.model_validate({"language_ranks": "0 2"}).language_ranks == (0, 2)
+    assert TrainingOptions.model_validate({"language_ranks": 2}).language_ranks == (2,)
     with pytest.raises(ValueError, match="greater than or equal to 0"):
         TrainingOptions(language_ranks=(-1,))

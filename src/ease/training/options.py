@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
@@ -38,6 +38,16 @@ def check_share(options: TrainingOptions, processes: int) -> None:
             f"`sub_batch_size` {part} leaves each of {processes} `processes` one pair, which has nothing to contrast "
             f"with: raise it to at least {2 * processes}, or start fewer processes."
         )
+
+
+def _numbers(value: Any) -> Any:
+    """Split a string into words, and make a list of a single number: a list on the command line."""
+    if isinstance(value, str):
+        return value.split()
+    return [value] if isinstance(value, int) else value
+
+
+Numbers = Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_numbers)]
 
 
 class TrainingOptions(StrictModel):
@@ -93,12 +103,12 @@ class TrainingOptions(StrictModel):
         description="gradient accumulation: pairs that contrast with each other, over all processes; the gradients of "
         "a batch's sub-batches are averaged before the step; null: the whole batch",
     )
-    matryoshka: tuple[int, ...] = Field(
+    matryoshka: Numbers = Field(
         (),
         description="numbers of first dimensions at which the loss is computed, too, and averaged with that of all "
         "(Kusupati et al. 2022), so that embeddings can be truncated to them",
     )
-    language_ranks: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+    language_ranks: Numbers = Field(
         (),
         description="ranks of the language subspace that is removed from the trained encoder; several: the best on the "
         "development tasks; 0: nothing is removed; none: not tried",
