@@ -192,6 +192,7 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
     """The sources provide exactly the files that their tasks read."""
     sources = read_sources()
     paths = {"sts": "sts/senteval", "stsb": "stsb", "sickr": "sick", "sts17": "sts2017", "bucc": "bucc2018"}
+    paths |= dict.fromkeys(("pawsx", "pawsx_finetuned"), "pawsx/x-final")
     aligned = yaml.safe_load((CONFIGURATION / "parallel_files.yml").read_text(encoding="utf-8"))["tasks"]
     paths["parallel_files"] = aligned["parallel_files"]["path"]
     further = {"parallel_files": {"pairs": aligned["parallel_files"]["pairs"]}}

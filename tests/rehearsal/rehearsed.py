@@ -36,6 +36,7 @@ SMALL: dict[str, Any] = {
     "mewsc16.wikinews": "data/01_raw/wikinews",
     "mewsc16.min_class_size": 2,
     "tasks.senteval.folds": 3,
+    "tasks.pawsx_finetuned.epochs": 1,
     # `companions` is scored on the sample.
     **{f"acquire.sample.{name}": value for name, value in SAMPLE.items()},
     "tasks.sample_parallel.candidates": 15,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,31 @@ CHUNK = 256
 """Batches a write to the cache."""
 
 
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """A function from n sentences to their embeddings, (n, dimension) float32."""
+
+    encoder: SentenceTransformer
+    """For tasks that train a copy of it"""
+    batch_size: int
+    name: str
+    cache: EmbeddingCache | None
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """Encode each distinct sentence once."""
+        distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
+        embeddings = _encode_distinct(self.encoder, list(distinct), self.cache, self.batch_size, self.name)
+        if len(distinct) == len(sentences):
+            return embeddings
+        return embeddings[[distinct[sentence] for sentence in sentences]]
+
+
 def encode_with(
     encoder: SentenceTransformer | Path,
     options: EncodingOptions | None = None,
     name: str = "encoding",
     source: str | Path | None = None,
-) -> Callable[[Sequence[str]], np.ndarray]:
+) -> Encoding:
     """Return a function from n sentences to their embeddings, (n, dimension) float32.
 
     Args:
@@ -52,15 +72,7 @@ def encode_with(
         cache = EmbeddingCache(options.cache / f"{EMBEDDINGS}-{key}.sqlite")
         if source is not None:
             note_user(options.cache, key, source)
-
-    def encode(sentences: Sequence[str]) -> np.ndarray:
-        distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
-        embeddings = _encode_distinct(model, list(distinct), cache, batch_size, name)
-        if len(distinct) == len(sentences):
-            return embeddings
-        return embeddings[[distinct[sentence] for sentence in sentences]]
-
-    return encode
+    return Encoding(model, batch_size, name, cache)
 
 
 def fingerprint(model: SentenceTransformer) -> str:

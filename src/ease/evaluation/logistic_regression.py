@@ -12,11 +12,12 @@ import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import BaseCrossValidator, GridSearchCV, PredefinedSplit, StratifiedKFold
@@ -24,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.classifier import LabelledEmbeddings, require_known_classes
+from ease.evaluation.classifier import LabelledEmbeddings, one_thread, require_known_classes
 
 logger = logging.getLogger(__name__)
 
@@ -54,28 +55,44 @@ class Folds:
         return StratifiedKFold(self.count, shuffle=True, random_state=self.seed)
 
 
+class Family(NamedTuple):
+    """Classifiers that differ in the strength of their penalty: a scikit-learn classifier, and the name of C in it."""
+
+    model: BaseEstimator
+    parameter: str
+
+
+LOGISTIC_REGRESSION = Family(LogisticRegression(max_iter=MAX_ITERATIONS), "C")
+
+
 class Outcome(NamedTuple):
-    """Test accuracies (0 to 1), accuracies on the data that chose C (rounded to 1e-4) and the chosen C, one a test."""
+    """Test accuracies (0 to 1), accuracies on the data that chose C (rounded to 1e-4) and the chosen C, one a test.
+
+    A single value of C is not chosen: `development` is then empty.
+    """
 
     accuracies: tuple[float, ...]
     development: tuple[float, ...]
     strengths: tuple[float, ...]
 
 
-def cross_validate(data: LabelledEmbeddings, strengths: Sequence[float], folds: Folds) -> Outcome:
+def cross_validate(
+    data: LabelledEmbeddings, strengths: Sequence[float], folds: Folds, family: Family = LOGISTIC_REGRESSION
+) -> Outcome:
     """Test on each fold a model fitted to the other folds, with C chosen in inner folds of those.
 
     Args:
         data: At least two classes.
         strengths: Values of C; the first of equally good ones is chosen.
         folds: Outer and inner folds.
+        family: Classifiers to choose from.
 
     Raises:
         EaseError: If there is only one class, or a class has fewer rows than there are folds.
     """
     splits = folds.splitter(data.labels).split(data.embeddings, data.labels)
     outcomes = [
-        train_and_test(data.rows(fitted), data.rows(held), strengths, folds)
+        train_and_test(data.rows(fitted), data.rows(held), strengths, folds, family)
         for fitted, held in tqdm(splits, desc="Folds", total=folds.count, delay=2, leave=False)
     ]
     return Outcome(*(sum(column, ()) for column in zip(*outcomes, strict=True)))
@@ -86,6 +103,7 @@ def train_and_test(
     test: LabelledEmbeddings,
     strengths: Sequence[float],
     choosing: LabelledEmbeddings | Folds,
+    family: Family = LOGISTIC_REGRESSION,
 ) -> Outcome:
     """Test a model fitted to the training data, with C chosen on development data or in folds of the training data.
 
@@ -94,6 +112,7 @@ def train_and_test(
         test: Labelled with classes of the training data.
         strengths: Values of C; the first of equally good ones is chosen.
         choosing: Development data, to which no model is fitted, or folds of the training data.
+        family: Classifiers to choose from.
 
     Raises:
         EaseError: If there is only one class, a test class is missing in the training data, or a class has fewer rows
@@ -103,6 +122,21 @@ def train_and_test(
         raise EaseError("There is no value of C to choose from: give one at least.")
     for held in (test,) if isinstance(choosing, Folds) else (test, choosing):
         require_known_classes(training.labels, held.labels, "the rows to test on")
+    points = _points(training, strengths, choosing, family) if len(strengths) > 1 else None
+    chosen = strengths[0 if points is None else int(points.argmax())]
+    fitted = _fit(family, training, chosen)
+    accuracy = fitted.score(test.embeddings.astype(np.float64), test.labels)
+    development = () if points is None else (float(points.max()) / 100,)
+    return Outcome((float(accuracy),), development, (chosen,))
+
+
+def _points(
+    training: LabelledEmbeddings,
+    strengths: Sequence[float],
+    choosing: LabelledEmbeddings | Folds,
+    family: Family,
+) -> NDArray[np.float64]:
+    """Return the accuracy of each strength on the data that choose it, in points."""
     rows, labels = training.embeddings.astype(np.float64), training.labels
     splitter: BaseCrossValidator
     if isinstance(choosing, Folds):
@@ -111,26 +145,28 @@ def train_and_test(
         splitter = PredefinedSplit([-1] * len(rows) + [0] * len(choosing.labels))
         rows = np.concatenate([rows, choosing.embeddings])
         labels = np.concatenate([labels, choosing.labels])
-    model, grid = LogisticRegression(max_iter=MAX_ITERATIONS), {"C": list(strengths)}
-    search = GridSearchCV(model, grid, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter)
+    grid = {family.parameter: list(strengths)}
+    search = GridSearchCV(family.model, grid, scoring="accuracy", n_jobs=-1, refit=False, cv=splitter)
     # Each fit uses one thread; the fits of a search run side by side.
-    with threadpool_limits(limits=1), parallel_config("threading"), warnings.catch_warnings():
+    with threadpool_limits(limits=1), one_thread(), parallel_config("threading"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         search.fit(rows, labels)
     # As in SentEval, accuracies are compared in points to two decimals.
-    points = np.round(100 * search.cv_results_["mean_test_score"], 2)
-    chosen = strengths[int(points.argmax())]
-    accuracy = fit(training, chosen).score(test.embeddings.astype(np.float64), test.labels)
-    return Outcome((float(accuracy),), (float(points.max()) / 100,), (chosen,))
+    points: NDArray[np.float64] = np.round(100 * search.cv_results_["mean_test_score"], 2)
+    return points
 
 
 def fit(data: LabelledEmbeddings, strength: float) -> LogisticRegression:
     """Fit a model with an L2 penalty of inverse strength C (not on the bias), in double precision on one thread."""
-    require_known_classes(data.labels)
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # logged below
-        model = LogisticRegression(C=strength, max_iter=MAX_ITERATIONS)
-        model.fit(data.embeddings.astype(np.float64), data.labels)
+    model: LogisticRegression = _fit(LOGISTIC_REGRESSION, data, strength)
     if model.n_iter_.max() >= MAX_ITERATIONS:
         logger.warning("Logistic regression with C %g stopped after %d iterations", strength, MAX_ITERATIONS)
     return model
+
+
+def _fit(family: Family, data: LabelledEmbeddings, strength: float) -> Any:
+    require_known_classes(data.labels)
+    with threadpool_limits(limits=1), one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` logs it
+        model = clone(family.model).set_params(**{family.parameter: strength})
+        return model.fit(data.embeddings.astype(np.float64), data.labels)

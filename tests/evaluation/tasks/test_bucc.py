@@ -91,8 +91,9 @@ def test_f1_agrees_with_brute_force(tmp_path: Path, caplog: pytest.LogCaptureFix
         write_split(tmp_path, "fr", split, *parts)
     with caplog.at_level(logging.INFO):
         scores = evaluate(encode_rows, Options(path=tmp_path, subsets=("fr-en",)))
+    metrics = ("f1", "f1_margin", "f1_tuned", "f1_margin_tuned")
     assert [(score.subset, score.metric) for score in scores] == [
-        *(("fr-en", "f1"), ("fr-en", "f1_margin"), ("average", "f1"), ("average", "f1_margin"))
+        (subset, metric) for subset in ("fr-en", "average") for metric in metrics
     ]
     for score, k in zip(scores[:2], (None, 4), strict=True):
         sample, training = (
@@ -125,6 +126,30 @@ def test_the_threshold_comes_from_the_sample_and_the_score_from_the_training_set
     assert scores[0].value == pytest.approx(100 * 2 * 1 / (2 + 2))
 
 
+def test_the_threshold_of_the_training_set_scores_it_or_the_test_set(tmp_path: Path, encode: Encode) -> None:
+    write_split(tmp_path, "de", "sample", ["a", "b x"], ["a", "b y", "q", "r"], [(0, 0)])
+    # Cosines of the training set: 1 and 0.82 (true), 0.5 (false); its best threshold finds both true pairs.
+    queries, targets = ["c", "d e f", "g h"], ["c", "d e", "g i", "q"]
+    write_split(tmp_path, "de", "training", queries, targets, [(0, 0), (1, 1)])
+    scores = {
+        score.metric: score for score in evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))[:4]
+    }
+    assert scores["f1_tuned"].value == 100
+    assert scores["f1_tuned"].note == scores["f1_margin_tuned"].note == "threshold tuned on the scored set"
+    # The test set has 1 (true), 0.82 (false) and 0.5 (true), which that threshold of 0.66 leaves out.
+    write_split(tmp_path, "de", "test", queries, targets, [(0, 0), (2, 2)])
+    tested = evaluate(encode, Options(path=tmp_path, subsets=("de-en",), test=True))
+    assert {score.metric: score.value for score in tested[:4]} == {
+        **{metric: scores[metric].value for metric in ("f1", "f1_margin")},
+        "f1_tuned": pytest.approx(100 * 2 * 1 / (2 + 2)),
+        "f1_margin_tuned": tested[3].value,
+    }
+    assert tested[2].note == ""
+    (tmp_path / "de-en" / "de-en.test.gold").unlink()
+    missing = missing_files(files(Options(path=tmp_path, subsets=("de-en",), test=True)))
+    assert [path.name for path in missing["de-en"]] == ["de-en.test.gold"]
+
+
 def test_missing_languages_are_listed_and_do_not_prevent_other_scores(tmp_path: Path) -> None:
     for split, seed in (("sample", 3), ("training", 4)):
         write_split(tmp_path, "zh", split, *corpora(seed, 20, 20))
@@ -136,10 +161,9 @@ def test_missing_languages_are_listed_and_do_not_prevent_other_scores(tmp_path: 
         f"ru-en.training.{part}" for part in ("ru", "en", "gold")
     ]
     scores = evaluate(encode_rows, options)
-    assert [(score.subset, score.note) for score in scores[1:]] == [
-        ("zh-en", ""),
-        ("average", "1 of 4 subsets"),
-        ("average", "1 of 4 subsets"),
+    assert [(score.subset, score.note) for score in scores if not score.metric.endswith("tuned")] == [
+        *[("zh-en", "")] * 2,
+        *[("average", "1 of 4 subsets")] * 2,
     ]
 
 
@@ -147,9 +171,9 @@ def test_a_collapsed_encoder_and_equal_targets_score_0(tmp_path: Path, encode: E
     for split in ("sample", "training"):
         write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "b", "a"], [(0, 0), (1, 1)])
     options = Options(path=tmp_path, subsets=("de-en",))
-    assert [score.value for score in evaluate(encode, options)] == [0, 0, 0, 0]
+    assert [score.value for score in evaluate(encode, options)] == [0] * 8
     collapsed = evaluate(lambda sentences: np.ones((len(sentences), 3), np.float32), options)
-    assert [score.value for score in collapsed] == [0, 0, 0, 0]
+    assert [score.value for score in collapsed] == [0] * 8
 
 
 def test_each_corpus_is_encoded_once(tmp_path: Path, encode: Encode) -> None:

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
+from ease.evaluation.network import NetworkClassifier, NetworkOptions
 from ease.evaluation.tasks import Encode, Score, available_subsets, main_score, missing_files
 from ease.evaluation.tasks.senteval import FILES, Options, evaluate, files, read_set
 
@@ -152,6 +153,35 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
     assert accuracies["mr"].value == pytest.approx(fmean(tested))
     assert accuracies["mr"].deviation == pytest.approx(stdev(tested))
     assert 50 < accuracies["mr"].value < 100
+
+
+def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: Encode) -> None:
+    plain = evaluate(encode, options(folder))
+    given = options(folder).model_copy(update={"network": NetworkOptions(epochs=40, batch_size=8)})
+    both = evaluate(encode, given)
+    network = by_subset(both, "network_accuracy")
+    assert list(network) == [*FILES, "average"]
+    assert [score for score in both if score.metric != "network_accuracy"] == plain
+    assert main_score(both) == main_score(plain), "the network is additional"
+    data = read_set("trec", tuple(folder / name for name in FILES["trec"]))
+    classifier = NetworkClassifier(epochs=40, batch_size=8, seed=1111)
+    classifier.fit(encode(data["train"].texts), data["train"].labels)
+    assert (
+        network["trec"].value
+        == 100 * classifier.score(encode(data["test"].texts), data["test"].labels)
+        == 100
+    )
+    assert network["mr"].deviation is not None
+    assert 50 < network["mr"].value <= 100
+    assert network["average"].value == pytest.approx(fmean(network[subset].value for subset in FILES))
+
+
+def test_a_single_strength_is_used_without_a_choice(folder: Path, encode: Encode) -> None:
+    scores = evaluate(encode, options(folder).model_copy(update={"strengths": (1.0,), "subsets": ("sst2",)}))
+    assert [(score.subset, score.metric) for score in scores] == [
+        ("sst2", "accuracy"),
+        ("average", "accuracy"),
+    ]
 
 
 def test_missing_sets_do_not_prevent_the_scores_of_others(folder: Path, encode: Encode) -> None:

@@ -1,8 +1,8 @@
 """PAWS-X: paraphrase identification of sentences with nearly the same words (Yang et al., 2019).
 
 A classifier on (u, v, |u − v|, u · v) of a pair's embeddings u and v is trained in English and tested in seven
-languages; the average includes English, as in section 4.6 and Table 5 of mSimCSE. That paper fine-tuned the encoder,
-too; here the encoder is frozen, which scores lower.
+languages; the average includes English, as in section 4.6 and Table 5 of mSimCSE. That paper fine-tuned the encoder, as
+the task `pawsx_finetuned` does; here the encoder is frozen, which scores lower.
 """
 
 from __future__ import annotations

@@ -1,21 +1,30 @@
-"""Four English classification tasks of SentEval by logistic regression on frozen embeddings (Table 6 of DuEAM).
+"""Four English classification tasks of SentEval on frozen embeddings: logistic regression, DuEAM's network (Table 6).
 
 Movie reviews (MR), subjectivity (SUBJ), question types (TREC) and sentiment (SST2); Conneau and Kiela (2018). As in
 SentEval, sets without a test split are tested in ten folds, and the regularisation strength C is chosen on development
-data if there are any, else in ten inner folds. Embeddings are not normalised.
+data if there are any, else in ten inner folds. Embeddings are not normalised. The network's accuracies are a metric of
+their own.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field, PositiveFloat
 
 from ease.errors import EaseError
 from ease.evaluation.classifier import LabelledEmbeddings
-from ease.evaluation.logistic_regression import Folds, Outcome, cross_validate, train_and_test
+from ease.evaluation.logistic_regression import (
+    LOGISTIC_REGRESSION,
+    Family,
+    Folds,
+    Outcome,
+    cross_validate,
+    train_and_test,
+)
+from ease.evaluation.network import NetworkClassifier, NetworkOptions
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average, error_prefix
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts
 from ease.evaluation.tasks.components.options import SubsetOptions
@@ -24,7 +33,12 @@ from ease.io.text_tables import read_lines
 
 logger = logging.getLogger(__name__)
 
-TASK, METRIC, DEVELOPMENT_METRIC = "senteval", "accuracy", "development_accuracy"
+TASK, METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC = (
+    "senteval",
+    "accuracy",
+    "development_accuracy",
+    "network_accuracy",
+)
 SOURCE = (
     "https://github.com/facebookresearch/SentEval: data/downstream/get_transfer_data.bash writes MR, SUBJ, TREC and "
     "SST (each has its authors' terms, for research)"
@@ -52,6 +66,10 @@ class Options(SubsetOptions):
     )
     strengths_trec: tuple[PositiveFloat, ...] = Field(
         (0.5, 1, 2, 4, 8, 16, 32), min_length=1, description="candidates for TREC, as in SentEval"
+    )
+    network: NetworkOptions | None = Field(
+        None,
+        description="also score a network with dropout (DuEAM, Table 6); null: logistic regression alone",
     )
 
 
@@ -129,35 +147,52 @@ def read_set(subset: str, paths: tuple[Path, ...]) -> dict[str, LabelledTexts]:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy on each set and on the data that chose C, and the mean accuracy over the sets.
+    """Accuracy of each classifier on each set and on the data that chose C, and the mean accuracies over the sets.
 
     The deviation of a set without a test split is over its folds.
-
-    Raises:
-        EaseError: With the file that is wrong, or the set that cannot be scored.
     """
-    scores = []
+    scores: list[Score] = []
     for subset, paths in available_subsets(files(options)).items():
         texts = read_set(subset, paths)
         with error_prefix(f"{TASK} {subset}"):
-            outcome = _score(encode, texts, options, subset)
-        note = "; ".join(f"{split}: {part.note}" for split, part in texts.items() if part.note)
-        scores.append(repeated_score(TASK, subset, METRIC, outcome.accuracies, note))
-        scores.append(repeated_score(TASK, subset, DEVELOPMENT_METRIC, outcome.development))
-        logger.info(
-            "%s %s: accuracy %.1f with C %s",
-            *(TASK, subset, scores[-2].value, ", ".join(f"{c:g}" for c in sorted({*outcome.strengths}))),
-        )
-    return [*scores, average([score for score in scores if score.metric == METRIC], len(FILES))]
+            scores += _score(_embedded(encode, texts), subset, options, _note(texts))
+    shown = [[score for score in scores if score.metric == metric] for metric in (METRIC, NETWORK_METRIC)]
+    return [*scores, *(average(own, len(FILES)) for own in shown if own)]
 
 
-def _score(encode: Encode, texts: Mapping[str, LabelledTexts], options: Options, subset: str) -> Outcome:
-    folds = Folds(options.folds, options.seed)
-    strengths = options.strengths_trec if subset == "trec" else options.strengths
-    data = {
+def _note(texts: Mapping[str, LabelledTexts]) -> str:
+    return "; ".join(f"{split}: {part.note}" for split, part in texts.items() if part.note)
+
+
+def _embedded(encode: Encode, texts: Mapping[str, LabelledTexts]) -> dict[str, LabelledEmbeddings]:
+    return {
         split: LabelledEmbeddings(encode(part.texts), part.labels, f"embeddings of {split}")
         for split, part in texts.items()
     }
+
+
+def _score(data: Mapping[str, LabelledEmbeddings], subset: str, options: Options, note: str) -> list[Score]:
+    folds = Folds(options.folds, options.seed)
+    strengths = options.strengths_trec if subset == "trec" else options.strengths
+    outcome = _tested(data, strengths, folds, LOGISTIC_REGRESSION)
+    scores = [repeated_score(TASK, subset, METRIC, outcome.accuracies, note)]
+    if outcome.development:
+        scores.append(repeated_score(TASK, subset, DEVELOPMENT_METRIC, outcome.development))
+    logger.info(
+        "%s %s: accuracy %.1f with C %s",
+        *(TASK, subset, scores[0].value, ", ".join(f"{c:g}" for c in sorted({*outcome.strengths}))),
+    )
+    if options.network is not None:
+        given = options.network.model_dump(exclude={"weight_decays"})
+        family = Family(NetworkClassifier(**given, seed=options.seed), "weight_decay")
+        accuracies = _tested(data, options.network.weight_decays, folds, family).accuracies
+        scores.append(repeated_score(TASK, subset, NETWORK_METRIC, accuracies, note))
+    return scores
+
+
+def _tested(
+    data: Mapping[str, LabelledEmbeddings], strengths: Sequence[float], folds: Folds, family: Family
+) -> Outcome:
     if "all" in data:
-        return cross_validate(data["all"], strengths, folds)
-    return train_and_test(data["train"], data["test"], strengths, data.get("dev", folds))
+        return cross_validate(data["all"], strengths, folds, family)
+    return train_and_test(data["train"], data["test"], strengths, data.get("dev", folds), family)
