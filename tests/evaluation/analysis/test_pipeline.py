@@ -163,13 +163,22 @@ def test_language_identity_is_measured_for_each_encoder(done: tuple[Project, str
     assert "Accuracy of a classifier of languages on sample_parallel" in said
 
 
+def test_the_given_pairs_are_compared_by_each_encoder(done: tuple[Project, str]) -> None:
+    project, said = done
+    table = analysed(project, "given_pairs")
+    assert list(table.columns) == ["model", "sentence1", "sentence2", "cosine"]
+    assert sorted(table["model"]) == ["ease", "ease", "simcse", "simcse", "untrained", "untrained"]
+    assert table["cosine"].between(-1, 1).all()
+    assert "Cosines of the given pairs" in said
+
+
 def test_mlflow_keeps_the_tables_and_the_plots(done: tuple[Project, str]) -> None:
     client = MlflowClient(done[0].store)
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     (run,) = client.search_runs(experiments, "attributes.run_name = 'analysis'")
     kept = {file.path for file in client.list_artifacts(run.info.run_id)}
     plotted = {"alignment_uniformity", "cosine_distributions", "language_pair"}
-    tables = {*plotted, "differing_pairs", "isotropy", "language_identity"}
+    tables = {*plotted, "differing_pairs", "isotropy", "language_identity", "given_pairs"}
     assert kept == {f"{name}.json" for name in tables} | {f"{name}.html" for name in plotted}
 
 

@@ -26,6 +26,7 @@ from ease.errors import EaseError
 from ease.evaluation.analysis.alignment_uniformity import AlignmentOptions, compare_alignment_uniformity
 from ease.evaluation.analysis.cosine_distributions import CosineOptions, compare_cosines, summarize_cosines
 from ease.evaluation.analysis.differing_pairs import DifferingOptions, differing_pairs
+from ease.evaluation.analysis.given_pairs import GivenPairsOptions, compare_given_pairs
 from ease.evaluation.analysis.isotropy import IsotropyOptions, compare_isotropy
 from ease.evaluation.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
 from ease.evaluation.analysis.projection import ProjectionOptions, project_parallel
@@ -184,6 +185,15 @@ def measure_language_identity(
     table = compare_language_identity(_encode_each(encoders, encoding), parallel, options)
     caption = f"Accuracy of a classifier of languages on {name}; nearer to chance is more neutral"
     _log(table, caption, "language_identity")
+    return table
+
+
+def compare_pairs(
+    encoding: EncodingOptions, options: GivenPairsOptions, **encoders: Path | None
+) -> pd.DataFrame:
+    """Compute the cosines of the sentence pairs that the parameters give; it reads no evaluation data."""
+    table = compare_given_pairs(_encode_each(encoders, encoding), options)
+    _log(table, "Cosines of the given pairs", "given_pairs", decimals=4)
     return table
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from kedro.pipeline import Node, Pipeline, node, pipeline
 
 from ease.pipelines.analysis.nodes import (
+    compare_pairs,
     draw_roc_curves,
     find_differing_pairs,
     measure_alignment_uniformity,
@@ -30,7 +31,10 @@ ANALYSES: dict[str, Callable[..., Any]] = {
 ANALYSES_OF_LANGUAGES: dict[str, Callable[..., Any]] = {
     "language_pair": project_language_pair,
     "language_identity": measure_language_identity,
+    "given_pairs": compare_pairs,
 }
+WITHOUT_DATA = ("given_pairs",)
+"""Analyses that read no evaluation data."""
 PLOTTED = ("alignment_uniformity", "cosine_distributions", "language_pair", "roc_curves")
 
 
@@ -55,9 +59,9 @@ def create_pipeline(setting: str, methods: Sequence[str], across_languages: bool
 
 
 def _analysis(name: str, analyse: Callable[..., Any], encoders: Sequence[str]) -> Node:
+    data = {} if name in WITHOUT_DATA else {"evaluation_data": "evaluation_data", "tasks": "params:tasks"}
     given = {
-        "evaluation_data": "evaluation_data",
-        "tasks": "params:tasks",
+        **data,
         "encoding": "params:encoding",
         **{encoder: f"{encoder}_encoder" for encoder in encoders},
         "options": f"params:{name}",
