@@ -12,7 +12,7 @@ import yaml
 
 from ease.evaluation.tasks import mldoc, multisimlex, pawsx, senteval
 from ease.sample import SampleOptions, write_sample
-from ease.sample.news import write_sample_news
+from ease.sample.news.writer import write_sample_news
 from ease.sample.options import SampleNewsOptions
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.evaluation.tasks import (

@@ -1,6 +1,6 @@
 """Sample wikis made from CLDR data: a small Wikipedia in 18 languages, its Wikidata dump, and a Wikinews."""
 
-from ease.sample.news import SampleNews, write_sample_news
+from ease.sample.news.writer import SampleNews, write_sample_news
 from ease.sample.options import SampleNewsOptions, SampleOptions
 from ease.sample.writer import SampleFiles, write_sample
 
