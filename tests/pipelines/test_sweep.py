@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.evaluation.sets import LocatedSet, check_scorable
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import drawn_pairs, trained_rows
+from ease.pipelines.sweep.nodes import drawn_pairs, trained_rows, training_times
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 
 LANGUAGES = ("en", "br", "kab")
@@ -106,6 +106,22 @@ def test_a_sweeps_table_has_the_newest_scores_of_its_trainings_in_order() -> Non
     ]
     table = trained_rows(rows, sweep(variants=TWO), Setting.model_validate(SETTING))
     assert table["model"].to_list() == ["ease seed=2", "simcse seed=1"]
+
+
+def test_the_time_of_each_training_is_plotted_once_and_starts_take_none() -> None:
+    shared = {"variant": "ease", "method": "ease", "value": 50.0}
+    rows = [
+        {**shared, "model": "ease seed=1", "seed": 1, "seconds": 20.0, "task": task}
+        for task in ("stsb", "sickr")
+    ]
+    rows += [{**shared, "model": "ease seed=2", "seed": 2, "seconds": 30.0}]
+    rows += [
+        {**shared, "model": "start seed=1", "variant": "start", "method": START, "seed": 1, "seconds": 0.0}
+    ]
+    figure = training_times(pd.DataFrame(rows), "mirror_words")
+    assert [list(trace.y) for trace in figure.data if trace.mode == "markers"] == [[20.0, 30.0]]
+    assert list(figure.layout.xaxis.ticktext) == ["ease"]
+    assert figure.layout.yaxis.title.text == "training steps (seconds)"
 
 
 @pytest.mark.parametrize(

@@ -246,8 +246,8 @@ def score_model(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
 
 def report_sweep(
     trainings: list[dict[str, Any]], sweep: Sweep, setting: Setting
-) -> tuple[pd.DataFrame, go.Figure]:
-    """Return the scores of the sweep's trainings as a table, and one task as a plot; log both, and means over seeds.
+) -> tuple[pd.DataFrame, go.Figure, go.Figure]:
+    """Return the scores of the sweep's trainings, one task as a plot, and the trainings' times as a plot; log them.
 
     Args:
         trainings: The newest scores of each training; those that the sweep no longer has are dropped.
@@ -271,7 +271,16 @@ def report_sweep(
     log_table(trainings, "variants")
     log_table(summary, "summary")
     log_plot(figure, "variants")
-    return rows, figure
+    times = training_times(rows, sweep.name)
+    log_plot(times, "training_times")
+    return rows, figure, times
+
+
+def training_times(rows: pd.DataFrame, sweep: str) -> go.Figure:
+    """Plot the seconds of each training's steps, without evaluations (Mirror-BERT, section 4.4)."""
+    trained = rows[rows["seconds"] > 0].drop_duplicates("model").drop(columns="value")
+    title = f"Time of training: {sweep.replace('_', ' ')}"
+    return plot_variants(trained.rename(columns={"seconds": "value"}), title, "training steps (seconds)")
 
 
 def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Setting) -> pd.DataFrame:

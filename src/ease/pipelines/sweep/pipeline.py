@@ -53,7 +53,7 @@ def create_pipeline(name: str, registered: Registered) -> Pipeline:
             node(
                 report_sweep,
                 [f"{name}_trainings", f"params:{name}", "params:setting"],
-                [f"{name}_sweep", f"{name}_sweep_plot"],
+                [f"{name}_sweep", f"{name}_sweep_plot", f"{name}_sweep_times"],
                 name=f"report_{name}",
             ),
         ],
