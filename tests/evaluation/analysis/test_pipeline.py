@@ -177,7 +177,7 @@ def test_mlflow_keeps_the_tables_and_the_plots(done: tuple[Project, str]) -> Non
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     (run,) = client.search_runs(experiments, "attributes.run_name = 'analysis'")
     kept = {file.path for file in client.list_artifacts(run.info.run_id)}
-    plotted = {"alignment_uniformity", "cosine_distributions", "language_pair"}
+    plotted = {"alignment_uniformity", "cosine_distributions", "language_pair", "roc_curves"}
     tables = {*plotted, "differing_pairs", "isotropy", "language_identity", "given_pairs"}
     assert kept == {f"{name}.json" for name in tables} | {f"{name}.html" for name in plotted}
 
