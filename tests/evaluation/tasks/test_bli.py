@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -182,6 +183,12 @@ def test_the_vocabulary_file_defines_the_candidates(tmp_path: Path) -> None:
     assert bli.evaluate(encode_codes, everything)[0].value == 0
     (tmp_path / "words.de.txt").unlink()
     assert missing_files(bli.files(options))["en-de"] == [tmp_path / "words.de.txt"]
+
+
+def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
+    path = tmp_path / "cc.de.300.vec.gz"
+    path.write_bytes(gzip.compress(b"4 2\n, 0.1 0.2\nHaus 0.3 -0.1\nund 0.5 0.5\nder 1 0\n"))
+    assert bli.read_vocabulary(path, 3) == [",", "Haus", "und"]
 
 
 def test_the_size_of_the_training_dictionary_is_chosen(tmp_path: Path) -> None:

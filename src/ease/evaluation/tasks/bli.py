@@ -43,6 +43,9 @@ GROUPS = {"published": PAIRS, "mirror_bert": tuple("en-fr en-it en-ru en-tr it-f
 """Pairs of the averages: the 28 of one direction, and Table 6 of Mirror-BERT."""
 
 LANGUAGE = "{language}"
+VECTORS = ".vec"
+"""In the names of fastText's files of word vectors, such as cc.en.300.vec.gz."""
+
 Dictionary = list[tuple[str, str]]
 
 
@@ -59,7 +62,7 @@ class Options(SubsetOptions):
     vocabulary: str | None = Field(
         None,
         description="file below `path` of a language's candidate words, one a line, the most frequent first, such as "
-        "vocabulary.{language}.txt; null: the words of both dictionaries",
+        "vocabulary.{language}.txt, or fastText's cc.{language}.300.vec.gz; null: the words of both dictionaries",
     )
     vocabulary_size: int = Field(200_000, ge=1, description="maximum number of words of each such file")
 
@@ -113,8 +116,13 @@ def read_dictionary(path: Path) -> Dictionary:
 
 
 def read_vocabulary(path: Path, size: int) -> list[str]:
-    """Read the first `size` words of a file of one word a line; blank lines are skipped."""
-    stripped = (line.strip() for _, line in read_lines(path))
+    """Read the first `size` words of a file of one word a line, or of word vectors (`.vec`); skip blank lines."""
+    vectors = VECTORS in path.name
+    stripped = (
+        (line.partition(" ")[0] if vectors else line).strip()
+        for number, line in read_lines(path)
+        if not (vectors and number == 1)  # how many words and dimensions there are
+    )
     words = list(islice(filter(None, stripped), size))
     if not words:
         raise EaseError(f"{path}: holds no word; write one a line.")
