@@ -219,7 +219,3 @@ def test_errors_name_invalid_documents(tmp_path: Path, encode: Encode) -> None:
     write_documents(tmp_path, document_line("a", "D1"), "")
     with pytest.raises(EaseError, match="bel ncbi-disease: 1 of 1 rows of the queries are zero"):
         bel.evaluate(lambda texts: np.zeros((len(texts), 2)), options)
-    with pytest.raises(EaseError, match="Unknown subset ncbi"):
-        bel.files(bel.Options(path=tmp_path, subsets=("ncbi",)))
-    with pytest.raises(EaseError, match=r"test_dictionary\.txt: no such file"):
-        bel.evaluate(encode, bel.Options(path=tmp_path / "absent"))

@@ -194,8 +194,6 @@ def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:
 def test_the_size_of_the_training_dictionary_is_chosen(tmp_path: Path) -> None:
     write(tmp_path, "en-de", numbered(*range(8)), numbered(1), "500")
     assert bli.evaluate(encode_codes, bli.Options(path=tmp_path, training="500"))[0].value == 100
-    with pytest.raises(EaseError, match=r"yacle\.train\.freq\.5k\.de-fi\.tsv: no such file"):
-        bli.evaluate(encode_codes, bli.Options(path=tmp_path))
 
 
 def test_a_collapsed_encoder_finds_nothing(tmp_path: Path) -> None:
@@ -230,8 +228,6 @@ def test_errors_name_invalid_options_and_vocabularies(tmp_path: Path) -> None:
     write(tmp_path, "en-de", numbered(1), numbered(1))
     with pytest.raises(ValidationError, match=r"vocabulary 'words\.txt': write \{language\}"):
         bli.Options(path=tmp_path, vocabulary="words.txt")
-    with pytest.raises(EaseError, match="Unknown subset de-en"):
-        bli.files(bli.Options(path=tmp_path, subsets=("de-en",)))
     for code in ("en", "de"):
         (tmp_path / f"{code}.txt").write_text("\n")
     with pytest.raises(EaseError, match=r"en\.txt: holds no word"):

@@ -47,5 +47,3 @@ def test_errors_name_the_list(tmp_path: Path) -> None:
         isotropy.evaluate(encode_axes, options(tmp_path, "x+1\nx+1\n"))
     with pytest.raises(EaseError, match="isotropy word: 2 of 2 rows"):
         isotropy.evaluate(lambda texts: np.full((len(texts), 2), np.nan), options(tmp_path, "a\nb\n"))
-    with pytest.raises(EaseError, match="Unknown subset phrase: choose from word"):
-        isotropy.files(options(tmp_path, "a\nb\n", subsets=("phrase",)))

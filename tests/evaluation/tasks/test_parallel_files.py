@@ -94,13 +94,6 @@ def test_errors_name_the_files(tmp_path: Path, encode: Encode, left: str, right:
         evaluate(encode, options(tmp_path))
 
 
-def test_missing_files_and_unknown_pairs_are_named(tmp_path: Path, encode: Encode) -> None:
-    with pytest.raises(EaseError, match=r"TED2020\.de-en\.de: no such file; set the task's `path`"):
-        evaluate(encode, options(tmp_path))
-    with pytest.raises(EaseError, match="Unknown subset fr-en: choose from de-en, en-zh"):
-        evaluate(encode, options(tmp_path, subsets=("fr-en",)))
-
-
 def test_the_sets_are_located_and_checked_before_a_run(tmp_path: Path) -> None:
     write_pair(tmp_path, "de-en", "a;b", "a;b")
     write_pair(tmp_path, "en-zh", "a", "b")

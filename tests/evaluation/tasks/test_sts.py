@@ -99,10 +99,6 @@ def test_missing_years_are_skipped_and_named(tmp_path: Path, encode: Encode) -> 
     assert list(lacking) == ["2012", "2014", "2015", "2016"]
     assert [path.name for path in lacking["2014"]] == ["STS.gs.images.txt"]
     assert all("SMT" not in path.name for path in sts.files(options)["2013"])
-    with pytest.raises(EaseError, match="Unknown subset 2017: choose from 2012, 2013"):
-        sts.files(sts.Options(path=tmp_path, subsets=("2017",)))
-    with pytest.raises(EaseError, match=r"STS\.input\.MSRpar\.txt: no such file"):
-        sts.evaluate(encode, sts.Options(path=tmp_path / "empty"))
 
 
 def test_bom_crlf_quotes_and_trailing_blanks(tmp_path: Path) -> None:

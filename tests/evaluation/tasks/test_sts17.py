@@ -105,5 +105,3 @@ def test_errors_name_invalid_files_and_unknown_pairs(tmp_path: Path, encode: Enc
         EaseError, match=r"STS\.en-de\.txt, line 4: 2 tab-separated columns instead of at least 3"
     ):
         sts17.evaluate(encode, sts17.Options(path=tmp_path))
-    with pytest.raises(EaseError, match="Unknown subset de-en: choose from en-en, ar-ar"):
-        sts17.files(sts17.Options(path=tmp_path, subsets=("de-en",)))

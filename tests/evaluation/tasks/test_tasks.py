@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Score, average_main_scores, get_task, main_score, task_names
+from ease.evaluation.tasks import Encode, Score, average_main_scores, get_task, main_score, task_names
 
 CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
 
@@ -19,21 +21,38 @@ def test_every_task_is_found_with_its_configuration() -> None:
     assert task_names() == sorted(path.stem for path in CONFIGURATION.glob("*.yml"))
 
 
-@pytest.mark.parametrize("name", task_names())
-def test_a_task_keeps_the_protocol(name: str) -> None:
-    task = get_task(name)
-    fields = task.Options.model_fields
-    assert all(field.description for field in fields.values()), "each option is explained"
-    assert task.Options.model_config["frozen"]
+def configured(name: str) -> dict[str, Any]:
+    """Return the options of a task as its file has them."""
     written = OmegaConf.load(CONFIGURATION / f"{name}.yml")
     assert list(written) == ["tasks"]
     assert list(written.tasks) == [name]
     plain = OmegaConf.to_container(written.tasks[name])
     assert isinstance(plain, dict)
+    return {str(option): value for option, value in plain.items()}
+
+
+@pytest.mark.parametrize("name", task_names())
+def test_a_task_keeps_the_protocol(name: str) -> None:
+    task, plain = get_task(name), configured(name)
+    fields = task.Options.model_fields
+    assert all(field.description for field in fields.values()), "each option is explained"
+    assert task.Options.model_config["frozen"]
     assert plain.keys() == fields.keys()
     options = task.Options.model_validate(plain)
     with pytest.raises(ValidationError, match="extra"):
         task.Options.model_validate({**options.model_dump(), "paht": "x"})
+
+
+@pytest.mark.parametrize("name", task_names())
+def test_errors_name_a_missing_file_and_an_unknown_subset(name: str, tmp_path: Path, encode: Encode) -> None:
+    task = get_task(name)
+    options = task.Options.model_validate({**configured(name), "path": tmp_path / "nowhere"})
+    first, *_ = (path for paths in task.files(options).values() for path in paths)
+    with pytest.raises(EaseError, match=f"^{re.escape(str(first))}: .*; set the task's `path`"):
+        task.evaluate(encode, options)
+    if "subsets" in task.Options.model_fields:
+        with pytest.raises(EaseError, match="Unknown subset none: choose from "):
+            task.evaluate(encode, options.model_copy(update={"subsets": ("none",)}))
 
 
 def test_the_error_for_an_unknown_task_suggests_similar_names() -> None:
