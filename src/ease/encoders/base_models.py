@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ease.encoders.check import cached_folder
 from ease.encoders.options import RANDOM
 
 CONFIGURATION = "config.json"
@@ -52,14 +53,10 @@ def configuration_of(name: str) -> dict[str, Any]:
     Args:
         name: A hub name, a folder, a file of word vectors, or `random:`.
     """
-    if Path(name).is_dir():
-        return _read_configuration(Path(name))
-    if name.startswith(RANDOM) or Path(name).exists() or not _HUB_NAME.fullmatch(name):
+    if name.startswith(RANDOM) or not (Path(name).exists() or _HUB_NAME.fullmatch(name)):
         return {}
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(name, CONFIGURATION)
-    return _read_configuration(Path(found).parent) if isinstance(found, str) else {}
+    folder = Path(name) if Path(name).exists() else cached_folder(name)
+    return {} if folder is None else _read_configuration(folder)
 
 
 def _read_configuration(folder: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def cannot_load(name: str, error: Exception) -> str:
 
 def check_reachable(name: str) -> None:
     """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute."""
-    if not Path(name).exists() and _cached_folder(name) is None:
+    if not Path(name).exists() and cached_folder(name) is None:
         model_info(name, timeout=HUB_TIMEOUT)
 
 
@@ -85,14 +85,14 @@ def _check_files(name: str) -> None:
         if not Path(name).is_file():
             raise ValueError(f"there is no file {name}")
         return
-    folder = Path(name) if Path(name).exists() else _cached_folder(name)
+    folder = Path(name) if Path(name).exists() else cached_folder(name)
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
         _check_listed(name)
     else:
         _check_folder(folder)
 
 
-def _cached_folder(name: str) -> Path | None:
+def cached_folder(name: str) -> Path | None:
     """Return the folder of a model in the hub's cache."""
     if Path(name).is_absolute() or name.count("/") > 1:
         return None

@@ -85,17 +85,15 @@ class Side:
 
 def files(options: Options) -> Files:
     """Training and test dictionary of each pair, and both languages' vocabularies if configured."""
-    return {pair: _pair_files(options, pair) for pair in options.chosen((*PAIRS, *REVERSED))}
-
-
-def _pair_files(options: Options, pair: str) -> tuple[Path, ...]:
-    folder = options.path / REVERSED.get(pair, pair)
-    names = f"yacle.train.freq.{options.training}.{pair}.tsv", f"yacle.test.freq.2k.{pair}.tsv"
-    dictionaries = tuple(folder / name for name in names)
-    if options.vocabulary is None:
-        return dictionaries
-    languages = pair.split("-")
-    return (*dictionaries, *(options.path / options.vocabulary.replace(LANGUAGE, code) for code in languages))
+    found: dict[str, tuple[Path, ...]] = {}
+    for pair in options.chosen((*PAIRS, *REVERSED)):
+        folder = options.path / REVERSED.get(pair, pair)
+        names = f"yacle.train.freq.{options.training}.{pair}.tsv", f"yacle.test.freq.2k.{pair}.tsv"
+        found[pair] = tuple(folder / name for name in names)
+        if options.vocabulary is not None:
+            vocabularies = (options.vocabulary.replace(LANGUAGE, code) for code in pair.split("-"))
+            found[pair] += tuple(options.path / name for name in vocabularies)
+    return found
 
 
 def read_dictionary(path: Path) -> Dictionary:
