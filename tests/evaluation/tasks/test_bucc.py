@@ -11,7 +11,7 @@ import pytest
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, main_score, missing_files
-from ease.evaluation.tasks.bucc import Options, evaluate, files, read_split
+from ease.evaluation.tasks.bucc import Options, evaluate, files
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -188,21 +188,6 @@ def test_each_corpus_is_encoded_once(tmp_path: Path, encode: Encode) -> None:
 
     evaluate(count_sentences, Options(path=tmp_path, subsets=("de-en",)))
     assert seen == [3, 4, 5, 6]
-
-
-def test_bom_and_crlf_are_ignored(tmp_path: Path) -> None:
-    paths = write_split(tmp_path, "de", "sample", ["a\x85b", "c"], ["d", "é\u2028f"], [(0, 1), (0, 1)])
-    plain = read_split(*paths)
-    for path in paths:
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    marked = read_split(*paths)
-    assert (
-        (marked.queries, marked.targets)
-        == (plain.queries, plain.targets)
-        == (["a\x85b", "c"], ["d", "é\u2028f"])
-    )
-    np.testing.assert_array_equal(plain.gold, [[0, 1]])  # stated twice, counted once
-    np.testing.assert_array_equal(marked.gold, plain.gold)
 
 
 @pytest.mark.parametrize(

@@ -151,15 +151,6 @@ def test_both_sides_are_encoded_at_once(tmp_path: Path, encode: Encode) -> None:
     assert calls == [4]
 
 
-def test_bom_crlf_and_unusual_line_separators_are_ignored(tmp_path: Path, encode: Encode) -> None:
-    write_pair(tmp_path, "deu", "a x;b\x85b;c", "a;b\u2028b;c")
-    plain = evaluate(encode, Options(path=tmp_path))
-    for path in tmp_path.iterdir():
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    assert evaluate(encode, Options(path=tmp_path)) == plain
-    assert plain[0].value == 100
-
-
 @pytest.mark.parametrize(
     ("own", "english", "said"),
     [
