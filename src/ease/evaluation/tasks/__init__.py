@@ -7,7 +7,7 @@ data are `EaseError`s that name the file and line, or the task and subset.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Protocol, cast
 
 import numpy as np
 from pydantic import BaseModel
+from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.registry import module_names, named_module
@@ -95,6 +96,15 @@ def available_subsets(files: Files) -> Files:
     if len(missing) == len(files):
         raise EaseError(f"{next(iter(missing.values()))[0]}: no such file; set the task's `path`.")
     return {subset: paths for subset, paths in files.items() if subset not in missing}
+
+
+def score_subsets(
+    task: str, files: Files, score: Callable[[str, tuple[Path, ...]], Iterable[Score]]
+) -> list[Score]:
+    """Score the subsets whose files exist, with a progress bar."""
+    found = available_subsets(files)
+    bar = tqdm(found.items(), desc=task, unit="subset", delay=2, leave=False)
+    return [one for subset, paths in bar for one in score(subset, paths)]
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ease.evaluation.search import Flags, hits_within, nearest_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
+from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
 from ease.evaluation.tasks.components.mentions import (
     Names,
     Query,
@@ -115,9 +116,5 @@ def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Scor
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy @1 and @5 of each set, and their means."""
     chosen = files(options)
-    scores = [
-        score
-        for subset, paths in available_subsets(chosen).items()
-        for score in score_set(encode, subset, paths)
-    ]
+    scores = score_subsets(TASK, chosen, partial(score_set, encode))
     return [*scores, *averages(scores, len(chosen))]

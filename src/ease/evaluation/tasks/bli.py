@@ -9,18 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from pydantic import Field, field_validator
-from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
 from ease.evaluation.search import Rows
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
+from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
 from ease.evaluation.tasks.components.languages import encode_of
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_lines
@@ -190,11 +190,5 @@ def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Opti
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Accuracy @1 and mean reciprocal rank for each language pair, and their means over all pairs and over groups."""
     chosen = files(options)
-    scores = [
-        score
-        for pair, paths in tqdm(
-            available_subsets(chosen).items(), desc=TASK, unit="pair", delay=2, leave=False
-        )
-        for score in score_pair(encode, pair, paths, options)
-    ]
+    scores = score_subsets(TASK, chosen, partial(score_pair, encode, options=options))
     return [*scores, *averages(scores, len(chosen), GROUPS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from pydantic import Field
 from ease.errors import EaseError
 from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
 from ease.evaluation.search import Rows, mutual_neighbours
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
+from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_lines
 
@@ -150,9 +151,5 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     `f1_margin_tuned` are on the test set, with the threshold of the training set, or without a test set on the training
     set itself.
     """
-    scores = [
-        score
-        for subset, paths in available_subsets(files(options)).items()
-        for score in score_pair(encode, subset, paths, options)
-    ]
+    scores = score_subsets(TASK, files(options), partial(score_pair, encode, options=options))
     return [*scores, *averages(scores, len(LANGUAGES))]

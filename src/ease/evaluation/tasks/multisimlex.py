@@ -8,14 +8,13 @@ is the mean of both languages' grades. They are dropped if these differ by more 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from tqdm import tqdm
-
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages
+from ease.evaluation.tasks import Encode, Files, Score, averages, score_subsets
 from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.evaluation.tasks.components.options import SubsetOptions
@@ -133,9 +132,11 @@ def read_subset(subset: str, paths: tuple[Path, ...]) -> tuple[list[GradedPair],
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
     """Spearman's correlation of cosines with grades for each language and language pair, and means of groups."""
-    available, scores = available_subsets(files(options)), []
-    for subset, paths in tqdm(available.items(), desc=TASK, unit="set", delay=2, leave=False):
+
+    def score(subset: str, paths: tuple[Path, ...]) -> Iterator[Score]:
         pairs, note = read_subset(subset, paths)
-        (score,) = graded.score_graded_sets(encode, {subset: pairs}, TASK)
-        scores.append(replace(score, note=note))
+        for one in graded.score_graded_sets(encode, {subset: pairs}, TASK):
+            yield replace(one, note=note)
+
+    scores = score_subsets(TASK, files(options), score)
     return [*scores, *averages(scores, 0, GROUPS)]

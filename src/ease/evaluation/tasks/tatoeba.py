@@ -9,10 +9,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from tqdm import tqdm
-
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages
+from ease.evaluation.tasks import Encode, Files, Score, averages, score_subsets
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.parallel import METRIC, Sides, score_retrieval
 from ease.io.text_tables import read_lines
@@ -109,9 +107,11 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
 
     Duplicate sentences on a side are ties, which are misses.
     """
-    available, scores = available_subsets(files(options)), []
-    for subset, paths in tqdm(available.items(), desc=TASK, unit="pair", delay=2, leave=False):
-        scores.append(score_retrieval(encode, TASK, subset, Sides(*read_pair(*paths))))
+    scores = score_subsets(
+        TASK,
+        files(options),
+        lambda subset, paths: [score_retrieval(encode, TASK, subset, Sides(*read_pair(*paths)))],
+    )
     means = averages(scores, len(LANGUAGES), GROUPS)
     logger.info("%s: %.1f of 100 retrieved, %d language pairs", TASK, means[0].value, len(scores))
     return [*scores, *means]
