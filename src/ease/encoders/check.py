@@ -71,7 +71,7 @@ def check_layers(name: str) -> None:
     Raises:
         ValueError: If the layers differ.
     """
-    folder = Path(name) if Path(name).exists() else _cached_folder(name)
+    folder = Path(name) if Path(name).exists() else cached_folder(name)
     transformer = None if folder is None else _transformer_folder(folder)
     weights = None if transformer is None else _weights(transformer)
     if transformer is not None and weights is not None:
