@@ -6,11 +6,7 @@ from ease.io.lazy import ir
 
 
 def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
-    """Return the titles of the pages that have a Wikidata item.
-
-    Args:
-        pages: language, page_id, title; duplicates are allowed.
-        page_items: language, page_id, qid.
+    """Return the titles of the pages (language, page_id, title; also repeated) that have an item in `page_items`.
 
     Returns:
         Columns qid, language, title, ordered by all of them.
@@ -21,10 +17,6 @@ def join_sitelinks(pages: ir.Table, page_items: ir.Table) -> ir.Table:
 
 def types_of_linked(statements: ir.Table, sitelinks: ir.Table) -> ir.Table:
     """Return the types of the items that have a sitelink; no link can lead to other items.
-
-    Args:
-        statements: qid, type_qid; duplicates are allowed.
-        sitelinks: Table with the column qid.
 
     Returns:
         Columns qid, type_qid, ordered by both.

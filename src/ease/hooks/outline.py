@@ -85,7 +85,11 @@ class Outline:
         """Log the paths of the results and the next commands."""
         total = format_duration(sum(self._seconds.values()))
         lines = [f"Done: {_count(len(self._seconds))} in {total}."]
-        lines += [f"  {name}: {path}" for name, path in _results(pipeline, catalog)]
+        # The linked outputs; importing the datasets' classes here would slow down every command.
+        links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
+        for name, link in links.items():
+            if link is not None and link.exists():  # of a folder of web pages, the pages
+                lines += [f"  {name}: {path}" for path in sorted(link.glob("*.html")) or [link]]
         tags = {tag for node in pipeline.nodes for tag in node.tags}
         commands: tuple[str, ...] = next((NEXT_STEPS[tag] for tag in NEXT_STEPS if tag in tags), ())
         # As it can be typed in this folder without activating the environment.
@@ -122,14 +126,6 @@ def outline(pipeline: Pipeline, known: Mapping[str, float]) -> str:
 
 def _count(steps: int) -> str:
     return "1 step" if steps == 1 else f"{steps} steps"
-
-
-def _results(pipeline: Pipeline, catalog: DataCatalog) -> list[tuple[str, Path]]:
-    """Return the linked outputs by the names of their datasets; for a folder of web pages, the pages."""
-    # Importing the datasets' classes here would slow down every command.
-    links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
-    made = {name: link for name, link in links.items() if link is not None and link.exists()}
-    return [(name, path) for name, link in made.items() for path in sorted(link.glob("*.html")) or [link]]
 
 
 def format_duration(seconds: float) -> str:

@@ -78,8 +78,10 @@ def read_world(territories: int) -> World:
     for continent, region, territory in places:
         facts.append(Fact("part", region, continent))
         facts.append(Fact("located", territory, region))
-        for currency in _currencies(territory.code):
-            facts += [Fact("pays", territory, currency), Fact("circulates", currency, region)]
+        for code, _, end, is_tender in get_global("territory_currencies").get(territory.code, []):
+            if is_tender and end is None:  # legal tender today
+                currency = Entity("currency", code)
+                facts += [Fact("pays", territory, currency), Fact("circulates", currency, region)]
         for language in _languages(territory.code):
             facts += [Fact("speaks", territory, language), Fact("heard", language, region)]
             if likely := get_global("likely_subtags").get(language.code):
@@ -87,12 +89,6 @@ def read_world(territories: int) -> World:
     unique = sorted(set(facts))
     entities = {entity for fact in unique for entity in (fact.subject, fact.object)}
     return World(tuple(sorted(entities, key=lambda e: (KINDS.index(e.kind), e.code))), tuple(unique))
-
-
-def _currencies(territory: str) -> list[Entity]:
-    """Return the currencies that are legal tender today (no end date)."""
-    history = get_global("territory_currencies").get(territory, [])
-    return [Entity("currency", code) for code, _, end, tender in history if tender and end is None]
 
 
 def _languages(territory: str) -> list[Entity]:

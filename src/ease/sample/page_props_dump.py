@@ -31,11 +31,11 @@ def page_props_name(language: str) -> str:
 
 def write_page_props(path: Path, site: Site, pages: Sequence[WikiPage], qids: Mapping[str, int]) -> None:
     """Write the dump of pages that are in the order of the wiki's dump, which numbers them; `qids` are by title."""
-    rows = [
-        _row(number, *values)
-        for number, page in enumerate(pages, 1)
-        for values in sorted(_properties(number, page, qids.get(page.title)))
-    ]
+    rows = []
+    for number, page in enumerate(pages, 1):
+        for name, value, sort_key in sorted(_properties(number, page, qids.get(page.title))):
+            escaped = b"".join(_ESCAPES.get(bytes((byte,)), bytes((byte,))) for byte in value)
+            rows.append(b"(%d,'%s','%s',%s)" % (number, name.encode(), escaped, sort_key.encode()))
     statements = [
         b"INSERT INTO `page_props` VALUES " + b",".join(rows[start : start + _ROWS_PER_STATEMENT]) + b";\n"
         for start in range(0, len(rows), _ROWS_PER_STATEMENT)
@@ -58,8 +58,3 @@ def _properties(number: int, page: WikiPage, qid: int | None) -> Iterator[Proper
     if page.namespace == _TEMPLATE:
         # MediaWiki stores this property compressed.
         yield "templatedata", zlib.compress(json.dumps({"description": page.title}).encode(), 9), "NULL"
-
-
-def _row(number: int, name: str, value: bytes, sort_key: str) -> bytes:
-    escaped = b"".join(_ESCAPES.get(bytes((byte,)), bytes((byte,))) for byte in value)
-    return b"(%d,'%s','%s',%s)" % (number, name.encode(), escaped, sort_key.encode())

@@ -39,22 +39,13 @@ def _statements(entity: Mapping[str, Any]) -> Iterator[str]:
             page = f"<https://{language}.wikipedia.org/wiki/{title}>"
             yield f"{page} <http://schema.org/about> {subject}"
     for property_id, statements in entity["claims"].items():
-        for statement in _best(statements):
-            yield f"{subject} <{_DIRECT}{property_id}> <{_value(statement)}>"
-
-
-def _best(statements: list[Any]) -> list[Any]:
-    """Return the preferred statements, else the normal ones."""
-    ranks = {statement["rank"] for statement in statements}
-    best = "preferred" if "preferred" in ranks else "normal"
-    return [statement for statement in statements if statement["rank"] == best]
-
-
-def _value(statement: Mapping[str, Any]) -> str:
-    snak = statement["mainsnak"]
-    if snak["snaktype"] == "somevalue":
-        return f"{_UNKNOWN}{statement['id'].replace('$', '-')}"
-    return f"{_ENTITY}{snak['datavalue']['value']['id']}"
+        preferred = any(statement["rank"] == "preferred" for statement in statements)
+        for statement in statements:
+            if statement["rank"] == ("preferred" if preferred else "normal"):
+                snak, value = statement["mainsnak"], f"{_UNKNOWN}{statement['id'].replace('$', '-')}"
+                if snak["snaktype"] == "value":
+                    value = f"{_ENTITY}{snak['datavalue']['value']['id']}"
+                yield f"{subject} <{_DIRECT}{property_id}> <{value}>"
 
 
 def _escape(text: str) -> str:

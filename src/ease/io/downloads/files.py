@@ -169,18 +169,15 @@ class _Transfer:
 
     def _range_headers(self) -> dict[str, str]:
         """Request the rest of the file if a validator or a checksum can show that the server's file is unchanged."""
-        size, validator = self.received(), self._read_validator()
+        size, note = self.received(), read_json(self._file.validator_file) or {}
+        # The validator of a partial file from another address says nothing.
+        validator = note["validator"] if note.get("url") == self._file.url else None
         if size and validator:
             return {"Range": f"bytes={size}-", "If-Range": validator}
         if size and self._file.checksums:
             return {"Range": f"bytes={size}-"}
         self._handle.truncate(0)
         return {}
-
-    def _read_validator(self) -> str | None:
-        """Return the validator of the partial file; None if it is from another address."""
-        note = read_json(self._file.validator_file) or {}
-        return note["validator"] if note.get("url") == self._file.url else None
 
     def _begin(self, response: requests.Response) -> int | None:
         """Prepare for the response's body, and return the size of the complete file if the server states it."""
@@ -193,7 +190,11 @@ class _Transfer:
                     f"{self._file.url} cannot be fetched: the server answers with a web page instead."
                 )
             self._handle.truncate(0)
-            self._write_validator(response)
+            tag = response.headers.get("ETag", "")
+            # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
+            validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
+            note = {"url": self._file.url, "validator": validator}
+            write_text_atomically(self._file.validator_file, json.dumps(note))
             return content_length(response)
         if response.status_code not in (206, 416):
             raise_for_answer(self._file.url, response)
@@ -203,13 +204,6 @@ class _Transfer:
             self._handle.truncate(0)
             raise TransientError("the server cannot resume there")
         return int(total) if total and total.isdigit() else None
-
-    def _write_validator(self, response: requests.Response) -> None:
-        tag = response.headers.get("ETag", "")
-        # A weak tag does not promise the same bytes (RFC 9110, section 13.1.5).
-        validator = response.headers.get("Last-Modified") if not tag or tag.startswith("W/") else tag
-        note = {"url": self._file.url, "validator": validator}
-        write_text_atomically(self._file.validator_file, json.dumps(note))
 
     def _append(self, response: requests.Response, total: int | None) -> None:
         style = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}

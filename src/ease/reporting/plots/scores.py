@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.evaluation.tasks import get_task
-from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing, score_bars
+from ease.reporting.plots.style import finish, method_label, method_styles, nothing, score_bars
 from ease.reporting.score_summaries import split_scores
 
 METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
@@ -99,8 +99,11 @@ def plot_variants(
                 hovertemplate=f"{method_label(method)}, seed %{{customdata}}: %{{y:.1f}}<extra></extra>",
             )
         )
+        line = {"color": style.colour, "width": 2}
         for variant, mean in points.groupby("variant", sort=False)["value"].mean().items():
-            _add_mean(figure, variants.index(str(variant)), float(mean), style)
+            centre, y = variants.index(str(variant)), float(mean)
+            figure.add_shape(type="line", x0=centre - 0.3, x1=centre + 0.3, y0=y, y1=y, line=line)
+            figure.add_annotation(x=centre + 0.31, y=y, text=f"{y:.1f}", showarrow=False, xanchor="left")
     figure.update_xaxes(
         tickvals=list(range(len(variants))), ticktext=variants, range=[-0.6, len(variants) - 0.4]
     )
@@ -114,10 +117,3 @@ def _spread(points: pd.DataFrame, variants: Sequence[str]) -> list[float]:
     rank = points.sort_values("seed").groupby("variant").cumcount().reindex(points.index)
     offset = (rank - (count - 1) / 2) * 0.08
     return [variants.index(variant) + shift for variant, shift in zip(points["variant"], offset, strict=True)]
-
-
-def _add_mean(figure: go.Figure, centre: float, mean: float, style: Style) -> None:
-    """Add a labelled line at a variant's mean."""
-    line = {"color": style.colour, "width": 2}
-    figure.add_shape(type="line", x0=centre - 0.3, x1=centre + 0.3, y0=mean, y1=mean, line=line)
-    figure.add_annotation(x=centre + 0.31, y=mean, text=f"{mean:.1f}", showarrow=False, xanchor="left")
