@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from random import Random
 from threading import Event
 from typing import NoReturn, TypeVar
@@ -138,7 +138,9 @@ class Client:
         except requests.RequestException as error:
             raise EaseError(f"{url} cannot be fetched: {describe(error)}.") from error
         if response.status_code in _TRANSIENT:
-            pause = _retry_after(response)
+            pause = None
+            with suppress(KeyError, InvalidHeader):  # a number of seconds, or a date
+                pause = max(0.0, Retry().parse_retry_after(response.headers["Retry-After"]))
             response.close()
             raise TransientError(f"{response.status_code} {response.reason}", pause)
         return response
@@ -209,17 +211,6 @@ def content_length(response: requests.Response) -> int | None:
     """Return the length that a response states."""
     length = response.headers.get("Content-Length", "")
     return int(length) if length.isdigit() else None
-
-
-def _retry_after(response: requests.Response) -> float | None:
-    """Return the seconds until `Retry-After`, which is a number or a date."""
-    value = response.headers.get("Retry-After")
-    if value is None:
-        return None
-    try:
-        return max(0.0, Retry().parse_retry_after(value))
-    except InvalidHeader:
-        return None
 
 
 def describe(error: BaseException) -> str:

@@ -154,7 +154,12 @@ class Bz2Blocks:
                 marker = self._stream_at(_after(marker))
                 continue
             following = self._next_marker()
-            while following is not None and following.is_end and not self._ends_stream(marker, following):
+            # An end marker is real if a stream or nothing follows it, or if the block before it decodes.
+            while following is not None and following.is_end and not self._stream_follows(following):
+                if _decode(
+                    _as_stream(self._buffer, marker.bit - 8 * self._base, following.bit - 8 * self._base)
+                ):
+                    break
                 following = self._next_marker()
             end = 8 * (self._base + len(self._buffer)) if following is None else following.bit
             stream = _as_stream(self._buffer, marker.bit - 8 * self._base, end - 8 * self._base)
@@ -162,13 +167,6 @@ class Bz2Blocks:
             yield Block(marker.bit, end, stream, following is None)
             self.truncated = self.truncated or following is None
             marker = following
-
-    def _ends_stream(self, block: _Marker, end: _Marker) -> bool:
-        """Whether an end marker is real: a stream or nothing follows it, or the block before it decodes."""
-        first = 8 * self._base
-        return self._stream_follows(end) or bool(
-            _decode(_as_stream(self._buffer, block.bit - first, end.bit - first))
-        )
 
     def _stream_follows(self, end: _Marker) -> bool:
         return b"BZh".startswith(self._bytes_at(_after(end), _HEADER_BYTES)[:3])

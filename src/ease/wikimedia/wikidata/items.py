@@ -117,10 +117,7 @@ def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | Non
 
 
 def _types(statements: Sequence[Any]) -> list[int]:
-    """Return the distinct values of the preferred statements, or of the normal ones if none is preferred.
-
-    Malformed statements and values that are not items are skipped.
-    """
+    """Return the distinct items of the preferred statements, else of the normal ones; skip malformed statements."""
     ranked = [(statement.get("rank"), statement) for statement in statements if isinstance(statement, dict)]
     preferred = [statement for rank, statement in ranked if rank == "preferred"]
     best = preferred or [statement for rank, statement in ranked if rank == "normal"]

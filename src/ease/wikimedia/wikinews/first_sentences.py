@@ -51,7 +51,15 @@ class FirstSentences:
 
     def _paragraphs(self, source: str) -> Iterator[Article]:
         """Yield the paragraphs of a page with their links."""
-        source = _TEMPLATE.sub(self._show, source.replace(_ASIDE, ""))
+
+        def show(template: re.Match[str]) -> str:
+            """Return a template's text, or the template unchanged."""
+            if normalize_title(template[1], self._site) not in self._shown:
+                return template[0]
+            words = [words.strip() for words in template[2].split("|") if "=" not in words]
+            return next((shown for shown in (*words[1:2], *words[:1]) if shown), "")
+
+        source = _TEMPLATE.sub(show, source.replace(_ASIDE, ""))
         marked = _ITEM_OR_HEADING.sub(rf"\1{_ASIDE}", self._set_dates_apart(source))
         article = parse_wikitext(marked, self._site)
         starts = [link.start for link in article.links]
@@ -65,13 +73,6 @@ class FirstSentences:
                     line, [Link(link.start - start, link.end - start, link.target) for link in inside]
                 )
             start = end + 1
-
-    def _show(self, template: re.Match[str]) -> str:
-        """Return a template's text, or the template unchanged."""
-        if normalize_title(template[1], self._site) not in self._shown:
-            return template[0]
-        words = [words.strip() for words in template[2].split("|") if "=" not in words]
-        return next((shown for shown in (*words[1:2], *words[:1]) if shown), "")
 
     def _set_dates_apart(self, source: str) -> str:
         """Add an empty line after a date line that starts a paragraph, so that the next line does not join it."""

@@ -26,7 +26,11 @@ def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:
     """Sorted page ids of the files so far: 8 bytes an article, 56 MB for the largest Wikipedia."""
     kept = []
     for parts in files:
-        ids = [_page_ids(part) for part in parts]
+        ids = []
+        for part in parts:
+            with open_table(part / SENTENCES_FILE) as table:
+                batches = [np.unique(batch["page_id"]) for batch in table.iter_batches(columns=["page_id"])]
+            ids.append(np.unique(np.concatenate([np.empty(0, dtype=np.int64), *batches])))
         kept.append(
             [
                 _filtered(part, np.intersect1d(own, seen, assume_unique=True))
@@ -35,15 +39,6 @@ def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:
         )
         seen = np.union1d(seen, np.concatenate(ids))
     return kept
-
-
-def _page_ids(part: Path) -> np.ndarray:
-    """Return the distinct page ids of a part, sorted."""
-    with open_table(part / SENTENCES_FILE) as table:
-        batches = [
-            np.unique(batch["page_id"].to_numpy()) for batch in table.iter_batches(columns=["page_id"])
-        ]
-    return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *batches]))
 
 
 def _filtered(part: Path, repeated: np.ndarray) -> Path:

@@ -96,10 +96,7 @@ def _site(language: str) -> SiteInfo:
 
 @cache
 def _link_tokens(language: str) -> re.Pattern[str]:
-    """Match links, ends of links, beginnings of headings and beginnings of links.
-
-    Groups: 1 target, 2 label, 3 trail of a link without nested brackets; 4 target, 5 bar of a link's beginning.
-    """
+    """Match links (groups: 1 target, 2 label, 3 trail), `]]`, starts of headings, starts of links (4 target, 5 bar)."""
     head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
     return re.compile(
         rf"{head}(?:\n?\|([^\[\]]*+))?\]\]({link_trail(language)})|\]\]|\n(?==)|"
