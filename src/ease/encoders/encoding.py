@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from ease.io.result_versions import EMBEDDINGS
 
 CHUNK = 256
 """Batches a write to the cache."""
+STREAMED = 8192
+"""Sentences of a stream encoded at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +76,15 @@ def encode_with(
         if source is not None:
             note_user(options.cache, key, source)
     return Encoding(model, batch_size, name, cache)
+
+
+def encode_stream(
+    encoder: SentenceTransformer, sentences: Iterable[str], batch_size: int | None = None
+) -> Iterator[np.ndarray]:
+    """Yield the embeddings of a stream of sentences, (up to `STREAMED`, dimension) at a time."""
+    encode, rest = encode_with(encoder, EncodingOptions(batch_size=batch_size)), iter(sentences)
+    while batch := list(islice(rest, STREAMED)):
+        yield encode(batch)
 
 
 def fingerprint(model: SentenceTransformer) -> str:

@@ -11,7 +11,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import islice
 
 import numpy as np
 import torch
@@ -20,13 +19,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
 from ease.encoders.encoder import embedding_dimension
-from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncodingOptions
+from ease.encoders.encoding import encode_stream
 from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
-
-BATCH_SENTENCES = 8192
-"""Sentences encoded at once."""
 
 Floats = NDArray[np.float64]
 
@@ -44,12 +39,11 @@ def mean_embeddings(
     Raises:
         EaseError: If a language has no sentence, or an embedding is not finite.
     """
-    encode = encode_with(encoder, EncodingOptions(batch_size=batch_size))
     means = {}
     for language, stream in sentences.items():
-        rest, total, count = iter(stream), np.zeros(embedding_dimension(encoder)), 0
-        for batch in iter(lambda: list(islice(rest, BATCH_SENTENCES)), []):  # noqa: B023 - used within the iteration
-            rows = finite_rows(encode(batch)).astype(np.float64)
+        total, count = np.zeros(embedding_dimension(encoder)), 0
+        for embeddings in encode_stream(encoder, stream, batch_size):
+            rows = finite_rows(embeddings).astype(np.float64)
             total += (rows / np.linalg.norm(rows, axis=1, keepdims=True)).sum(axis=0)
             count += len(rows)
         if not count:

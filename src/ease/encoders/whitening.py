@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 
 from ease.encoders.encoder import embedding_dimension
-from ease.encoders.encoding import encode_with
-from ease.encoders.options import EncodingOptions
+from ease.encoders.encoding import STREAMED, encode_stream
 from ease.entities.hashing import draw, hash_title
 from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
-
-BATCH_SENTENCES = 8192
-"""Sentences encoded at once."""
 
 SUMMARY = (
     "It takes no gradient steps: a linear map makes the covariance of its training sentences the identity."
@@ -61,7 +56,7 @@ def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator
     drawn = sentences.order_by([draw(seed, hash_title(sentences.sentence)), sentences.sentence])
     if rows is not None:
         drawn = drawn.limit(rows)
-    for batch in drawn.to_pyarrow_batches(chunk_size=BATCH_SENTENCES):
+    for batch in drawn.to_pyarrow_batches(chunk_size=STREAMED):
         yield from batch.column("sentence").to_pylist()
 
 
@@ -138,10 +133,7 @@ def whiten_encoder(
         dimension: Number of components to keep; None keeps all that vary.
         batch_size: Sentences encoded at once; the default depends on the device.
     """
-    encode = encode_with(encoder, EncodingOptions(batch_size=batch_size))
-    rest = iter(sentences)
-    batches = iter(lambda: list(islice(rest, BATCH_SENTENCES)), [])
-    whitening = fit_whitening(gather_moments(encode(batch) for batch in batches), dimension)
+    whitening = fit_whitening(gather_moments(encode_stream(encoder, sentences, batch_size)), dimension)
     bias = -whitening.moments.mean @ whitening.weight
     layer = Dense(
         embedding_dimension(encoder),

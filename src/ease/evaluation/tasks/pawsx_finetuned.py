@@ -54,11 +54,7 @@ def files(options: Options) -> Files:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy in each language and their average, and the accuracy on the English development data.
-
-    Raises:
-        EaseError: With the task, if a file is wrong, or the encoder is no transformer.
-    """
+    """Accuracy in each language and their average, and the accuracy on the English development data."""
     chosen = available_subsets(files(options))
     training_file, development_file, _ = next(iter(chosen.values()))
     training, development = read_paraphrases(training_file), read_paraphrases(development_file)

@@ -81,11 +81,7 @@ def files(options: Options) -> Files:
 
 
 def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read the files of MR or SUBJ, one a class, of one sentence a line in UTF-8 or Latin-1.
-
-    Raises:
-        EaseError: With the file, if it cannot be read or has no sentence.
-    """
+    """Read the files of MR or SUBJ, one a class, of one sentence a line in UTF-8 or Latin-1."""
     parts = []
     for path in paths:
         rows = ((f"{path}, line {n}", path.name, text) for n, text in read_lines(path, latin1=True))
@@ -95,11 +91,7 @@ def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
 
 
 def read_questions(path: Path) -> LabelledTexts:
-    """Read TREC's lines of a type, a colon, a subtype, a space and a question, in UTF-8 or Latin-1.
-
-    Raises:
-        EaseError: With the file and the line whose type is missing or unknown.
-    """
+    """Read TREC's lines of a type, a colon, a subtype, a space and a question, in UTF-8 or Latin-1."""
 
     def rows() -> Iterator[tuple[str, str, str]]:
         for number, line in read_lines(path, latin1=True):
@@ -116,11 +108,7 @@ def read_questions(path: Path) -> LabelledTexts:
 
 
 def read_sentiments(path: Path) -> LabelledTexts:
-    """Read lines of a sentence, a tab and 0 (negative) or 1 (positive).
-
-    Raises:
-        EaseError: With the file and the line whose label is missing or unknown.
-    """
+    """Read lines of a sentence, a tab and 0 (negative) or 1 (positive)."""
 
     def rows() -> Iterator[tuple[str, str, str]]:
         for number, line in read_lines(path):
@@ -134,11 +122,7 @@ def read_sentiments(path: Path) -> LabelledTexts:
 
 
 def read_set(subset: str, paths: tuple[Path, ...]) -> dict[str, LabelledTexts]:
-    """Read the splits of a set; a single split is called `all`.
-
-    Raises:
-        EaseError: With the file and line that is wrong.
-    """
+    """Read the splits of a set; a single split is called `all`."""
     if subset == "trec":
         return dict(zip(("train", "test"), map(read_questions, paths), strict=True))
     if subset == "sst2":

@@ -25,11 +25,7 @@ class EncodeByLanguage:
         )
 
     def of(self, language: str) -> Encode:
-        """Return the function of a language.
-
-        Raises:
-            EaseError: If there is none.
-        """
+        """Return the function of a language."""
         if language not in self._languages:
             raise EaseError(
                 f"No encoder for the language {language!r} among {', '.join(self._languages)}: add one, or choose "
