@@ -47,7 +47,7 @@ train: $(RUN)  ## Set up, then run the main job on the sample wiki
 	$(BIN)/kedro run --pipelines=train_multilingual $(ARGS)
 
 check: lint  ## Style, types and the fast tests: under two minutes, for the inner loop
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "$(FAST)" $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(FAST)" $(ARGS)
 
 test: lint unit  ## Set up where needed, then run all checks and all tests but the longest
 

@@ -16,7 +16,7 @@ from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipe
 from ease.pipelines.starts import PREPARATION
 from ease.pipelines.sweep.variants import Sweep
 from ease.settings import CONFIG_LOADER_ARGS
-from tests.project import METHODS, ROOT, Project
+from tests.project import METHODS, Project
 
 PIPELINES = register_pipelines()
 SUMS = {"__default__", *(f"train_{setting}" for setting in (*SETTINGS, LOW_RESOURCE)), *SWEEPS}
@@ -27,18 +27,6 @@ SUMS |= {"train", "analysis_monolingual"}
 def versions_in(project: Project) -> set[Path]:
     """Return the versions of all datasets."""
     return {path for path in (project.folder / "data").glob("**/????-??-??T*Z") if any(path.iterdir())}
-
-
-def test_no_file_shows_the_option_that_kedro_has_deprecated() -> None:
-    folders = ("conf", "docs", "notebooks", "src", "benchmarks", "scripts")
-    files = [
-        ROOT / "Makefile",
-        *ROOT.glob("*.md"),
-        *(f for name in folders for f in (ROOT / name).rglob("*")),
-    ]
-    texts = {f: f.read_text(encoding="utf-8", errors="replace") for f in files if f.is_file()}
-    assert len(texts) > 300
-    assert not [f for f, text in texts.items() if re.search(r"--pipeline\b", text)]
 
 
 @pytest.mark.parametrize("name", sorted(set(PIPELINES) - SUMS))
@@ -85,14 +73,6 @@ def test_each_added_language_has_its_own_model(copy: Project) -> None:
     for language in ("de", "ja"):
         methods = re.findall(rf"^\| {language} +\| (\w+) ", done.stderr, re.MULTILINE)
         assert methods == ["start", "ease"], "each language before and after"
-
-
-def test_the_default_pipeline_is_the_main_job() -> None:
-    default, main = (
-        {(str(node), frozenset(node.tags)) for node in PIPELINES[name].nodes}
-        for name in ("__default__", "train_multilingual")
-    )
-    assert default == main
 
 
 @pytest.mark.slow
