@@ -24,9 +24,10 @@ from sentence_transformers import SentenceTransformer
 from benchmarks.command_line import command_line_parser
 from benchmarks.inputs import evaluation_tasks
 from ease.encoders.encoder import build_encoder
-from ease.encoders.encoding import best_device, encode_with
+from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.evaluation.scoring import TaskOptions, score_tasks
+from ease.evaluation.search import best_device
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:

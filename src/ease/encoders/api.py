@@ -54,7 +54,8 @@ def evaluate(
         >>> ease.evaluate("sentence-transformers/LaBSE", ["tatoeba:deu-eng", "stsb:test"], data="evaluation")
     """
     from ease.encoders.encoder import load_encoder
-    from ease.encoders.encoding import best_device, encode_with
+    from ease.encoders.encoding import encode_with
+    from ease.evaluation.search import best_device
 
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     given = tasks if isinstance(tasks, Mapping) else {}

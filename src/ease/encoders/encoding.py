@@ -20,6 +20,7 @@ from tqdm.auto import tqdm
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions
+from ease.evaluation.search import best_device
 from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
 
@@ -115,11 +116,6 @@ def _describe_tokenizer(tokenizer: object) -> str:
         return json.dumps({**described, "padding": None, "truncation": None}, sort_keys=True)
     vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
     return f"{tokenizer!r} {vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())}"
-
-
-def best_device() -> str:
-    """Return `cuda` if there is a GPU, else `cpu`."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _encode_distinct(

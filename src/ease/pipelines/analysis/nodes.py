@@ -233,7 +233,8 @@ def _encode_each(encoders: Mapping[str, Path | None], encoding: EncodingOptions)
 def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: EncodingOptions) -> Encode:
     """Load one of the setting's encoders, or another one by its folder or hub name."""
     from ease.encoders.encoder import load_encoder
-    from ease.encoders.encoding import best_device, encode_with
+    from ease.encoders.encoding import encode_with
+    from ease.evaluation.search import best_device
 
     if name not in encoders:
         return encode_with(load_encoder(name).to(best_device()), encoding, source=name)

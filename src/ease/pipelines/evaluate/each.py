@@ -62,7 +62,8 @@ def score_each(
         encoding: Batch size and cache; cached scores of a stopped run are reused.
         report: Called with the scores of each task as soon as they are computed.
     """
-    from ease.encoders.encoding import best_device, encode_with, fingerprint
+    from ease.encoders.encoding import encode_with, fingerprint
+    from ease.evaluation.search import best_device
 
     there = scorable(references, located)
     scored = Scored([], _unreadable(references, located))

@@ -131,9 +131,9 @@ def whiten_encoder(
         EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
     """
     from ease.encoders.encoder import load_encoder, save_encoder
-    from ease.encoders.encoding import best_device
     from ease.encoders.whitening import SUMMARY, distinct_sentences
     from ease.encoders.whitening import whiten_encoder as whiten
+    from ease.evaluation.search import best_device
 
     sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
     given = chosen_start(setting, WHITENING, untrained, mlm)
