@@ -12,7 +12,7 @@ import pandas as pd
 from ease.encoders.options import RANDOM
 from ease.evaluation.tasks import AVERAGE
 from ease.reporting.plots import method_label
-from ease.reporting.published import Model, Source, base_name
+from ease.reporting.published import Model, Source
 
 BASELINES = "baselines"
 """Setting name of encoders that are scored but not trained here."""
@@ -97,13 +97,11 @@ class OwnModel:
 
     def is_like(self, published: Model) -> bool:
         """Whether a published model is the same checkpoint, or the same method from the same encoder."""
-        last = base_name(self.model)
-        if self.setting == BASELINES and any(base_name(name) == last for name in published.checkpoints):
+        if self.setting == BASELINES and published.is_checkpoint(self.model):
             return True
         method = UNTRAINED if self.setting == BASELINES else self.method
         same_pooling = not published.pooling or not self.pooling or published.pooling == self.pooling
-        same_method = method in (published.method, *published.variants)
-        return same_method and same_pooling and base_name(self.base) == base_name(published.base)
+        return published.trains_like(method) and same_pooling and published.starts_from(self.base)
 
 
 def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:

@@ -56,10 +56,23 @@ class Model(StrictModel):
     """A model of a paper, and the criteria for our counterparts."""
 
     base: str = Field(description="encoder that training starts from; models of one base are compared")
+    bases: tuple[str, ...] = Field((), description="encoders of the columns, if each has another one")
     method: str | None = Field(None, description="our method, or the variant of a sweep, that trains alike")
     variants: tuple[str, ...] = Field((), description="further variants of sweeps that train alike")
     pooling: str | None = Field(None, description="pooling, if the paper scores several")
-    checkpoints: tuple[str, ...] = Field((), description="hub names of the published model")
+    checkpoints: tuple[str, ...] = Field((), description="hub names or file names of the published model")
+
+    def trains_like(self, method: str) -> bool:
+        """Whether our method, or the variant of a sweep, trains like the model."""
+        return method in (self.method, *self.variants)
+
+    def starts_from(self, encoder: str) -> bool:
+        """Whether the training of the model, or of one of its columns, starts from an encoder."""
+        return base_name(encoder) in map(base_name, (self.base, *self.bases))
+
+    def is_checkpoint(self, encoder: str) -> bool:
+        """Whether an encoder is the published model, or that of one of its columns."""
+        return base_name(encoder) in map(base_name, self.checkpoints)
 
 
 class Table(StrictModel):

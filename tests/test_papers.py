@@ -1,0 +1,158 @@
+"""docs/papers.md: every table and figure of the papers has a command or a reason, and every file an address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import pytest
+
+from ease.pipeline_registry import SWEEPS, register_pipelines
+from tests.contexts import load_parameters
+from tests.project import ROOT, Project
+from tests.reporting.made import published
+
+DOCUMENT = "papers.md"
+COMMAND = re.compile(r"`kedro run --env=paper --pipelines=(\w+)( --params [\w.=,]+)?`")
+NONE = "—"
+TEXTS = "data/01_raw/texts/"
+
+CONTENTS = {
+    "EASE": ("ease", 15, 3),
+    "Mirror-BERT": ("mirror_bert", 22, 8),
+    "DuEAM": ("dueam", 16, 3),
+    "mSimCSE": ("msimcse", 8, 2),
+}
+"""Each paper's section: its file of published figures, its number of tables and its number of figures."""
+
+
+class Experiment(NamedTuple):
+    """A row of a paper's table in the document."""
+
+    number: str
+    shows: str
+    command: str
+    hours: str
+    differs: str
+
+    @property
+    def pipeline(self) -> str | None:
+        """The pipeline that the row's command runs, if it has one."""
+        found = COMMAND.fullmatch(self.command)
+        return found[1] if found else None
+
+
+def section(title: str) -> str:
+    text = (ROOT / "docs" / DOCUMENT).read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def cells_of(text: str) -> list[list[str]]:
+    """Return the cells of the rows of a text's tables, headers included."""
+    return [
+        re.split(r"\s*\|\s*", line.removeprefix("| ").removesuffix(" |"))
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+
+
+def experiments(title: str) -> list[Experiment]:
+    tables, deviations = section(title).split("\n### ")
+    assert cells_of(deviations), "say what differs beside the tables"
+    (header, *rows) = cells_of(tables)
+    assert header[0] == "no."
+    return [Experiment(*row) for row in rows]
+
+
+@pytest.mark.parametrize("title", CONTENTS)
+def test_every_table_and_figure_of_a_paper_has_a_row(title: str) -> None:
+    _, tables, figures = CONTENTS[title]
+    found = {re.sub(r"(?<=\d)[ab]$", "", row.number) for row in experiments(title)}
+    wanted = {f"Table {number}" for number in range(1, tables + 1)}
+    wanted |= {f"Figure {number}" for number in range(1, figures + 1)}
+    assert wanted - found == set()
+    assert {number for number in found - wanted if number.startswith(("Table", "Figure"))} == set()
+
+
+@pytest.mark.parametrize("title", CONTENTS)
+def test_every_row_has_a_registered_command_with_hours_or_a_reason(title: str) -> None:
+    registered = register_pipelines()
+    for row in experiments(title):
+        assert row.shows, row
+        assert row.differs, f"{row.number}: say what differs, or `nothing`"
+        if row.command == NONE:
+            assert (row.hours, row.differs != "nothing") == ("", True), f"{row.number} needs a reason"
+        else:
+            assert row.pipeline in registered, row
+            assert re.fullmatch(r"[\d.]+|with (Table|Figure) \d+", row.hours), row
+
+
+@pytest.mark.parametrize("title", CONTENTS)
+def test_hours_are_given_once_for_each_sweep(title: str) -> None:
+    rows = experiments(title)
+    for row in rows:
+        if shared := re.fullmatch(r"with ((?:Table|Figure) \d+)", row.hours):
+            (first,) = [
+                other for other in rows if other.number == shared[1] and other.pipeline == row.pipeline
+            ]
+            assert re.fullmatch(r"[\d.]+", first.hours), row
+
+
+@pytest.mark.parametrize("title", CONTENTS)
+def test_every_published_table_has_a_command(title: str) -> None:
+    name, *_ = CONTENTS[title]
+    with_command = {row.number for row in experiments(title) if row.pipeline}
+    numbers = published().root[name].tables
+    assert {
+        f"Table {number}" if number[0].isdigit() else number for number in numbers
+    } - with_command == set()
+
+
+def test_every_sweep_is_in_the_document() -> None:
+    """Two are experiments of no paper; `train_low_resource` runs the third."""
+    text = (ROOT / "docs" / DOCUMENT).read_text(encoding="utf-8")
+    others = {"control", "companions", "low_resource_languages"}
+    assert {name for name in SWEEPS if f"--pipelines={name}`" not in text} == others
+
+
+def documented_files() -> dict[str, str]:
+    """Return the address cell of each documented file or pattern of files."""
+    (_, *rows) = cells_of(section("Files"))
+    return {name.strip("`"): address for names, address, _ in rows for name in names.split(", ")}
+
+
+def places(value: Any) -> Iterator[str]:
+    """Yield the paths of training texts in nested parameters."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from places(inner)
+    elif isinstance(value, str) and TEXTS in value:
+        yield value.partition(TEXTS)[2]
+
+
+def test_every_place_of_training_texts_has_an_address(bare: Project) -> None:
+    named = {
+        place
+        for key, value in load_parameters(bare, "paper").items()
+        if key[0] != "_"
+        for place in places(value)
+    }
+    files = {
+        name.removeprefix("texts/"): address
+        for name, address in documented_files().items()
+        if name.startswith("texts/")
+    }
+    assert {"wiki1m_for_simcse.txt", "XNLI-MT-1.0/multinli"} <= named
+    assert {place for place in named if not any(fnmatchcase(place, pattern) for pattern in files)} == set()
+    assert {pattern for pattern in files if not any(fnmatchcase(place, pattern) for place in named)} == set()
+
+
+def test_every_documented_file_has_an_address() -> None:
+    assert documented_files()
+    without = {name for name, address in documented_files().items() if "https://" not in address}
+    assert without == set()
