@@ -27,6 +27,10 @@ FURTHER_ENCODERS = ("roberta-base", "xlm-roberta-base")
 """Encoders that the variations name, beside those of the settings, the sweeps and the baselines."""
 
 FEW_STEPS = {"max_steps": 3, "batch_size": 8, "evaluate_every": 2, "checkpoint_every": 2, "report_every": 1}
+FEW_ROWS = 40
+"""Training texts of variants that draw a number of them."""
+MOST = "_msimcse_most"
+"""The numbers of parallel sentences that are more than the made files have."""
 SETTINGS = ("multilingual", "monolingual", "low_resource")
 SMALL: dict[str, Any] = {
     "multilingual.setting.languages": "en ja ar de",
@@ -112,12 +116,18 @@ def shorten_sweeps(conf: Path) -> None:
                 variant.pop("seeds", None)
                 if "batch_size" in variant.get("training", {}):
                     variant["training"]["batch_size"] = FEW_STEPS["batch_size"]
+                if "rows" in variant:
+                    variant["rows"] = FEW_ROWS
             for grid in sweep.get("grids", ()):
                 grid.pop("seeds", None)
+                if "rows" in grid:
+                    grid["rows"] = [FEW_ROWS // 2, FEW_ROWS]
                 for values in (grid.get("options", {}), grid.get("training", {})):
                     values.update({name: [own[0], own[-1]] for name, own in values.items() if len(own) > 2})
                 if "batch_size" in grid.get("training", {}):
                     grid["training"]["batch_size"] = [FEW_STEPS["batch_size"] // 2, FEW_STEPS["batch_size"]]
+        if MOST in given:
+            given[MOST] = dict.fromkeys(given[MOST], FEW_ROWS)
         file.write_text(yaml.safe_dump(given), encoding="utf-8")
 
 

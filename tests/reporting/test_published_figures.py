@@ -236,7 +236,9 @@ def test_every_column_is_a_score_that_a_task_gives(name: str) -> None:
 def test_every_counterpart_is_a_method_or_the_variant_of_a_sweep_of_the_paper(bare: Project) -> None:
     catalog = load_catalog(bare, "paper")
     trained = {name.split(".")[1] for name in pipelines["report"].inputs() if name.endswith(".scores")}
-    titles = {variant.title for name in SWEEPS for variant in catalog.load(f"params:{name}").all_variants()}
+    sweeps = [catalog.load(f"params:{name}") for name in SWEEPS]
+    titles = {variant.title for sweep in sweeps for variant in sweep.all_variants()}
+    titles |= {title for sweep in sweeps for title in sweep.joined}
     named = {
         name
         for found in published().root.values()
