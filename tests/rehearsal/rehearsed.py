@@ -113,22 +113,32 @@ def shorten_sweeps(conf: Path) -> None:
             sweep = given[name]
             sweep["seeds"] = [1]
             for variant in sweep.get("variants", ()):
-                variant.pop("seeds", None)
-                if "batch_size" in variant.get("training", {}):
-                    variant["training"]["batch_size"] = FEW_STEPS["batch_size"]
-                if "rows" in variant:
-                    variant["rows"] = FEW_ROWS
+                shorten_variant(variant)
             for grid in sweep.get("grids", ()):
-                grid.pop("seeds", None)
-                if "rows" in grid:
-                    grid["rows"] = [FEW_ROWS // 2, FEW_ROWS]
-                for values in (grid.get("options", {}), grid.get("training", {})):
-                    values.update({name: [own[0], own[-1]] for name, own in values.items() if len(own) > 2})
-                if "batch_size" in grid.get("training", {}):
-                    grid["training"]["batch_size"] = [FEW_STEPS["batch_size"] // 2, FEW_STEPS["batch_size"]]
+                shorten_grid(grid)
         if MOST in given:
             given[MOST] = dict.fromkeys(given[MOST], FEW_ROWS)
         file.write_text(yaml.safe_dump(given), encoding="utf-8")
+
+
+def shorten_variant(variant: dict[str, Any]) -> None:
+    """Leave a variant the sweep's seed, small batches and few rows."""
+    variant.pop("seeds", None)
+    if "batch_size" in variant.get("training", {}):
+        variant["training"]["batch_size"] = FEW_STEPS["batch_size"]
+    if "rows" in variant:
+        variant["rows"] = FEW_ROWS
+
+
+def shorten_grid(grid: dict[str, Any]) -> None:
+    """Leave a grid the ends of its lists, small batches and few rows."""
+    grid.pop("seeds", None)
+    if "rows" in grid:
+        grid["rows"] = [FEW_ROWS // 2, FEW_ROWS]
+    for values in (grid.get("options", {}), grid.get("training", {})):
+        values.update({name: [own[0], own[-1]] for name, own in values.items() if len(own) > 2})
+    if "batch_size" in grid.get("training", {}):
+        grid["training"]["batch_size"] = [FEW_STEPS["batch_size"] // 2, FEW_STEPS["batch_size"]]
 
 
 @cache
