@@ -72,7 +72,7 @@ def score_joined(
     about |= {
         "languages": " ".join(models),
         "base": joined.base,
-        "pooling": None,
+        "pooling": "",
         "development": None,
         "seconds": 0.0,
     }
