@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ibis
 import mlflow
+import pandas as pd
 import pytest
 
 from ease.encoders.encoder import build_encoder, save_encoder
@@ -14,10 +16,13 @@ from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.sets import locate_sets
 from ease.evaluation.tasks import bli
 from ease.evaluation.tasks.components.languages import EncodeByLanguage
+from ease.pipelines.report.nodes import gather_sweeps
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.joined import Joined, score_joined
 from ease.pipelines.sweep.nodes import trained_rows
 from ease.pipelines.sweep.variants import Sweep
+from ease.reporting.own import gather_models
+from ease.reporting.published import Model
 from tests.evaluation.tasks.test_bli import write
 from tests.pipelines.test_sweep import SETTING
 
@@ -46,7 +51,7 @@ def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None
     options = {"bli": {"path": tmp_path / "bli", "subsets": ["en-de"]}}
     located = {"bli": locate_sets(["bli"], options)["bli"].model_dump(mode="json")}
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    joined = Joined.model_validate({"encoders": ENCODERS})
+    joined = Joined.model_validate({"encoders": ENCODERS, "base": "monolingual BERTs"})
     rows = score_joined("words", 2, joined, models, located, options)
     encode = EncodeByLanguage({code: encode_with(folder) for code, folder in models.items()})
     expected = bli.evaluate(encode, bli.Options(path=tmp_path / "bli", subsets=("en-de",)))
@@ -55,6 +60,15 @@ def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None
     ]
     about = {(row["variant"], row["method"], row["seed"], row["model"], row["languages"]) for row in rows}
     assert about == {("words", "joined", 2, "words seed=2", "en de")}
+    setting = Setting.model_validate({**SETTING, "encoder": {"name": "any", "pooling": "cls_mlp_train"}})
+    (own,) = gather_models(gather_sweeps(setting, mine=ibis.memtable(pd.DataFrame(rows))))
+    published = {
+        "base": "monolingual BERTs",
+        "method": "mirror_bert",
+        "variants": ["words"],
+        "pooling": "cls",
+    }
+    assert own.is_like(Model.model_validate(published))
 
 
 def test_the_sweep_joins_the_seeds_that_its_variants_share() -> None:
