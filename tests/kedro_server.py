@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import sys
+import threading
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, NoReturn
@@ -71,6 +72,7 @@ def run() -> NoReturn:
     except BaseException:
         sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
         status = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # ends the workers of pools, for which `atexit` would wait
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
