@@ -20,7 +20,7 @@ from tests.project import METHODS, Project
 
 PIPELINES = register_pipelines()
 SUMS = {"__default__", *(f"train_{setting}" for setting in (*SETTINGS, LOW_RESOURCE)), *SWEEPS}
-SUMS |= {"train", "analysis_monolingual"}
+SUMS |= {"train", "analysis_monolingual", "validate_evaluation"}
 """Pipelines with their own tests, among them `__default__`."""
 
 
