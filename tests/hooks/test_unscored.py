@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pytest
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
@@ -42,4 +43,5 @@ def test_two_runs_in_one_process_do_not_share_missing_scores(
         score_baselines(project, {})
         with pytest.raises(EaseError, match="'no/other-encoder' does not load") as second:
             score_baselines(project, {"lost": {"name": "no/other-encoder"}})
+        assert mlflow.active_run() is None
     assert "no/such-encoder" not in str(second.value)

@@ -103,6 +103,8 @@ def _hint(name: str, read: set[str]) -> str:
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
         group, field = ".".join(parts[:depth]), parts[depth:]
+        if any(known.startswith(f"{group}.") for known in read):
+            continue  # the group exists: one of its fields is misspelt
         near = nearest(group, (known for known in read if known.count(".") == depth - 1))
         if near:
             return f"did you mean {' or '.join('.'.join([known, *field]) for known in near)}?"
