@@ -9,6 +9,7 @@ from mlflow.tracking import MlflowClient
 
 from ease.hooks.tracking import variant_headlines
 from ease.io.names import safe_name
+from ease.pipelines.starts import PREPARATION
 from tests.project import Project
 
 GRID = {
@@ -34,6 +35,41 @@ def test_the_parent_run_holds_the_headline_scores_of_each_variant(copy: Project)
     }
     assert len(expected) == 6
     assert parent.data.metrics == pytest.approx(expected)
+
+
+SIDE_BY_SIDE = {
+    "grids": [],
+    "seeds": [1],
+    "settings": {"average": {"encoder": {"pooling": "mean"}}, "first": {"encoder": {"pooling": "cls"}}},
+    "variants": [
+        {"method": "mirror_bert", "name": "sentences"},
+        {"method": "mirror_bert", "name": "strings", "data": [{"kind": "random_strings"}], "rows": 100},
+    ],
+}
+
+
+@pytest.mark.slow
+def test_variants_of_one_method_stand_side_by_side(copy: Project) -> None:
+    local = copy.folder / "conf" / "local" / "parameters.yml"
+    local.write_text(yaml.safe_dump({"mirror_span": SIDE_BY_SIDE}), encoding="utf-8")
+    copy.run("train_monolingual", f"--tags={PREPARATION}")
+    copy.run("mirror_span")
+    copy.run("report")
+    table = pd.read_parquet(copy.latest("08_reporting/monolingual/sweeps/mirror_span.parquet"))
+    labels = [f"{name} ({under})" for under in ("average", "first") for name in ("sentences", "strings")]
+    assert list(dict.fromkeys(table["variant"])) == labels
+    assert set(table.loc[table["split"] == "development", "task"]) == {"sample_graded_dev"}
+    assert set(table.loc[table["split"] == "test", "task"]) == {"sample_graded"}
+    client = MlflowClient(copy.store)
+    runs = client.search_runs([found.experiment_id for found in client.search_experiments()])
+    assert {f"{label} seed=1" for label in labels} <= {run.info.run_name for run in runs}
+    reported = copy.json("08_reporting/monolingual/report_scores.json")
+    swept = {(row["method"], row["pooling"], row["sweep"]) for row in reported if row.get("sweep")}
+    assert swept == {
+        (name, pooling, f"mirror_span, {under}")
+        for name in ("sentences", "strings")
+        for under, pooling in (("average", "mean"), ("first", "cls"))
+    }
 
 
 def test_a_variant_is_averaged_over_its_seeds_and_unscored_rows_do_not_count() -> None:
