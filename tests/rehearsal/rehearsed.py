@@ -138,7 +138,7 @@ def shorten_grid(grid: dict[str, Any]) -> None:
     for values in (grid.get("options", {}), grid.get("training", {})):
         values.update({name: [own[0], own[-1]] for name, own in values.items() if len(own) > 2})
     if "batch_size" in grid.get("training", {}):
-        grid["training"]["batch_size"] = [FEW_STEPS["batch_size"] // 2, FEW_STEPS["batch_size"]]
+        grid["training"]["batch_size"] = [FEW_STEPS["batch_size"], 2 * FEW_STEPS["batch_size"]]
 
 
 @cache
