@@ -45,10 +45,10 @@ def test_without_scores_the_last_model_is_kept(model: TrainingModel, tmp_path: P
 def test_publishing_may_be_repeated_after_a_kill(model: TrainingModel, tmp_path: Path) -> None:
     best = BestModel(tmp_path)
     best.consider(10, model, 1.0)
-    best.publish(tmp_path / "model", "# First\n")
+    best.publish(tmp_path / "model", "# First\n", best.path)
     again = BestModel(tmp_path)
     again.restore({"best_step": 10, "best_score": 1.0})
-    again.publish(tmp_path / "model", "# Second\n")
+    again.publish(tmp_path / "model", "# Second\n", again.path)
     assert folders(tmp_path) == ["model"]
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# First\n"
 

@@ -11,7 +11,6 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ease.encoders.encoder import embedding_dimension
 from ease.methods import Inputs, TrainingMethod
 from ease.training.batches import Batch, Column, Layout, Padded
 from ease.training.dropout import quicken_dropout
@@ -53,7 +52,7 @@ class TrainingModel(nn.Module):
         self.method = method
         self.vocabulary_rows = vocabulary_rows
         self.mini_batch_size = mini_batch_size
-        self.dimensions = (embedding_dimension(encoder), *matryoshka)
+        self.dimensions: tuple[int | None, ...] = (None, *matryoshka)  # None: all
         self.first_position = 0
         if packed:
             self.first_position = prepare_packing(encoder)
@@ -115,6 +114,6 @@ class TrainingModel(nn.Module):
         return embeddings
 
 
-def _first_dimensions(inputs: Inputs, count: int) -> Inputs:
+def _first_dimensions(inputs: Inputs, count: int | None) -> Inputs:
     """Truncate the embeddings of a batch."""
     return inputs._replace(sentences=inputs.sentences[..., :count])
