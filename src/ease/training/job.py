@@ -194,7 +194,9 @@ def _finish(
     if job.training.language_ranks and best.path.exists():
         made = job.folder / "without_languages"
         evaluate = development_evaluation(job.development) if job.development else None
-        scores = remove_languages(best.path, made, job.pairs, job.training.language_ranks, evaluate)
+        scores = remove_languages(
+            best.path, made, job.pairs, job.training.language_ranks, evaluate, model.encoder.device
+        )
     card = None
     if job.card is not None:
         negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)

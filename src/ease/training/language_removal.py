@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.dataset as pads
+import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
@@ -32,7 +33,12 @@ SENTENCES_PER_LANGUAGE = 5000
 
 
 def remove_languages(
-    model: Path, target: Path, pairs: Path, ranks: Sequence[int], evaluate: Evaluate | None
+    model: Path,
+    target: Path,
+    pairs: Path,
+    ranks: Sequence[int],
+    evaluate: Evaluate | None,
+    device: torch.device,
 ) -> dict[str, float]:
     """Save a trained encoder without its language subspace.
 
@@ -42,11 +48,12 @@ def remove_languages(
         pairs: Parquet with language and sentence.
         ranks: Ranks to choose from; a single one is taken as it is.
         evaluate: Scores an encoder on the development tasks.
+        device: The device on which the encoder computes.
 
     Returns:
         Development scores of the saved encoder; empty if none were computed.
     """
-    encoder = load_encoder(str(model))
+    encoder = load_encoder(str(model)).to(device)
     directions = language_directions(mean_embeddings(encoder, _sentences(pairs)))
     scored: dict[int, dict[str, float]] = {}
     for rank in ranks:
