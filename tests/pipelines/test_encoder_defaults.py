@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ease.encoders.known import known_encoder
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import Setting
@@ -50,7 +51,7 @@ def loop(recipe: CompleteRecipe) -> tuple[Any, ...]:
 
 
 def test_null_means_the_default_for_the_kind_of_encoder() -> None:
-    random, pretrained = complete("random:"), complete("sentence-transformers/LaBSE")
+    random, pretrained = complete("random:"), complete("org/of-my-own")
     assert loop(random) == (128, 3e-3, 400, 1, 1)
     assert loop(pretrained) == (64, 3e-5, None, 2, None)
     assert [recipe.options.model_dump()["temperature"] for recipe in (random, pretrained)] == [0.05, 10]
@@ -59,8 +60,9 @@ def test_null_means_the_default_for_the_kind_of_encoder() -> None:
 
 @pytest.mark.parametrize("name", ["roberta-base", "FacebookAI/roberta-base", "/models/roberta-base/"])
 def test_the_row_of_an_encoder_takes_precedence_over_its_kind(name: str) -> None:
-    assert loop(complete(name)) == (256, 3e-5, None, 2, None)
-    assert loop(complete(name, "simcse"))[0] == 64, "the row is for EASE alone"
+    # The learning rate is that of the encoder's file, which goes before the kind.
+    assert loop(complete(name)) == (256, 5e-5, None, 2, None)
+    assert loop(complete(name, "simcse"))[0] == 64, "row and file are for EASE alone"
 
 
 def write_config(folder: Path, **config: Any) -> str:
@@ -102,19 +104,39 @@ def test_a_model_in_the_hub_s_cache_belongs_to_a_row_by_its_architecture(
     assert loop(complete("org/unknown"))[0] == 64
 
 
+def test_a_published_encoder_has_the_values_of_its_file(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert loop(complete("google-bert/bert-base-multilingual-cased"))[:2] == (256, 5e-5)
+    assert "file bert-base-multilingual-cased.yml" in caplog.messages[0]
+    assert loop(complete("FacebookAI/xlm-roberta-large"))[:2] == (64, 1e-5)
+
+
+def test_the_architecture_of_a_language_model_gives_no_file_to_an_encoder_of_sentences(
+    tmp_path: Path,
+) -> None:
+    config = known_encoder("roberta-base").architecture  # type: ignore[union-attr]
+    table = EncoderDefaults.model_validate({kind: TABLE[kind] for kind in ("random", "pretrained")})
+    plain, trained = (write_config(tmp_path / name, **config) for name in ("plain", "trained"))
+    (tmp_path / "trained" / "modules.json").write_text("[]", encoding="utf-8")
+    assert [next(iter(table.rows(name, "ease"))).training.get("batch_size") for name in (plain, trained)] == [
+        128,
+        None,
+    ]
+
+
 def test_an_encoder_with_random_weights_has_no_row_of_a_pretrained_one() -> None:
     assert loop(complete("random:"))[0] == 128
 
 
 def test_a_folder_called_like_a_kind_is_a_pretrained_encoder() -> None:
-    assert loop(complete("/models/random")) == loop(complete("LaBSE"))
+    assert loop(complete("/models/random")) == loop(complete("of-my-own"))
 
 
 def test_a_given_value_wins_and_one_duration_excludes_the_other() -> None:
     given = complete("random:", learning_rate=1e-4, epochs=3, temperature=0.1)
     assert loop(given) == (128, 1e-4, None, 3, 1)
     assert given.options.model_dump()["temperature"] == 0.1
-    assert loop(complete("LaBSE", max_steps=5))[2:4] == (5, 1)
+    assert loop(complete("of-my-own", max_steps=5))[2:4] == (5, 1)
     assert loop(complete("random:", "mlm"))[2:4] == (None, 4), "a method's duration goes before the kind's"
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ease.encoders.check import cached_folder
+from ease.encoders.check import MODULES, cached_folder
 from ease.encoders.options import RANDOM
 
 CONFIGURATION = "config.json"
@@ -53,10 +53,20 @@ def configuration_of(name: str) -> dict[str, Any]:
     Args:
         name: A hub name, a folder, a file of word vectors, or `random:`.
     """
-    if name.startswith(RANDOM) or not (Path(name).exists() or _HUB_NAME.fullmatch(name)):
-        return {}
-    folder = Path(name) if Path(name).exists() else cached_folder(name)
+    folder = _folder(name)
     return {} if folder is None else _read_configuration(folder)
+
+
+def is_sentence_encoder(name: str) -> bool:
+    """Return whether a folder, or a model in the hub's cache, was saved by sentence-transformers."""
+    folder = _folder(name)
+    return folder is not None and (folder / MODULES).is_file()
+
+
+def _folder(name: str) -> Path | None:
+    if name.startswith(RANDOM) or not (Path(name).exists() or _HUB_NAME.fullmatch(name)):
+        return None
+    return Path(name) if Path(name).exists() else cached_folder(name)
 
 
 def _read_configuration(folder: Path) -> dict[str, Any]:

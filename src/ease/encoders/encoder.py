@@ -10,12 +10,14 @@ from pathlib import Path
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 from torch import nn
 from transformers import BertConfig, BertModel
 from transformers.utils import logging as transformers_logging
 
+from ease.encoders.base_models import is_sentence_encoder
 from ease.encoders.check import cannot_load, check_layers, check_reachable
+from ease.encoders.known import KnownEncoder, known_encoder
 from ease.encoders.options import RANDOM, EncoderOptions, RandomBertOptions
 from ease.encoders.poolings import get_pooling
 from ease.encoders.poolings.base import seeded
@@ -48,7 +50,8 @@ def load_encoder(
 ) -> SentenceTransformer:
     """Load an encoder from a folder, the hub or a file of word vectors, onto the CPU.
 
-    A model that was not saved by sentence-transformers gets mean pooling unless `pooling` is given.
+    A model that was not saved by sentence-transformers gets the pooling of its file in `ease/encoders/known`, or else
+    the mean, unless `pooling` is given. Prompts of that file complete those that the model was saved with.
 
     Args:
         name: A hub name, a folder, or a text file of word vectors (`.txt`, `.vec`, either with `.gz`).
@@ -76,9 +79,23 @@ def load_encoder(
         check_layers(name)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError, HTTPError) as error:
         raise EaseError(cannot_load(name, error)) from error
+    known = known_encoder(name)
+    if known is not None:
+        _add_known(encoder, name, known)
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
     return encoder
+
+
+def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
+    """Add what the saved encoder lacks: its authors' prompts, and without modules the pooling and normalisation."""
+    saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
+    encoder.prompts = {**encoder.prompts, **known.prompts, **saved}
+    encoder.default_prompt_name = encoder.default_prompt_name or known.default_prompt
+    if not is_sentence_encoder(name) and not known.dense:
+        set_pooling(encoder, known.pooling)
+        if known.normalize:
+            encoder.add_module(str(len(encoder)), Normalize())
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:

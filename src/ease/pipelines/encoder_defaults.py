@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, RootModel, model_validator
 
-from ease.encoders.base_models import base_model_of, configuration_of
+from ease.encoders.base_models import base_model_of, configuration_of, is_sentence_encoder
+from ease.encoders.known import KnownEncoder, MethodDefaults, known_encoder, language_model_like, last_part
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.io.models import StrictModel
@@ -19,18 +20,11 @@ DURATION = ("max_steps", "epochs")
 """Alternative lengths of a training: if one is given, the other has no default."""
 
 
-class Defaults(StrictModel):
-    """Defaults for nulls in a recipe's `options` and `training`."""
-
-    options: dict[str, Any] = Field({}, description="parameters of the method")
-    training: dict[str, Any] = Field({}, description="parameters of the loop")
-
-
 class Row(StrictModel):
     """The defaults for one encoder, or for one kind of encoder."""
 
     training: dict[str, Any] = Field({}, description="parameters of the loop for all methods")
-    methods: dict[str, Defaults] = Field({}, description="overrides for single methods, by name")
+    methods: dict[str, MethodDefaults] = Field({}, description="overrides for single methods, by name")
     architecture: dict[str, Any] = Field(
         {}, description="values of `config.json` by which encoders of other names belong to this row"
     )
@@ -40,7 +34,8 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
     """`parameters/encoders.yml`: one row for each kind of encoder, and rows of single encoders.
 
     An encoder belongs to the row of its name's last part; else, to the row of the encoder that it was made from; else,
-    to the row with its architecture; else, to the row of its kind.
+    to the row with its architecture. Below the row are the file of the encoder in `ease/encoders/known`, found in the
+    same way, and the row of its kind.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,7 +47,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
             raise EaseError(f"`encoders` has no row {' and no row '.join(missing)}: add it.")
         return self
 
-    def rows(self, encoder: str, method: str) -> Iterator[Defaults]:
+    def rows(self, encoder: str, method: str) -> Iterator[MethodDefaults]:
         """Yield the defaults for a method on an encoder; earlier ones take precedence.
 
         Args:
@@ -60,44 +55,58 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
             method: Name of the training method.
         """
         for row in self._rows(encoder):
-            yield row.methods.get(method, Defaults())
-            yield Defaults(training=row.training)
+            yield row.methods.get(method, MethodDefaults())
+            yield MethodDefaults(training=row.training)
 
     def describe(self, encoder: str) -> str:
         """Return a description of the encoder and the row of its defaults."""
-        own, row = _last_part(encoder), self._row_name(encoder)
-        if row == KINDS[0]:
+        own, row, file = last_part(encoder), self._row_name(encoder), _file_name(encoder)
+        if _kind(encoder) == KINDS[0]:
             return "an encoder with random weights"
-        if row == KINDS[1]:
-            return f"a pretrained encoder ({own} has no row of its own in `encoders`)"
-        return f"the encoder {own}" if own == row else f"the encoder {own} (row {row} of `encoders`)"
+        if row is None and file is None:
+            return f"a pretrained encoder ({own} has no row of its own in `encoders`, and no file)"
+        found = [f"row {row} of `encoders`"] if row else []
+        found += [f"file {file}.yml"] if file else []
+        return f"the encoder {own} ({', '.join(found)})"
 
-    def _rows(self, encoder: str) -> Iterator[Row]:
-        row = self._row_name(encoder)
-        if row not in KINDS:
-            yield self.root[row]
+    def _rows(self, encoder: str) -> Iterator[Row | KnownEncoder]:
+        name, file = self._row_name(encoder), _file_name(encoder)
+        if name is not None:
+            yield self.root[name]
+        known = None if file is None else known_encoder(file)
+        if known is not None:
+            yield known
         yield self.root[_kind(encoder)]
 
-    def _row_name(self, encoder: str) -> str:
-        """Return the row of an encoder, or its kind."""
+    def _row_name(self, encoder: str) -> str | None:
+        """Return the row of an encoder; None if the encoder has no row but that of its kind."""
         if _kind(encoder) == KINDS[0]:
-            return KINDS[0]
+            return None
         rows = {name: row for name, row in self.root.items() if name not in KINDS}
-        for name in (encoder, base_model_of(encoder)):
-            if name is not None and _last_part(name) in rows:
-                return _last_part(name)
+        if own := next((name for name in _names(encoder) if name in rows), None):
+            return own
         config = configuration_of(encoder)
         alike = (
             name
             for name, row in rows.items()
             if row.architecture and row.architecture.items() <= config.items()
         )
-        return next(alike, KINDS[1])
+        return next(alike, None)
 
 
-def _last_part(encoder: str) -> str:
-    """Return an encoder's name without its organisation or folder."""
-    return encoder.rstrip("/").rpartition("/")[2]
+def _file_name(encoder: str) -> str | None:
+    """Return the name of an encoder's file; a language model of another name has that of its architecture."""
+    if _kind(encoder) == KINDS[0]:
+        return None
+    own = next((name for name in _names(encoder) if known_encoder(name)), None)
+    if own is not None or is_sentence_encoder(encoder):
+        return own
+    return language_model_like(configuration_of(encoder))
+
+
+def _names(encoder: str) -> list[str]:
+    """Return the last part of an encoder's name, and of the encoder that it was made from."""
+    return [last_part(name) for name in (encoder, base_model_of(encoder)) if name is not None]
 
 
 def _kind(encoder: str) -> str:

@@ -1,0 +1,149 @@
+"""The files of published encoders: complete, of the sizes that their architectures have, and read with the encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mteb
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import CONFIG_MAPPING, AutoModel
+
+from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.known import (
+    FILES,
+    KnownEncoder,
+    known_encoder,
+    known_names,
+    language_model_like,
+    read_known,
+)
+from ease.encoders.options import EncoderOptions
+from ease.encoders.reckoning import training_memory
+from ease.errors import EaseError
+from ease.methods import method_names, method_options
+from ease.training.options import training_options
+from tests.training.tiny_training import SMALL, sentences
+
+DENSE = {"LaBSE": 768 * 768 + 768, "embeddinggemma-300m": 2 * 768 * 3072}
+"""Weights of the layers after the pooling"""
+
+
+def tiny_encoder() -> SentenceTransformer:
+    """Make an encoder with random weights."""
+    return build_encoder(EncoderOptions(random=SMALL), sentences())
+
+
+def known(name: str) -> KnownEncoder:
+    """Return the file of an encoder, which exists."""
+    found = known_encoder(name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", known_names())
+def test_a_file_agrees_with_its_architecture(name: str) -> None:
+    file = known(name)
+    sizes = dict(file.architecture)
+    with torch.device("meta"):
+        model = AutoModel.from_config(CONFIG_MAPPING[sizes.pop("model_type")](**sizes))
+    weights = sum(weight.numel() for weight in model.parameters())
+    assert file.parameters == weights + DENSE.get(name, 0)
+    assert file.memory == round(training_memory(file), 1)
+    linear = {
+        path.rpartition(".")[2] for path, layer in model.named_modules() if isinstance(layer, torch.nn.Linear)
+    }
+    assert set(file.lora_targets) == linear
+    assert file.name.rpartition("/")[2] == name
+
+
+@pytest.mark.parametrize("name", known_names())
+def test_a_file_s_values_are_parameters_and_name_their_source(name: str) -> None:
+    file = known(name)
+    training_options(file.training)
+    for method, defaults in file.methods.items():
+        assert method in method_names()
+        method_options(method, defaults.options)
+        training_options({**file.training, **defaults.training})
+    assert {"architecture", "parameters"} <= set(file.sources)
+    given = {field for field in ("training", "methods", "prompts") if getattr(file, field)}
+    assert given <= set(file.sources)
+    assert "batch_size" in file.training or "batch_size" in file.methods["ease"].training
+
+
+@pytest.mark.parametrize("name", [name for name in known_names() if known(name).kind == "sentence_encoder"])
+def test_a_file_agrees_with_mteb(name: str) -> None:
+    file, meta = known(name), mteb.get_model_meta(known(name).name)
+    assert file.revision == meta.revision
+    assert file.dimension == meta.embed_dim
+    assert file.parameters == pytest.approx(meta.n_parameters, rel=0.005)
+    # MTEB counts 514 positions of XLM-R, 2 of which are no positions of tokens, and the 512 of LaBSE's transformer.
+    assert file.max_tokens <= (meta.max_tokens or 0)
+
+
+def test_the_values_of_table_9() -> None:
+    """EASE (Nishikawa et al. 2022), Table 9."""
+    found = {
+        name: known(name).methods["ease"].training for name in known_names() if "ease" in known(name).methods
+    }
+    assert {name: (values["batch_size"], values["learning_rate"]) for name, values in found.items()} == {
+        "bert-base-uncased": (64, 3e-5),
+        "roberta-base": (128, 5e-5),
+        "bert-base-multilingual-cased": (256, 5e-5),
+        "xlm-roberta-base": (64, 3e-5),
+    }
+
+
+def test_an_encoder_without_a_file_is_unknown() -> None:
+    assert known_encoder("org/of-my-own") is None
+    assert language_model_like({"model_type": "bert", "hidden_size": 3}) is None
+    assert language_model_like(known("multilingual-e5-base").architecture) == "xlm-roberta-base"
+
+
+def test_a_wrong_file_is_named(tmp_path: Path) -> None:
+    text = (FILES / "bge-m3.yml").read_text(encoding="utf-8")
+    wrong = tmp_path / "bge-m3.yml"
+    wrong.write_text(text.replace("pooling: cls", "pooling: clss"), encoding="utf-8")
+    with pytest.raises(EaseError, match=r"bge-m3\.yml: .*clss.*cls"):
+        read_known(wrong)
+    wrong.write_text(text + "default_prompt: query\n", encoding="utf-8")
+    with pytest.raises(EaseError, match="'query' is none of `prompts`"):
+        read_known(wrong)
+
+
+def test_an_encoder_gets_the_prompt_of_its_file(tmp_path: Path) -> None:
+    """A folder named like the published encoder encodes with its prompt; saved anywhere, it keeps the prompt."""
+    plain, named, again = tmp_path / "mine", tmp_path / "multilingual-e5-small", tmp_path / "again"
+    encoder = tiny_encoder()
+    save_encoder(encoder, plain)
+    save_encoder(encoder, named)
+    loaded = load_encoder(str(named))
+    assert loaded.default_prompt_name == "query"
+    wanted = encoder.encode(["query: Rome is old."])
+    assert encode_with(loaded)(["Rome is old."]) == pytest.approx(wanted, abs=1e-6)
+    assert encode_with(load_encoder(str(plain)))(["Rome is old."]) != pytest.approx(wanted, abs=1e-3)
+    save_encoder(loaded, again)
+    assert encode_with(load_encoder(str(again)))(["Rome is old."]) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_saved_prompts_go_before_those_of_the_file(tmp_path: Path) -> None:
+    encoder = tiny_encoder()
+    encoder.prompts, encoder.default_prompt_name = {"query": "find: ", "own": "own: "}, "own"
+    save_encoder(encoder, tmp_path / "multilingual-e5-base")
+    loaded = load_encoder(str(tmp_path / "multilingual-e5-base"))
+    assert loaded.prompts == {"query": "find: ", "document": "passage: ", "own": "own: "}
+    assert loaded.default_prompt_name == "own"
+
+
+def test_a_model_of_transformers_gets_the_pooling_of_its_file(tmp_path: Path) -> None:
+    transformer = tiny_encoder()[0]
+    for name in ("bge-m3", "of-my-own", "LaBSE"):
+        transformer.model.save_pretrained(tmp_path / name)
+        transformer.tokenizer.save_pretrained(tmp_path / name)
+    modules = [type(module).__name__ for module in load_encoder(str(tmp_path / "bge-m3"))]
+    assert modules == ["Transformer", "Pooling", "Normalize"]
+    assert load_encoder(str(tmp_path / "bge-m3"))[1].pooling_mode == "cls"
+    assert load_encoder(str(tmp_path / "of-my-own"))[1].pooling_mode == "mean"
+    assert load_encoder(str(tmp_path / "LaBSE"))[1].pooling_mode == "mean", "its Dense layer is missing"
