@@ -213,6 +213,15 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
     assert made_by(project) == before
 
 
+def test_a_rank_above_the_languages_is_refused(empty: Project) -> None:
+    given = {
+        "evaluate__baselines__bert__name": "no/such-encoder",
+        "evaluate__baselines__bert__language_rank": 18,
+    }
+    lines = refused(empty, "evaluate", **given)
+    assert_lines(lines, r"`evaluate\.baselines\.bert\.language_rank`: .*rank 18 is above 3, .*lower the rank")
+
+
 def test_an_unloadable_baseline_does_not_prevent_other_scores(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     given = {"evaluate__baselines__bert__name": "no/such-encoder", "evaluate__tasks": "stsb:dev"}

@@ -146,8 +146,8 @@ class ScoresDataset(RowsDataset):
     def save(self, data: list[dict[str, Any]]) -> None:
         """Write the scores and the older ones that they do not replace."""
         data = [row for row in data if row["value"] is not None]
-        scored = itemgetter("method", "task", "subset", "metric")
-        unknown = {"method": None, "model": None}
+        scored = itemgetter("method", "task", "subset", "metric", "dimension")
+        unknown = {"method": None, "model": None, "dimension": None}
         replaced = {scored(unknown | row) for row in data}
         models = {row.get("method"): row.get("model") for row in data}
         kept = [

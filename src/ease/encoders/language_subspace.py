@@ -20,10 +20,14 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 
 from ease.encoders.encoder import embedding_dimension
 from ease.encoders.encoding import encode_stream
+from ease.encoders.options import check_rank
 from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
 
 Floats = NDArray[np.float64]
+
+SENTENCES_PER_LANGUAGE = 5000
+"""Training sentences that the mean of a language is fitted on."""
 
 
 def mean_embeddings(
@@ -65,6 +69,28 @@ def language_directions(means: Mapping[str, Floats]) -> Floats:
     stacked = np.stack(list(means.values()))
     directions: Floats = np.linalg.svd(stacked - stacked.mean(axis=0), full_matrices=False)[2]
     return directions[: min(len(means) - 1, stacked.shape[1])]
+
+
+def remove_language_subspace(
+    encoder: SentenceTransformer,
+    sentences: Mapping[str, Iterable[str]],
+    rank: int,
+    batch_size: int | None = None,
+) -> None:
+    """Fit the language subspace to sentences and append its removal to an encoder, in place, as a `Dense` module.
+
+    Args:
+        encoder: The encoder.
+        sentences: Sentences of each language, each stream read once.
+        rank: Number of directions to remove.
+        batch_size: Sentences encoded at once; the default depends on the device.
+
+    Raises:
+        EaseError: If the rank is too high, or a language has no sentence.
+    """
+    check_rank(rank, languages=len(sentences), dimension=embedding_dimension(encoder))
+    directions = language_directions(mean_embeddings(encoder, sentences, batch_size))
+    remove_directions(encoder, directions[:rank])
 
 
 def remove_directions(encoder: SentenceTransformer, directions: Floats) -> None:

@@ -81,3 +81,20 @@ class WhiteningOptions(StrictModel):
     )
     pooling: PoolingName | None = Field(description="pooling of the encoder to whiten; null: the setting's")
     seed: int = Field(ge=0, description="seed of the sample of sentences")
+
+
+def check_rank(rank: int, *, languages: int | None = None, dimension: int | None = None) -> None:
+    """Refuse a rank that the means of so many languages do not span, or that leaves no dimension.
+
+    Raises:
+        EaseError: With the largest rank that is possible.
+    """
+    if languages is not None and rank > languages - 1:
+        raise EaseError(
+            f"Language subspace: rank {rank} is above {languages - 1}, the number of directions in which the means of "
+            f"{languages} languages differ: lower the rank, or add languages."
+        )
+    if dimension is not None and rank >= dimension:
+        raise EaseError(
+            f"Language subspace: rank {rank} leaves nothing of {dimension} dimensions: set it below {dimension}."
+        )

@@ -147,11 +147,20 @@ def note_gain(run_id: str, result: TrainingResult) -> None:
         )
 
 
-def remember_run(encoder: Path, run_id: str | None, start: EncoderOptions) -> None:
-    """Save beside a model the id of its run, if a run trained the model, and the options of its start."""
+def remember_run(
+    encoder: Path, run_id: str | None, start: EncoderOptions, dimensions: Sequence[int] = ()
+) -> None:
+    """Save beside a model the id of its run, if a run trained the model, the options of its start, and its dimensions.
+
+    Args:
+        encoder: Folder of the model.
+        run_id: The id of its run.
+        start: What its training started from.
+        dimensions: Numbers of first dimensions that its embeddings may be truncated to.
+    """
     file = encoder / RUN_FILE
     file.parent.mkdir(parents=True, exist_ok=True)
-    about = {"base": start.name, "pooling": start.pooling, "seed": start.seed}
+    about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
     file.write_text(json.dumps({"run_id": run_id, **about}), encoding="utf-8")
 
 
@@ -163,18 +172,25 @@ def run_of(encoder: Path) -> str | None:
 
 def start_of(encoder: Path) -> dict[str, Any]:
     """Return `base`, `pooling` and `seed` of an encoder's start, as far as they are known."""
-    return {name: value for name, value in _remembered(encoder).items() if name != "run_id"}
+    return {
+        name: value for name, value in _remembered(encoder).items() if name in ("base", "pooling", "seed")
+    }
+
+
+def dimensions_of(encoder: Path) -> tuple[int, ...]:
+    """Return the numbers of first dimensions that an encoder was trained to be truncated to."""
+    return tuple(_remembered(encoder).get("dimensions", ()))
 
 
 def _remembered(encoder: Path) -> dict[str, Any]:
     return read_json(encoder / RUN_FILE) or {}
 
 
-def add_scores(encoder: Path, scores: Sequence[Score]) -> None:
+def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = None) -> None:
     """Add scores to the run that trained an encoder, if the tracking store still has such a run."""
     run_id = run_of(encoder)
     if run_id and _has_run(run_id):
-        log_scores(run_id, scores)
+        log_scores(run_id, scores, dimension)
 
 
 def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -192,9 +208,10 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         MlflowClient().log_text(run_id, card, "model_card.md")
 
 
-def log_scores(run_id: str, scores: Sequence[Score]) -> None:
-    """Log scores to a run."""
-    log_values(run_id, [(0, {score_name(score): score.value for score in scores})])
+def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:
+    """Log scores to a run; those of truncated embeddings as `task/subset/16_dimensions`."""
+    ending = "" if dimension is None else f"/{dimension}_dimensions"
+    log_values(run_id, [(0, {score_name(score) + ending: score.value for score in scores})])
 
 
 def score_name(score: Score) -> str:
@@ -233,8 +250,12 @@ def log_parameters(values: Mapping[str, Any]) -> None:
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return each task's averages, or the score of its only subset, by `task/subset`; skip rows without a value."""
-    main = [row for row in rows if row["value"] is not None and row["metric"] == get_task(row["task"]).METRIC]
+    """Return each task's averages, or the score of its only subset, by `task/subset`.
+
+    Rows without a value and those of truncated embeddings are skipped.
+    """
+    scored = [row for row in rows if row["value"] is not None and row.get("dimension") is None]
+    main = [row for row in scored if row["metric"] == get_task(row["task"]).METRIC]
     subsets = Counter(row["task"] for row in main)
     shown = [row for row in main if row["subset"].startswith(AVERAGE) or subsets[row["task"]] == 1]
     return {f"{row['task']}/{safe_name(row['subset'])}": row["value"] for row in shown}

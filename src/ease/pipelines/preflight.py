@@ -12,6 +12,7 @@ from kedro.pipeline import Pipeline
 from pydantic import ValidationError
 
 from ease.encoders.check import check_encoder
+from ease.encoders.options import check_rank
 from ease.entities.embeddings import EmbeddingOptions
 from ease.errors import EaseError
 from ease.io.addresses import is_remote
@@ -117,6 +118,7 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
             yield from development_checks(step, step.get(Setting).dev_tasks, locating, catalog)
         case "score_baselines":
             _warn_of_baselines(step.get(EvaluateOptions))
+            yield partial(_check_language_ranks, step)
 
 
 def _language_checks(step: Step) -> Iterator[Check]:
@@ -165,3 +167,13 @@ def _warn_of_baselines(options: EvaluateOptions) -> None:
     for name, baseline in options.baselines.items():
         if fault := _fault(partial(check_encoder, baseline.name)):
             logger.warning("The baseline %s cannot be scored. %s", name, fault)
+
+
+def _check_language_ranks(step: Step) -> None:
+    """Refuse a rank of the language subspace that the settings' languages do not span."""
+    languages = max(len(given.languages) for given in step.parameters.values() if isinstance(given, Setting))
+    for name, baseline in step.get(EvaluateOptions).baselines.items():
+        try:
+            check_rank(baseline.language_rank, languages=languages)
+        except EaseError as error:
+            raise EaseError(f"`evaluate.baselines.{name}.language_rank`: {error}") from error

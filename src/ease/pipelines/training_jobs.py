@@ -89,7 +89,7 @@ def train_tracked(
         log_plot(plot_curves(curves), "curves")
         if tracking is not None:
             log_model(result.model, name, tracking)
-    remember_run(result.model, run_id, data.setting.encoder)
+    remember_run(result.model, run_id, data.setting.encoder, recipe.training.matryoshka)
     return result
 
 

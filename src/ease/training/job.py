@@ -17,6 +17,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import embedding_dimension, load_encoder, training_head
 from ease.encoders.encoding import encode_with
 from ease.encoders.model_card import model_card
+from ease.encoders.options import check_rank
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.tasks import average_main_scores
@@ -146,6 +147,8 @@ def _build_model(job: TrainingJob) -> TrainingModel:
     longest = encoder.max_seq_length
     if longest is not None and job.training.max_tokens > longest:
         raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder accepts at most {longest}.")
+    if job.training.language_ranks:
+        check_rank(max(job.training.language_ranks), dimension=embedding_dimension(encoder))
     method = get_method(job.method)
     table, used = None, None
     if method.reads_entities and job.table is not None and job.vocabulary is not None:

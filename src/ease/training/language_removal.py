@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.encoders.language_subspace import (
+    SENTENCES_PER_LANGUAGE,
     language_directions,
     mean_embeddings,
     remove_directions,
@@ -27,9 +28,6 @@ from ease.training.inputs import LANGUAGE, distinct, open_pair_table
 from ease.training.selection import DEVELOPMENT_SCORE, Evaluate
 
 logger = logging.getLogger(__name__)
-
-SENTENCES_PER_LANGUAGE = 5000
-"""Training sentences that the mean of a language is fitted on, evenly spaced over the pairs."""
 
 
 def remove_languages(

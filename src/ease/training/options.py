@@ -48,6 +48,8 @@ def _numbers(value: Any) -> Any:
 
 
 Numbers = Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_numbers)]
+Dimensions = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_numbers)]
+"""Numbers of first dimensions of embeddings"""
 
 
 class TrainingOptions(StrictModel):

@@ -19,11 +19,13 @@ from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
 from ease.evaluation.tasks.components.transfer import DEVELOPMENT_METRIC, METRIC
 from ease.evaluation.tasks.pawsx import LANGUAGES, SOURCE, Pairs, read_paraphrases
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+__all__ = ["METRIC", "SOURCE", "TRAINS_ENCODER", "Options", "evaluate", "files"]
 
 logger = logging.getLogger(__name__)
 
 TASK = "pawsx_finetuned"
+TRAINS_ENCODER = True
+"""The task trains a copy of the encoder, so truncated embeddings have no score."""
 
 
 class Options(SubsetOptions):

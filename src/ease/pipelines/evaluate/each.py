@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.encoders.options import EncodingOptions
@@ -15,6 +17,7 @@ from ease.evaluation.score_cache import cached_scores
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Encode, Score, get_task
+from ease.evaluation.truncation import Truncated, scores_truncated
 from ease.io.code_digest import code_version
 
 if TYPE_CHECKING:
@@ -33,11 +36,17 @@ class Unscored(NamedTuple):
     reason: str
 
 
+Report = Callable[[Sequence[Score], int | None], None]
+"""Receives scores, and the number of first dimensions that they are of; None: all dimensions."""
+
+
 class Scored(NamedTuple):
     """The result of scoring an encoder."""
 
     scores: list[Score]
     unscored: list[Unscored]
+    truncated: list[tuple[int, Score]]
+    """Scores of the first dimensions of the embeddings, with their number"""
 
 
 def score_each(
@@ -47,7 +56,8 @@ def score_each(
     located: Located,
     tasks: TaskOptions,
     encoding: EncodingOptions,
-    report: Callable[[Sequence[Score]], None] = lambda scores: None,
+    report: Report = lambda scores, dimension: None,
+    dimensions: Sequence[int] = (),
 ) -> Scored:
     """Score an encoder on the named tasks whose data can be read.
 
@@ -61,12 +71,14 @@ def score_each(
         tasks: Each task's options by its name.
         encoding: Batch size and cache; cached scores of a stopped run are reused.
         report: Called with the scores of each task as soon as they are computed.
+        dimensions: Numbers of first dimensions to score, too; the sentences are encoded once.
     """
+    from ease.encoders.encoder import embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint
     from ease.evaluation.search import best_device
 
     there = scorable(references, located)
-    scored = Scored([], _unreadable(references, located))
+    scored = Scored([], _unreadable(references, located), [])
     if not there:
         logger.warning("Nothing to score: there are no data of %s", ", ".join(references) or "no task")
         return scored
@@ -74,19 +86,45 @@ def score_each(
         model = load(encoder).to(best_device())
     except EaseError as error:
         logger.warning("Not scored: %s", error)
-        return Scored([], [Unscored(None, None, str(error))])
+        return Scored([], [Unscored(None, None, str(error))], [])
     cache = encoding.cache and encoding.cache / f"{fingerprint(model)}.scores"
-    encode = encode_with(model, encoding, source=encoder)
-    for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
-        try:
-            scores = _score_task(name, options, encode, located[name], cache)
-        except EaseError as error:
-            logger.warning("The task %s could not be scored: %s", name, error)
-            scored.unscored.append(Unscored(name, None, str(error)))
-            continue
-        report(scores)
-        scored.scores.extend(scores)
+    shorter = _shorter(dimensions, embedding_dimension(model), encoder)
+    with _caching(encoding, shorter) as kept:
+        encode = encode_with(model, kept, source=encoder)
+        for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
+            for dimension in (None, *shorter) if scores_truncated(name) else (None,):
+                try:
+                    scores = _score_task(name, options, encode, located[name], cache, dimension)
+                except EaseError as error:
+                    logger.warning("The task %s could not be scored: %s", name, error)
+                    scored.unscored.append(Unscored(name, None, str(error)))
+                    break
+                report(scores, dimension)
+                if dimension is None:
+                    scored.scores.extend(scores)
+                else:
+                    scored.truncated.extend((dimension, score) for score in scores)
     return scored
+
+
+def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:
+    """Return the numbers of dimensions below the encoder's own, descending; warn of the others."""
+    if above := [dimension for dimension in dimensions if dimension > full]:
+        logger.warning(
+            "%s has %d dimensions and is not scored at %s: set `dimensions` to numbers below %d",
+            *(encoder, full, ", ".join(map(str, above)), full),
+        )
+    return sorted({dimension for dimension in dimensions if dimension < full}, reverse=True)
+
+
+@contextmanager
+def _caching(encoding: EncodingOptions, shorter: Sequence[int]) -> Iterator[EncodingOptions]:
+    """Yield options with a cache, temporary if there is none, so that several dimensions need one encoding."""
+    if encoding.cache is not None or not shorter:
+        yield encoding
+        return
+    with TemporaryDirectory() as folder:
+        yield encoding.model_copy(update={"cache": Path(folder)})
 
 
 def score_all(
@@ -123,15 +161,23 @@ def _unreadable(references: Sequence[str], located: Located) -> list[Unscored]:
 
 
 def _score_task(
-    name: str, options: Mapping[str, Any], encode: Encode, found: LocatedSet, cache: Path | None
+    name: str,
+    options: Mapping[str, Any],
+    encode: Encode,
+    found: LocatedSet,
+    cache: Path | None,
+    dimension: int | None,
 ) -> list[Score]:
+    """Score all or the first dimensions on a task, or read the scores of a stopped run."""
     validated = task_options(name, {name: options})
     data = {subset: found.version(subset) for subset in found.subsets}
     depends_on = {
         "options": validated.model_dump(mode="json", exclude={"path"}),
         "data": data,
         "code": code_version(),
+        **({} if dimension is None else {"dimension": dimension}),
     }
+    encode = encode if dimension is None else Truncated(encode, dimension)
     scores = cached_scores(cache, name, depends_on, lambda: get_task(name).evaluate(encode, validated))
     if not found.faults:
         return scores
@@ -166,9 +212,17 @@ def score_rows(scores: Sequence[Score], located: Located, **about: Any) -> list[
 
 
 def rows_of(scored: Scored, located: Located, **about: Any) -> list[dict[str, Any]]:
-    """Return scores as rows; add a row without a value, noted with the reason, for everything unscored."""
+    """Return scores as rows; add a row without a value, noted with the reason, for everything unscored.
+
+    Rows of truncated embeddings have their number of dimensions as `dimension`.
+    """
     unscored = [
         {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.reason}
         for line in scored.unscored
     ]
-    return [*score_rows(scored.scores, located, **about), *unscored]
+    truncated = [
+        {**row, "dimension": dimension}
+        for dimension, score in scored.truncated
+        for row in score_rows([score], located, **about)
+    ]
+    return [*score_rows(scored.scores, located, **about), *truncated, *unscored]

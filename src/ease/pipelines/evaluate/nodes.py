@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ease.encoders.options import EncodingOptions
+from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions
 from ease.evaluation.sets import Located, read_located
+from ease.io.lazy import ibis
 from ease.pipelines.evaluate.each import log_scored, rows_of, score_each
 from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
-from ease.pipelines.mlflow_runs import add_scores, add_to_card, log_scores, nested_run, start_of
+from ease.pipelines.mlflow_runs import (
+    add_scores,
+    add_to_card,
+    dimensions_of,
+    log_scores,
+    nested_run,
+    start_of,
+)
 from ease.pipelines.setting import Setting
+from ease.pipelines.starts import PREPARATION
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +70,7 @@ def score_encoder(
         tasks,
         encoding,
         partial(add_scores, encoder),
+        (*evaluate.dimensions, *dimensions_of(encoder)),
     )
     log_scored(encoder, scored)
     about = {"setting": setting.name, "model": encoder.parent.name, **start_of(encoder)}
@@ -70,6 +84,7 @@ def score_baselines(
     tasks: dict[str, dict[str, Any]],
     evaluate: EvaluateOptions,
     encoding: EncodingOptions,
+    training_pairs: ibis.Table | None,
     **settings: Setting,
 ) -> list[dict[str, Any]]:
     """Score the encoders that the parameters name, each in its own nested MLflow run.
@@ -81,6 +96,7 @@ def score_baselines(
         tasks: The options of each task, by its name.
         evaluate: The baselines, and other tasks to score.
         encoding: Batch size and cache.
+        training_pairs: Training sentences, on which the language subspace is fitted.
         settings: Name the test tasks.
     """
     located = read_located(evaluation_data)
@@ -89,7 +105,14 @@ def score_baselines(
         row
         for name, baseline in evaluate.baselines.items()
         for row in score_baseline(
-            name, baseline, evaluate.baseline_references(name, test_tasks), located, tasks, encoding
+            name,
+            baseline,
+            evaluate.baseline_references(name, test_tasks),
+            located,
+            tasks,
+            encoding,
+            training_pairs,
+            evaluate.dimensions,
         )
     ]
 
@@ -101,19 +124,79 @@ def score_baseline(
     located: Located,
     tasks: TaskOptions,
     encoding: EncodingOptions,
+    training_pairs: ibis.Table | None = None,
+    dimensions: Sequence[int] = (),
 ) -> list[dict[str, Any]]:
     """Score one baseline on the named tasks, in a nested MLflow run.
 
     Rows without a value name what could not be scored.
     """
-    from ease.encoders.encoder import load_encoder
-
-    load = partial(load_encoder, pooling=baseline.pooling, stop_words=baseline.stop_words)
+    load = partial(
+        load_baseline, baseline=baseline, training_pairs=training_pairs, batch_size=encoding.batch_size
+    )
     with nested_run(f"{BASELINES}.{name}", baseline.model_dump()) as run_id:
         report = partial(log_scores, run_id)
-        scored = score_each(load, baseline.name, references, located, tasks, encoding, report)
+        scored = score_each(
+            load,
+            baseline.name,
+            references,
+            located,
+            tasks,
+            encoding,
+            report,
+            (*dimensions, *baseline.dimensions),
+        )
     log_scored(f"the baseline {name} ({baseline.name})", scored)
     return rows_of(scored, located, **about_baseline(name, baseline))
+
+
+def load_baseline(
+    name: str, baseline: Baseline, training_pairs: ibis.Table | None, batch_size: int | None
+) -> SentenceTransformer:
+    """Load a baseline, without its language subspace if its options say so.
+
+    Args:
+        name: Its hub name, folder or file.
+        baseline: Its options.
+        training_pairs: Training sentences of several languages.
+        batch_size: Sentences encoded at once.
+
+    Raises:
+        EaseError: If it does not load, there are no pairs, or the rank is too high.
+    """
+    from ease.encoders.encoder import load_encoder
+    from ease.encoders.language_subspace import remove_language_subspace
+    from ease.evaluation.search import best_device
+
+    encoder = load_encoder(name, baseline.pooling, stop_words=baseline.stop_words)
+    if baseline.language_rank:
+        encoder = encoder.to(best_device())
+        sentences = sentences_by_language(training_pairs)
+        remove_language_subspace(encoder, sentences, baseline.language_rank, batch_size)
+    return encoder
+
+
+def sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterator[str]]:
+    """Return a stream of distinct training sentences of each language, in an order that depends on the sentences only.
+
+    Raises:
+        EaseError: If there are no pairs yet, with the command that makes them.
+    """
+    from ease.encoders.language_subspace import SENTENCES_PER_LANGUAGE
+    from ease.encoders.whitening import distinct_sentences
+
+    if training_pairs is None:
+        raise EaseError(
+            "`language_rank` needs training sentences, and there are none yet: make them by "
+            f"`kedro run --pipelines=train_multilingual --tags={PREPARATION}`."
+        )
+    languages = training_pairs.select("language").distinct().order_by("language").to_pandas()["language"]
+    return {
+        language: distinct_sentences(
+            training_pairs.filter(training_pairs.language == language), SENTENCES_PER_LANGUAGE, seed=0
+        )
+        for language in languages
+    }
 
 
 def about_baseline(name: str, baseline: Baseline) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ease.evaluation.tasks import task_names
 from ease.io.models import StrictModel
 from ease.io.registry import check_name
 from ease.pipelines.setting import Setting, Words
+from ease.training.options import Dimensions
 
 ALL = "all"
 """The name for all evaluation tasks."""
@@ -26,6 +27,12 @@ class Baseline(StrictModel):
         None, description="tasks to score it on; null: the test tasks of all settings"
     )
     stop_words: bool = Field(False, description="whether averages of word vectors include stop words")
+    language_rank: int = Field(
+        0,
+        ge=0,
+        description="rank of the language subspace to remove, fitted on the multilingual setting's training sentences",
+    )
+    dimensions: Dimensions = Field((), description="numbers of first dimensions to score it at, too")
 
 
 class EvaluateOptions(StrictModel):
@@ -35,6 +42,11 @@ class EvaluateOptions(StrictModel):
         description="tasks, or single subsets of them (`stsb:test`), or `all`; null: each setting's test tasks"
     )
     baselines: dict[str, Baseline] = Field(description="encoders to score, by their names in the report")
+    dimensions: Dimensions = Field(
+        (),
+        description="numbers of first dimensions to score every encoder at, too; one trained with `matryoshka` is "
+        "scored at its own in any case",
+    )
 
     @field_validator("tasks")
     @classmethod

@@ -29,15 +29,21 @@ def create_pipeline(setting: str, method: str) -> Pipeline:
 
 
 def create_baselines_pipeline(settings: Sequence[str]) -> Pipeline:
-    """Create `evaluate` for the baselines, on the tasks of all settings."""
+    """Create `evaluate` for the baselines, on the tasks of all settings.
+
+    Args:
+        settings: Names of the settings; the first one's training sentences fit the language subspace.
+    """
     given = {
         "evaluation_data": "evaluation_data",
         **{name: f"params:{name}" for name in ("tasks", "evaluate", "encoding")},
+        "training_pairs": "training_pairs",
         **{setting: f"params:{setting}" for setting in settings},
     }
     return pipeline(
         [node(score_baselines, given, "scores", name="score_baselines")],
         namespace=BASELINES,
+        inputs={"training_pairs": f"{settings[0]}.training_pairs"},
         parameters={
             **{name: name for name in SHARED},
             **{f"params:{setting}": f"params:{setting}.setting" for setting in settings},

@@ -15,6 +15,7 @@ from ease.io.lazy import ibis
 from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
+from ease.reporting.dimensions import dimension_tables, full_rows
 from ease.reporting.figures import bar_rows
 from ease.reporting.html import render_comparison, render_html
 from ease.reporting.markdown import render_markdown, table_markdown
@@ -69,8 +70,8 @@ def write_comparison(comparison: ibis.Table, scores: go.Figure, curves: go.Figur
 
 
 def by_method(given: Mapping[str, list[dict[str, Any]]], columns: Sequence[str]) -> pd.DataFrame:
-    """Concatenate the rows of several methods; a method may have none."""
-    rows = [{**row, "method": method} for method, own in given.items() for row in own]
+    """Concatenate the rows of several methods, without scores of truncated embeddings; a method may have none."""
+    rows = [{**row, "method": method} for method, own in given.items() for row in full_rows(own)]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
 
@@ -135,7 +136,8 @@ def write_report(
     """
     rows = [row for own in settings.values() for row in own]
     rows += [{"base": row.get("model"), **row} for row in baselines]
-    report = build_report(published, options, gather_models(rows))
+    report = build_report(published, options, gather_models(full_rows(rows)))
+    report.tables += dimension_tables(rows)
     log_tables(report)
     written = scratch_for_run(work, "report") / "report"
     with atomic_folder(written) as folder:

@@ -1,0 +1,34 @@
+"""Embeddings truncated to their first dimensions, as an encoder trained with Matryoshka allows.
+
+References:
+    Kusupati et al. 2022 (Matryoshka representation learning).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ease.evaluation.tasks import Encode, get_task
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """A function from n sentences to the first dimensions of their embeddings, with unit length."""
+
+    encode: Encode
+    dimension: int
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """Return an array of shape (n, dimension); a zero row stays zero."""
+        rows = self.encode(sentences)[:, : self.dimension]
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        truncated: np.ndarray = rows / np.where(lengths > 0, lengths, 1)
+        return truncated
+
+
+def scores_truncated(task: str) -> bool:
+    """Return whether a task scores embeddings; one that trains the encoder itself has nothing to truncate."""
+    return not getattr(get_task(task), "TRAINS_ENCODER", False)
