@@ -13,6 +13,7 @@ from ease.methods import method_options, reads_entities
 from ease.pipelines.encoder_defaults import EncoderDefaults, fill
 from ease.texts import source_options
 from ease.training.options import TrainingOptions, training_options
+from ease.training.teacher import TeacherOptions
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,11 @@ class Recipe(StrictModel):
     def seed(self) -> int:
         """The training's seed."""
         return int(self.training.get("seed") or 0)
+
+    @property
+    def teacher(self) -> TeacherOptions:
+        """The teacher's options."""
+        return _training(self.training).teacher
 
     def complete(self, encoder: str, defaults: EncoderDefaults) -> CompleteRecipe:
         """Replace every null that has a default for the encoder, and log these defaults.

@@ -55,7 +55,8 @@ def train(
             there, and returns the model of a finished one. Default: a temporary folder.
         report: Called with a step and its losses and scores.
         options: Parameters of the method (`temperature`, `entity_weight`, …) and of the training loop (`batch_size`,
-            `learning_rate`, `epochs`, `max_steps`, `seed`, …).
+            `learning_rate`, `epochs`, `max_steps`, `seed`, …). `teacher` is a hub name, a folder, an encoder or a
+            mapping (docs/teacher.md).
 
     Returns:
         The trained encoder.
@@ -69,13 +70,16 @@ def train(
         >>> pairs = pd.DataFrame({"sentence": ["Berlin is large.", "Paris is old."] * 8, "entity": ["Q64", "Q90"] * 8})
         >>> model = train(pairs, "intfloat/multilingual-e5-small", batch_size=8, epochs=1)  # doctest: +SKIP
     """
-    own, loop = _split(method, options)
     table = _read(pairs)
     with ExitStack() as stack:
         given = folder is None
         place = Path(stack.enter_context(TemporaryDirectory(prefix="ease-"))) if given else Path(str(folder))
         place.mkdir(parents=True, exist_ok=True)
-        start = _saved(encoder, place)
+        start = _saved(encoder, place / "start")
+        teacher = options.get("teacher")
+        if isinstance(teacher, SentenceTransformer):
+            options = {**options, "teacher": _saved(teacher, place / "taught_by")}
+        own, loop = _split(method, options)
         files: dict[str, Path] = {}
         if get_method(method).reads_entities:
             dimension = embedding_dimension(load_encoder(start, pooling))
@@ -122,8 +126,8 @@ def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
     """Return the name of an encoder, an object's after saving it."""
     if not isinstance(encoder, SentenceTransformer):
         return str(encoder)
-    save_encoder(encoder, folder / "start")
-    return str(folder / "start")
+    save_encoder(encoder, folder)
+    return str(folder)
 
 
 def _write_entities(

@@ -65,6 +65,8 @@ class Batch(NamedTuple):
     entities: Entities | None
     texts: Mapping[str, Texts]
     """Unsplit columns, for methods that read tokens"""
+    teacher: Tensor | None = None
+    """(n, teacher dimension), the teacher's embeddings of the sentences"""
 
 
 class Layout(NamedTuple):
@@ -134,12 +136,12 @@ def prepare_pairs(
     source = open_pair_table(pairs, (*needed, *of_entities, *of_language))
     languages = distinct(source, LANGUAGE) if layout.languages else None
     stored_columns = [name for name in layout.columns if name in source.schema.names]
-    places = _places(source)
+    places = pair_places(source)
     entities = None if vocabulary is None else used_entities(pairs, vocabulary, of_entities)
     columns = dict.fromkeys([SENTENCE, *stored_columns, *of_entities, *of_language])
     with atomic_path(target) as partial:
         with partial.open("wb") as empty:
-            _reserve(empty.fileno(), len(places) * layout.type.itemsize)
+            reserve(empty.fileno(), len(places) * layout.type.itemsize)
         stored = np.memmap(partial, layout.type, mode="r+")
         start = 0
         for batch in source.to_batches(columns=list(columns), batch_size=READ_ROWS):
@@ -157,7 +159,7 @@ def prepare_pairs(
         stored.flush()
 
 
-def _reserve(file: int, size: int) -> None:
+def reserve(file: int, size: int) -> None:
     """Allocate a file: a full disk raises an error here, and would crash the process inside a memory map."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
@@ -237,7 +239,7 @@ def move_batch(batch: Batch, device: torch.device) -> Batch:
     return moved
 
 
-def _places(source: pads.Dataset) -> NDArray[np.int64]:
+def pair_places(source: pads.Dataset) -> NDArray[np.int64]:
     """Return the row of each pair in the prepared file, its rank by pair_id."""
     if "pair_id" not in source.schema.names:
         return np.arange(source.count_rows())

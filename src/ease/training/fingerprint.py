@@ -37,10 +37,20 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
             name: {**options, "path": _contents(options.get("path"))}
             for name, options in job.development.items()
         },
-        "training": job.training.model_dump(exclude=WITHOUT_EFFECT),
+        "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher"}),
+        **_teacher(job),
         "processes": processes,
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _teacher(job: TrainingJob) -> dict[str, Any]:
+    """Describe the teacher by its contents; nothing without a teacher."""
+    teacher = job.training.teacher
+    if teacher.encoder is None:
+        return {}
+    described = teacher.model_dump(exclude={"encoder", "batch_size", "cache"})
+    return {"teacher": {**described, "encoder": _encoder(teacher.located(job.encoder))}}
 
 
 def _encoder(name: str) -> str:

@@ -14,6 +14,7 @@ import torch
 from accelerate import Accelerator
 from sentence_transformers import SentenceTransformer
 
+from ease.encoders.base_models import start_of
 from ease.encoders.encoder import embedding_dimension, load_encoder, training_head
 from ease.encoders.encoding import encode_with
 from ease.encoders.model_card import model_card
@@ -38,11 +39,13 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
+from ease.training.teacher import check_teacher
+from ease.training.teacher_embeddings import teacher_cache, teacher_embeddings
 
 logger = logging.getLogger(__name__)
 
-PREPARED = "pairs-{}.bin"
-"""Name of the file of prepared pairs in the work folder"""
+PREPARED, TEACHER = "pairs-{}.bin", "teacher-{}.npy"
+"""Names of the files of prepared pairs and of the teacher's embeddings in the work folder"""
 
 
 def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | None = None) -> TrainingResult:
@@ -67,6 +70,7 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
             f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` and "
             "`batches.entity_exponent` to 1."
         )
+    check_teacher(job.training.teacher)
     check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
     # The launcher holds the lock for its processes; of torchrun's processes, the first one locks the folder.
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
@@ -107,6 +111,16 @@ def _run(
         torch.manual_seed(job.training.seed)
         model = _build_model(job)
     prepared = job.folder / PREPARED.format(fingerprint[:16])
+    teacher = None
+    if model.teacher is not None:
+        teacher = teacher_embeddings(
+            job.pairs,
+            model.teacher,
+            job.encoder,
+            embedding_dimension(model.encoder),
+            job.folder / TEACHER.format(fingerprint[:16]),
+            accelerator,
+        )
     vocabulary = job.vocabulary if model.method.table is not None else None
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
     if not process_rank() and not prepared.exists():
@@ -122,6 +136,7 @@ def _run(
         fingerprint,
         evaluate=development_evaluation(job.development) if job.development else None,
         report=report,
+        teacher=teacher,
     )
     if not process_rank():
         _finish(job, model, best, progress, fingerprint)
@@ -166,6 +181,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         rows,
         job.training.mini_batch_size,
         _matryoshka(job, encoder),
+        job.training.teacher,
         packed=job.training.packed,
     )
 
@@ -216,7 +232,7 @@ def _finish(
                     for name, value in job.method_options.model_dump().items()
                     if negatives or "hard_negative" not in name
                 },
-                "training": job.training.model_dump(),
+                "training": _loop_parameters(job),
             },
             scores=scores,
             start_scores=_development_scores(history, 0),
@@ -237,8 +253,21 @@ def _finish(
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
-    for prepared in job.folder.glob(PREPARED.format("*")):
-        prepared.unlink()
+    shutil.rmtree(teacher_cache(job.folder), ignore_errors=True)
+    for pattern in (PREPARED, TEACHER):
+        for prepared in job.folder.glob(pattern.format("*")):
+            prepared.unlink()
+
+
+def _loop_parameters(job: TrainingJob) -> dict[str, Any]:
+    """Return the loop's parameters for the card, with the teacher if there is one, without paths of this machine."""
+    teacher = job.training.teacher
+    parameters = job.training.model_dump(exclude={"teacher"})
+    if teacher.encoder is not None:
+        name = start_of(teacher.located(job.encoder))
+        described = teacher.model_dump(exclude={"cache", "batch_size"})
+        parameters["teacher"] = {**described, "encoder": name}
+    return parameters
 
 
 def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:

@@ -26,6 +26,7 @@ from ease.training.options import TrainingOptions
 from ease.training.progress import Progress, Report
 from ease.training.sampling import pair_indices
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate, score_encoder
+from ease.training.teacher_embeddings import Embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ def train(
     *,
     evaluate: Evaluate | None = None,
     report: Report | None = None,
+    teacher: Embeddings | None = None,
 ) -> tuple[BestModel, Progress]:
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
@@ -52,6 +54,7 @@ def train(
         fingerprint: Identifies this training's checkpoints.
         evaluate: Scores the encoder to select the best model. None: the last model is kept.
         report: Called with metrics in the first process.
+        teacher: The teacher's embeddings of the prepared pairs, if the model has one.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -72,7 +75,7 @@ def train(
     progress.start(start, state)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
-    batches = _batches(pairs, model, options, start, accelerator.device)
+    batches = _batches(pairs, teacher, model, options, start, accelerator.device)
     group = cpu_group(PATIENCE)
     with stop_requests() as stop, closing(progress):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
@@ -109,7 +112,12 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
 
 
 def _batches(
-    pairs: NDArray[np.void], model: TrainingModel, options: TrainingOptions, start: int, device: torch.device
+    pairs: NDArray[np.void],
+    teacher: Embeddings | None,
+    model: TrainingModel,
+    options: TrainingOptions,
+    start: int,
+    device: torch.device,
 ) -> Iterator[list[Batch]]:
     """Yield this process's share of each batch's sub-batches, after the steps already done."""
     padding = model.encoder.tokenizer.pad_token_id or 0  # masked anyway
@@ -127,6 +135,8 @@ def _batches(
             with_entities=model.method.table is not None,
             packed=options.packed,
         )
+        if teacher is not None:
+            batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
         return move_batch(batch, device)
 
     for indices in pair_indices(pairs, options.batch_size, options.seed, start, options.batches):

@@ -11,10 +11,15 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ease.methods import Inputs, TrainingMethod
+from ease.errors import EaseError
+from ease.methods import SENTENCE, TOTAL, Inputs, TrainingMethod
+from ease.methods.base import own_rows
+from ease.methods.components.distributed import gather, gather_with_gradient
+from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Column, Layout, Padded
 from ease.training.dropout import quicken_dropout
 from ease.training.packing import Packed, features_of, prepare_packing
+from ease.training.teacher import TeacherOptions
 
 
 class TrainingModel(nn.Module):
@@ -28,6 +33,7 @@ class TrainingModel(nn.Module):
         vocabulary_rows: Tensor | None = None,
         mini_batch_size: int | None = None,
         matryoshka: Sequence[int] = (),
+        teacher: TeacherOptions | None = None,
         *,
         packed: bool = False,
     ) -> None:
@@ -41,10 +47,11 @@ class TrainingModel(nn.Module):
             mini_batch_size: Rows whose activations and similarities are in memory at a time; all of them are recomputed
                 for the gradient. Default: all rows.
             matryoshka: Numbers of first dimensions at which the loss is computed, too.
+            teacher: Whose embeddings the batches have. Default: no teacher.
             packed: Whether to encode packed texts; this replaces the encoder's attention and dropout layers.
 
         Raises:
-            EaseError: If the encoder does not support packed texts.
+            EaseError: If the encoder does not support packed texts, or the method or the head no teacher.
         """
         super().__init__()
         self.encoder = encoder
@@ -53,6 +60,9 @@ class TrainingModel(nn.Module):
         self.vocabulary_rows = vocabulary_rows
         self.mini_batch_size = mini_batch_size
         self.dimensions: tuple[int | None, ...] = (None, *matryoshka)  # None: all
+        self.teacher = teacher if teacher is not None and teacher.encoder is not None else None
+        if self.teacher is not None:
+            _check_teacher(self.teacher, head, method)
         self.first_position = 0
         if packed:
             self.first_position = prepare_packing(encoder)
@@ -74,7 +84,12 @@ class TrainingModel(nn.Module):
         # Cosines over a small temperature lose too much in half precision.
         with torch.autocast(device, enabled=False):
             terms = [self.method(_first_dimensions(inputs, count)) for count in self.dimensions]
-        return {name: torch.stack([one[name] for one in terms]).mean() for name in terms[0]}
+            mean = {name: torch.stack([one[name] for one in terms]).mean() for name in terms[0]}
+            if self.teacher is not None:
+                assert batch.teacher is not None
+                mean["teacher_loss"] = self._teacher_loss(self.teacher, inputs, batch.teacher)
+                mean[TOTAL] = mean[TOTAL] + self.teacher.weight * mean["teacher_loss"]
+        return mean
 
     def encode(self, batch: Batch) -> Inputs:
         """Encode every view of a batch; the views of a column share a forward pass, with different dropout masks."""
@@ -88,6 +103,22 @@ class TrainingModel(nn.Module):
         present = torch.stack([batch.columns[name].present for name in views]) if views else none
         at_least_single = torch.promote_types(sentences.dtype, torch.float32)
         return Inputs(sentences.to(at_least_single), present, batch.entities, batch.texts)
+
+    def _teacher_loss(self, options: TeacherOptions, inputs: Inputs, teachers: Tensor) -> Tensor:
+        """Compare the sentences of a batch with the teacher's embeddings, in all dimensions."""
+        students = inputs.sentences[self.method.views.index(SENTENCE)]
+        if options.form == "cosine":
+            return cosine_distillation(students, teachers)
+        gathered = getattr(self.method.options, "gather_negatives", False)
+        return similarity_distillation(
+            students,
+            teachers,
+            options.temperature,
+            candidates=gather_with_gradient(students) if gathered else None,
+            teacher_candidates=gather(teachers) if gathered else None,
+            own=own_rows(len(students), students.device, gathered),
+            mini_batch_size=inputs.mini_batch_size,
+        )
 
     def _encode_column(self, column: Column, views: int) -> Tensor:
         """Encode each text of a column once per view: -> (views, n, dimension)."""
@@ -117,3 +148,17 @@ class TrainingModel(nn.Module):
 def _first_dimensions(inputs: Inputs, count: int | None) -> Inputs:
     """Truncate the embeddings of a batch."""
     return inputs._replace(sentences=inputs.sentences[..., :count])
+
+
+def _check_teacher(teacher: TeacherOptions, head: nn.Module, method: TrainingMethod[Any]) -> None:
+    """Refuse a teacher for a method or a pooling that it cannot teach."""
+    if SENTENCE not in method.views:
+        name = type(method).__module__.rpartition(".")[2]
+        raise EaseError(
+            f"Method {name!r} computes no sentence embeddings for a teacher: set `teacher.encoder` to null."
+        )
+    if teacher.form == "cosine" and not isinstance(head, nn.Identity):
+        raise EaseError(
+            "This pooling has layers between encoder and loss that are not saved, so `teacher.form: cosine` would not "
+            "teach the saved encoder: set `teacher.form` to `similarity`, or another `pooling`."
+        )

@@ -15,6 +15,7 @@ from ease.io.models import StrictModel
 from ease.io.registry import format_validation_error
 from ease.methods import method_options
 from ease.training.sampling import BatchOptions
+from ease.training.teacher import TeacherOptions
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:
@@ -109,6 +110,9 @@ class TrainingOptions(StrictModel):
         (),
         description="numbers of first dimensions at which the loss is computed, too, and averaged with that of all "
         "(Kusupati et al. 2022), so that embeddings can be truncated to them",
+    )
+    teacher: TeacherOptions = Field(
+        TeacherOptions(), description="an encoder whose embeddings or similarities are distilled"
     )
     language_ranks: Numbers = Field(
         (),

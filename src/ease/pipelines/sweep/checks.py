@@ -18,6 +18,7 @@ from ease.pipelines.steps import Catalog, Check, Step, development_checks, text_
 from ease.pipelines.sweep.needs import check_needs, trained_recipes
 from ease.pipelines.sweep.pipeline import KEPT
 from ease.pipelines.sweep.variants import START, Sweep, Variant
+from ease.training.teacher import check_teacher
 
 
 def sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
@@ -76,11 +77,12 @@ def _variant_checks(
     absent = {name for name in step.inputs if bare[name] in datasets and not catalog.exists(name)}
     available = {datasets.get(bare[name], bare[name]) for name in step.inputs if name not in absent}
     yield partial(check_needs, sweep, variant, setting, recipes, available)
-    yield partial(_check_texts, variant, sweep.varied_setting(setting, variant), recipes)
+    yield partial(_check_recipes, variant, sweep.varied_setting(setting, variant), recipes)
 
 
-def _check_texts(variant: Variant, setting: Setting, recipes: dict[str, Any]) -> None:
-    """Refuse a variant whose training texts do not exist."""
+def _check_recipes(variant: Variant, setting: Setting, recipes: dict[str, Any]) -> None:
+    """Refuse a variant whose training texts do not exist, or whose teacher cannot be loaded."""
     for recipe in trained_recipes(variant, setting, recipes):
         for check in text_checks(recipe):
             check()
+        check_teacher(recipe.teacher)
