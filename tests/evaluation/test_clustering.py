@@ -12,7 +12,14 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import cluster, hungarian_accuracy, mean_cluster_purity, purity, v_measure
+from ease.evaluation.clustering import (
+    adjusted_mutual_information,
+    cluster,
+    hungarian_accuracy,
+    mean_cluster_purity,
+    purity,
+    v_measure,
+)
 
 BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).normal(size=(100, 6))
 
@@ -56,6 +63,15 @@ def test_v_measure_is_the_harmonic_mean_of_homogeneity_and_completeness(seed: in
     assert v_measure(true, -true) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("classes", [2, 13, 100])
+def test_random_clusters_have_no_adjusted_mutual_information(classes: int) -> None:
+    generator = np.random.default_rng(classes)
+    true = generator.integers(classes, size=3000) // generator.integers(1, 3, size=3000)
+    scores = [100 * adjusted_mutual_information(true, generator.permutation(true)) for _ in range(5)]
+    assert abs(np.mean(scores)) < 0.5
+    assert adjusted_mutual_information(true, -true) == pytest.approx(1)
+
+
 def test_purities_by_hand() -> None:
     # Most frequent class: three of four in cluster 0, both in cluster 1, one of three in cluster 2.
     true, found = list("aaabccabc"), [0, 0, 0, 0, 1, 1, 2, 2, 2]
@@ -74,7 +90,9 @@ def test_purity_is_the_share_of_the_most_frequent_class(seed: int) -> None:
     assert mean_cluster_purity(true, found) == pytest.approx(np.mean(shares))
 
 
-@pytest.mark.parametrize("measure", [hungarian_accuracy, v_measure, purity, mean_cluster_purity])
+@pytest.mark.parametrize(
+    "measure", [hungarian_accuracy, v_measure, adjusted_mutual_information, purity, mean_cluster_purity]
+)
 def test_classes_and_clusters_of_different_lengths_are_refused(measure: object) -> None:
     assert callable(measure)
     for true, found in [([1, 2], [1, 2, 3]), ([], [])]:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from ease.evaluation.tasks import mewsc16
 from ease.pipelines.mewsc16.nodes import Published, statistics
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog
@@ -138,6 +139,30 @@ def test_dumps_of_a_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert Path(project.folder, row["path"]).read_bytes() == dump
     card = (project.latest("05_model_input/mewsc16") / "README.md").read_text(encoding="utf-8")
     assert "license: cc-by-2.5" in card
+
+
+@pytest.mark.slow
+def test_the_clean_edition_and_published_files(test_data: Path, tmp_path: Path) -> None:
+    """The clean edition is scored by its split; published files are cleaned without dumps."""
+    project = make_project(tmp_path / "project")
+    project.run("mewsc16", mewsc16__edition="clean", mewsc16__languages="en ja", mewsc16__splits__small=40)
+    counts = project.json("08_reporting/mewsc16/counts.json")
+    folder = project.latest("05_model_input/mewsc16")
+    assert counts["en"]["splits"]["small"] == pq.read_table(folder / "en_small.parquet").num_rows <= 40
+    assert counts["en"]["licences"] == {"apache-2.0": counts["en"]["sentences"]}
+    options = mewsc16.Options(path=folder, split="small", subsets=("en", "ja"))
+    assert [path.name for (path,) in mewsc16.files(options).values()] == [
+        "en_small.parquet",
+        "ja_small.parquet",
+    ]
+    for path in (test_data / "eval" / "mewsc16").glob("sv_*.txt"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    done = project.run("mewsc16", mewsc16__clean=tmp_path)
+    assert "sv: 234 of 584 sentences stay; removed: 331 markup, 6 abbreviation, 13 small_class" in done.stderr
+    assert project.json("08_reporting/mewsc16/counts.json")["sv"]["licences"] == {"unknown": 234}
+    again = project.run("mewsc16", mewsc16__clean=tmp_path, mewsc16__for_publishing=True, check=False)
+    assert again.returncode
+    assert "licence of some sentences is not known (sv: 234)" in again.stdout + again.stderr
 
 
 def counted(**sizes: int) -> dict[str, dict[str, Any]]:

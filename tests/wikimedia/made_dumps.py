@@ -37,13 +37,14 @@ def make_page(
     namespace: int = 0,
     redirect: str | None = None,
     model: str = "wikitext",
+    timestamp: str = "2024-01-01T00:00:00Z",
 ) -> str:
     """Return one page in the form of MediaWiki's exporter."""
     target = "" if redirect is None else f'    <redirect title="{escape(redirect)}" />\n'
     return (
         f"  <page>\n    <title>{escape(title, quote=False)}</title>\n    <ns>{namespace}</ns>\n"
         f"    <id>{page_id}</id>\n{target}    <revision>\n      <id>{page_id + 1000}</id>\n"
-        f"      <timestamp>2024-01-01T00:00:00Z</timestamp>\n      <model>{model}</model>\n"
+        f"      <timestamp>{timestamp}</timestamp>\n      <model>{model}</model>\n"
         f'      <text bytes="{len(text.encode())}" xml:space="preserve">{escape(text, quote=False)}</text>\n'
         "    </revision>\n  </page>\n"
     )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import v_measure_score
+from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
 from sklearn.metrics.cluster import contingency_matrix
 from threadpoolctl import threadpool_limits
 
@@ -66,6 +66,11 @@ def hungarian_accuracy(classes: ArrayLike, clusters: ArrayLike) -> float:
 def v_measure(classes: ArrayLike, clusters: ArrayLike) -> float:
     """Harmonic mean (0 to 1) of homogeneity and completeness (Rosenberg and Hirschberg, 2007)."""
     return float(v_measure_score(*_aligned(classes, clusters)))
+
+
+def adjusted_mutual_information(classes: ArrayLike, clusters: ArrayLike) -> float:
+    """Mutual information (at most 1) less that of random clusters of the same sizes, 0 (Vinh et al., 2010)."""
+    return float(adjusted_mutual_info_score(*_aligned(classes, clusters)))
 
 
 def purity(classes: ArrayLike, clusters: ArrayLike) -> float:

@@ -61,7 +61,7 @@ def test_agnews_agrees_with_scikit_learn_and_exhaustive_matching(test_data: Path
         )
         measures.append(100 * v_measure_score(classes, found))
     options = Options(path=folder, subsets=("agnews",), seeds=(1, 2), n_init=2)
-    accuracy, measure, mean, _ = evaluate(encode, options)
+    accuracy, measure, _, mean, *_ = evaluate(encode, options)
     assert (accuracy.task, accuracy.subset, accuracy.metric) == ("stc", "agnews", "accuracy")
     assert accuracy.value == pytest.approx(fmean(accuracies), abs=0.02)
     assert accuracy.deviation == pytest.approx(stdev(accuracies), abs=0.02)

@@ -53,7 +53,7 @@ def test_reads_each_schema(tmp_path: Path, version: str) -> None:
     ((page,), _) = read_export(
         tmp_path, make_export([make_page(7, "A & B", text, redirect='"C"')], version=version)
     )
-    assert page == Page(7, "A & B", 0, 1007, '"C"', text, "wikitext")
+    assert page == Page(7, "A & B", 0, 1007, '"C"', text, "wikitext", "2024-01-01T00:00:00Z")
 
 
 def test_the_last_revision_and_its_main_text_are_read(tmp_path: Path) -> None:

@@ -136,13 +136,14 @@ def test_the_card(tmp_path: Path) -> None:
     card = yaml.safe_load(front)
     assert (card["language"], card["license"]) == (["en"], "cc-by-2.5")
     for config in card["configs"]:
-        assert pq.read_table(folder / config["data_files"]).num_rows == 7
+        (split,) = config["data_files"]
+        assert pq.read_table(folder / split["path"]).num_rows == 7
     for part in (
         "fewer than\n6 articles",
         "| Sports | 7 |",
         "| sentences | 7 |",
         "| en | enwikinews-20240501-pages-articles-multistream.xml.bz2 | 20240501 | no |",
-        "https://creativecommons.org/licenses/by/2.5/",
+        "| en | 2005-09-25 | cc-by-2.5 | yes |",
         "?oldid={revision_id}",
     ):
         assert part in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -131,7 +132,8 @@ def test_the_sample_is_read_as_written_in_all_languages(tmp_path: Path) -> None:
 
 
 def test_a_row_has_its_source(tmp_path: Path) -> None:
-    folder, _ = build(tmp_path, make_page(7, "rain_in Lima", "It rained. [[Category:Weather]]"))
+    text = "{{date|May 3, 2022}}\nIt rained. [[Category:Weather]]"
+    folder, _ = build(tmp_path, make_page(7, "rain_in Lima", text, timestamp="2024-12-20T10:00:00Z"))
     assert rows_of(folder) == [
         {
             "sentence": "It rained.",
@@ -139,7 +141,10 @@ def test_a_row_has_its_source(tmp_path: Path) -> None:
             "page_id": 7,
             "title": "Rain in Lima",
             "revision_id": 1007,
+            "revised": date(2024, 12, 20),
+            "date": date(2022, 5, 3),
             "dump_date": "20240501",
+            "licence": "cc-by-4.0",
         }
     ]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
+from pydantic import Field
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
@@ -23,17 +25,25 @@ COLUMNS = pa.schema([("sentence", pa.string()), ("category", pa.string())])
 
 
 class Options(ClusteringOptions):
-    """The folder of the languages' files, the languages to score, and options of k-means."""
+    """The folder of the languages' files, the languages and the split to score, and options of k-means."""
+
+    split: Literal["all", "small", "earlier", "recent"] = Field(
+        "all",
+        description="split of the edition `clean`: balanced and small, or the articles before or since a day",
+    )
 
 
 def files(options: Options) -> Files:
     """Each language's `{language}.parquet` if it exists, else its two text files."""
     return {
-        language: _language_files(options.path, language) for language in options.chosen(MEWSC16_LANGUAGES)
+        language: _language_files(options.path, language, options.split)
+        for language in options.chosen(MEWSC16_LANGUAGES)
     }
 
 
-def _language_files(folder: Path, language: str) -> tuple[Path, ...]:
+def _language_files(folder: Path, language: str, split: str) -> tuple[Path, ...]:
+    if split != "all":
+        return (folder / f"{language}_{split}.parquet",)
     table = folder / f"{language}.parquet"
     if table.exists():
         return (table,)
@@ -52,7 +62,7 @@ def read_language(paths: tuple[Path, ...]) -> LabelledTexts:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy and V-measure of k-means on each language, and their averages over the 16."""
+    """Accuracy, V-measure and AMI of k-means on each language, and their averages over the 16."""
     found = available_subsets(files(options))
     readers = {language: partial(read_language, paths) for language, paths in found.items()}
     return score_cluster_sets(encode, readers, "mewsc16", options, len(MEWSC16_LANGUAGES))

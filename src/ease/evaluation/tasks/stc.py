@@ -53,7 +53,7 @@ def read_set(subset: str, paths: tuple[Path, ...]) -> LabelledTexts:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy and V-measure of k-means on each set, and their averages."""
+    """Accuracy, V-measure and AMI of k-means on each set, and their averages."""
     found = available_subsets(files(options))
     readers = {subset: partial(read_set, subset, paths) for subset, paths in found.items()}
     return score_cluster_sets(encode, readers, "stc", options, len(FILES))

@@ -24,7 +24,9 @@ from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import fetch_dumps, is_mirror
 from ease.wikimedia.languages import check_codes
 from ease.wikimedia.wikinews.files import WIKINEWS, NewsSource
-from ease.wikimedia.wikinews.mewsc16 import NewsOptions, build_mewsc16
+from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
+from ease.wikimedia.wikinews.options import NewsOptions
+from ease.wikimedia.wikinews.released import clean_released
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,9 @@ class Mewsc16Options(NewsOptions):
     wikinews: str = Field(
         description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikinews dumps"
     )
+    clean: Path | None = Field(
+        None, description="folder of the published MewsC-16, to clean its files in place of reading dumps"
+    )
     languages: Words = Field(description="Wikinews language codes")
     sample: SampleNewsOptions = Field(description="size and seed of the sample Wikinews")
     work: Path = Field(description="folder for temporary files")
@@ -67,9 +72,13 @@ class Mewsc16Options(NewsOptions):
 def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[str, Any]:
     """List the Wikinews dumps of the languages with their dates; make the sample's or download a mirror's.
 
+    No dumps are listed if published files are to be cleaned.
+
     Raises:
         EaseError: If the source does not exist, has no dump of a language, or cannot be downloaded.
     """
+    if options.clean is not None:
+        return {"source": str(options.clean), "wikinews": []}
     source = options.wikinews
     if source == SAMPLE:
         sample = write_sample_news(acquire.sample_folder, options.languages, options.sample)
@@ -84,8 +93,10 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
 
 def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:
     """Build the folder of the data set, and count the pages of each language."""
-    dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
     folder = scratch_for_run(options.work, "mewsc16") / "mewsc16"
+    if options.clean is not None:
+        return folder, clean_released(options.clean, options, folder)
+    dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
     return folder, build_mewsc16(dumps, options, folder, source)
 

@@ -35,7 +35,11 @@ _HEAD_BYTES = 4096
 
 
 class Page(NamedTuple):
-    """A page with its last revision; `redirect` is the target in the dump's `<redirect>` element."""
+    """A page with its last revision.
+
+    `redirect` is the target in the dump's `<redirect>` element; `timestamp` is of the revision, as in the dump
+    (2024-05-01T12:00:00Z), or empty.
+    """
 
     page_id: int
     title: str
@@ -44,6 +48,7 @@ class Page(NamedTuple):
     redirect: str | None
     text: str
     model: str
+    timestamp: str = ""
 
 
 @dataclass
@@ -225,6 +230,7 @@ def _parse_page(content: bytes) -> Page:
         redirect=None if redirect is None else redirect.get("title"),
         text=_text_of(revision, "text"),
         model=_text_of(revision, "model") or "wikitext",
+        timestamp=_text_of(revision, "timestamp"),
     )
 
 

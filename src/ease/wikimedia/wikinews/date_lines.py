@@ -36,7 +36,7 @@ class DateLines:
         """Collect the names of a language; for a language unknown to ICU, only numbers are recognised."""
         self._months: set[str] = set()
         self._names: set[str] = set()
-        for symbols in _symbols(language):
+        for _, symbols in _symbols(language):
             for style in (icu.DateFormatSymbols.WIDE, icu.DateFormatSymbols.ABBREVIATED):
                 for context in (icu.DateFormatSymbols.FORMAT, icu.DateFormatSymbols.STANDALONE):
                     self._months.update(_words(symbols.getMonths(context, style)))
@@ -49,14 +49,14 @@ class DateLines:
 
     def is_date(self, text: str) -> bool:
         """Whether a text has only numbers, the words of a date, and punctuation."""
-        folded = _fold(text)
+        folded = fold(text)
         words = _WORD.findall(folded)
         dated = not words or _NUMBER.search(folded) is not None or not self._names.isdisjoint(words)
         return dated and all(map(self._is_date_word, words))
 
     def is_place_and_date(self, line: str) -> bool:
         """Whether a line is a short text and a date with a year, and does not end like a sentence."""
-        folded = _fold(line)
+        folded = fold(line)
         words, numbers = list(_WORD.finditer(folded)), list(_NUMBER.finditer(folded))
         place = max((word.end() for word in words if not self._is_date_word(word[0])), default=0)
         dates = [number for number in numbers if number.start() >= place]
@@ -68,21 +68,34 @@ class DateLines:
 
     def is_inside_date(self, before: str, after: str) -> bool:
         """Whether the boundary between two sentences splits a date: "Am 3." and "Mai 2022 …"."""
-        word = _WORD.match(_fold(after).lstrip())
+        word = _WORD.match(fold(after).lstrip())
         return bool(_DAY.search(before)) and word is not None and word[0] in self._months
 
     def _is_date_word(self, word: str) -> bool:
         return word in self._words or bool(self._joined and self._joined.fullmatch(word))
 
 
-def _symbols(language: str) -> Iterator[icu.DateFormatSymbols]:
+def month_names(language: str) -> dict[str, list[tuple[str, int]]]:
+    """Return the calendars and numbers (from 0) of the months by their folded names."""
+    names: dict[str, list[tuple[str, int]]] = {}
+    for calendar, symbols in _symbols(language):
+        for style in (icu.DateFormatSymbols.WIDE, icu.DateFormatSymbols.ABBREVIATED):
+            for context in (icu.DateFormatSymbols.FORMAT, icu.DateFormatSymbols.STANDALONE):
+                for number, name in enumerate(symbols.getMonths(context, style)):
+                    places = names.setdefault(fold(name).rstrip("."), [])
+                    if _WORD.search(name) and (calendar, number) not in places:
+                        places.append((calendar, number))
+    return {name: places for name, places in names.items() if places and not _NUMBER.search(name)}
+
+
+def _symbols(language: str) -> Iterator[tuple[str, icu.DateFormatSymbols]]:
     """Yield the names of months and weekdays in each country's own calendar and in the Gregorian calendar."""
     countries = [name for name in icu.Locale.getAvailableLocales() if name.startswith(f"{language}_")]
     for name in (language, *sorted(countries)):
         calendars = {"gregorian", icu.Calendar.createInstance(icu.Locale(name)).getType()}
         for calendar in sorted(calendars):
             locale = icu.Locale(f"{name}@calendar={calendar}")
-            yield icu.SimpleDateFormat("y", locale).getDateFormatSymbols()
+            yield calendar, icu.SimpleDateFormat("y", locale).getDateFormatSymbols()
 
 
 def _pattern_words(language: str) -> Iterator[str]:
@@ -105,8 +118,9 @@ def _pattern_words(language: str) -> Iterator[str]:
 
 def _words(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
-        yield from _WORD.findall(_fold(text))
+        yield from _WORD.findall(fold(text))
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """Return a text without case and differences of width, with the digits 0 to 9 for those of other scripts."""
     return unicodedata.normalize("NFKC", text).casefold()

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
+from ease.wikimedia.wikinews.abbreviations import Abbreviations
 from ease.wikimedia.wikinews.date_lines import DateLines
 from ease.wikimedia.wikitext.article import Article, Link, split_article
 from ease.wikimedia.wikitext.parser import parse_wikitext
@@ -26,16 +27,27 @@ _AFTER_MARKUP = ("", ">", "}", "]", "=")
 class FirstSentences:
     """Finds the first sentences of the articles of one wiki."""
 
-    def __init__(self, site: SiteInfo, engine: SplitterEngine, shown: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        site: SiteInfo,
+        engine: SplitterEngine,
+        shown: Sequence[str] = (),
+        join_abbreviations: bool = False,
+    ) -> None:
         """Prepare the rules of the wiki's language.
 
-        `shown` names the templates whose text is their second argument or else their first, such as
-        `{{w|Lima|the city}}`, which links to Wikipedia. Other templates are removed.
+        Args:
+            site: The wiki.
+            engine: Sentence splitter.
+            shown: Templates whose text is their second argument or else their first, such as `{{w|Lima|the city}}`,
+                which links to Wikipedia. Other templates are removed.
+            join_abbreviations: Continue a sentence after an abbreviation: "George W. | Bush".
         """
         self._site = site
         self._shown = frozenset(normalize_title(name, site) for name in shown)
         self._splitter = SentenceSplitter(site.language, engine)
         self._dates = DateLines(site.language)
+        self._abbreviations = Abbreviations(site.language) if join_abbreviations else None
 
     def find(self, source: str) -> str | None:
         """Return the first sentence of running prose, on one line; None if there is no prose.
@@ -91,13 +103,19 @@ class FirstSentences:
         return "\n".join(lines)
 
     def _sentences(self, paragraph: Article) -> list[str]:
-        """Return the sentences of a paragraph; boundaries inside dates ("3. Mai") are ignored."""
+        """Return the sentences of a paragraph; boundaries inside dates ("3. Mai") and abbreviations are ignored."""
         sentences: list[str] = []
         end = 0
         for sentence in split_article(paragraph, self._splitter)[0]:
-            if sentences and self._dates.is_inside_date(sentences[-1], sentence.text):
+            if sentences and self._is_continued(sentences[-1], sentence.text):
                 sentences[-1] += paragraph.text[end : sentence.end]
             else:
                 sentences.append(sentence.text)
             end = sentence.end
         return sentences
+
+    def _is_continued(self, before: str, after: str) -> bool:
+        """Whether the boundary between two sentences is inside a date or after an abbreviation."""
+        if self._abbreviations is not None and self._abbreviations.ends(before):
+            return True
+        return self._dates.is_inside_date(before, after)

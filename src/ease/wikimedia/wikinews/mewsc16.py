@@ -7,44 +7,31 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field
 from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
 from ease.wikimedia.dumps.mapping import joblib_map
-from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.parts import Counts, log_faults, report_file
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.table_writer import TableWriter
+from ease.wikimedia.wikinews.article_dates import ArticleDates
 from ease.wikimedia.wikinews.categories import category_redirect, follow_redirects, read_categories
-from ease.wikimedia.wikinews.files import NEWS, NewsSource, write_card, write_language
+from ease.wikimedia.wikinews.editions import finish_folder, finish_language
+from ease.wikimedia.wikinews.files import READ, NewsSource, read_parts
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
+from ease.wikimedia.wikinews.options import NewsOptions
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-
-class NewsOptions(IngestOptions):
-    """How Wikinews dumps are read, and which pages are used."""
-
-    min_class_size: int = Field(10, ge=1, description="A language's topics with fewer pages are dropped.")
-    topics: dict[str, dict[str, str]] = Field(
-        min_length=1, description="Name of each topic's category in each language."
-    )
-    category_redirects: tuple[str, ...] = Field(
-        (), description="Templates on a category's page that redirect it to another category."
-    )
-    shown_templates: tuple[str, ...] = Field(
-        (), description="Templates whose text is their second argument or else their first."
-    )
 
 
 @dataclass(frozen=True)
@@ -70,9 +57,9 @@ def build_mewsc16(
         source: Source and licence of the dumps, for the card.
 
     Returns:
-        For each language `sentences`, `classes` and `dropped_classes` (pages by topic), `pages`, `skipped` (pages by
-        reason), `faults` (messages about skipped pages) and `dumps` (file, date, truncated, used). The numbers of
-        sentences and of skipped pages add up to the number of pages.
+        For each language what `finish_language` returns, `pages`, `skipped` (pages by reason, including removed ones),
+        `faults` (messages about skipped pages) and `dumps` (file, date, truncated, used). The numbers of sentences and
+        of skipped pages add up to the number of pages.
 
     Raises:
         EaseError: A file is broken, a language has no topic, no page is left, or the folder cannot be written.
@@ -86,16 +73,11 @@ def build_mewsc16(
             tasks = _with_redirects(tasks, _run(_find_redirects, tasks, bar))
             tallies = _run(_read_shard, tasks, bar)
         counts = {
-            language: _gather(language, tasks, tallies, options, aside)
+            language: _gather(language, tasks, tallies, options, aside, source)
             for language in dict.fromkeys(task.shard.dump.language for task in tasks)
         }
         shutil.rmtree(parts)
-        if not any(found["sentences"] for found in counts.values()):
-            raise EaseError(
-                "No Wikinews page is left in any language: check `topics` against the dumps, or lower "
-                f"`min_class_size` ({options.min_class_size})."
-            )
-        write_card(aside, counts, options.min_class_size, source)
+        finish_folder(aside, counts, options, source)
     return counts
 
 
@@ -164,10 +146,14 @@ def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str
 def _read_shard(task: _Task) -> tuple[Path, PageTally]:
     """Write a shard's rows, and count its pages."""
     tally, skipped = PageTally(), Counter[str]()
-    sentences = FirstSentences(task.site, task.options.splitter, task.options.shown_templates)
-    with TableWriter(task.part, NEWS) as table:
-        for page in iterate_pages(task.shard, task.options.max_page_bytes, tally):
-            reason, row = _read_page(page, task, sentences)
+    options = task.options
+    sentences = FirstSentences(
+        task.site, options.splitter, options.shown_templates, join_abbreviations=options.edition == "clean"
+    )
+    dates = ArticleDates(task.site.language)
+    with TableWriter(task.part, READ) as table:
+        for page in iterate_pages(task.shard, options.max_page_bytes, tally):
+            reason, row = _read_page(page, task, sentences, dates)
             if row:
                 table.append(row, characters=len(row[0]))
             else:
@@ -176,7 +162,9 @@ def _read_shard(task: _Task) -> tuple[Path, PageTally]:
     return task.part, tally
 
 
-def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str, tuple[Any, ...]]:
+def _read_page(
+    page: Page, task: _Task, sentences: FirstSentences, dates: ArticleDates
+) -> tuple[str, tuple[Any, ...]]:
     """Return the reason why a page is skipped, or its row."""
     if reason := reason_to_skip(page, task.site):
         return reason, ()
@@ -187,8 +175,24 @@ def _read_page(page: Page, task: _Task, sentences: FirstSentences) -> tuple[str,
     sentence = sentences.find(page.text)
     if sentence is None:
         return "no_sentence", ()
-    title = normalize_title(page.title, task.site)
-    return "", (sentence, topics.pop(), page.page_id, title, page.revision_id, task.shard.dump.dump_date)
+    return "", (
+        sentence,
+        topics.pop(),
+        page.page_id,
+        normalize_title(page.title, task.site),
+        page.revision_id,
+        _day(page.timestamp),
+        dates.find(page.text),
+        task.shard.dump.dump_date,
+    )
+
+
+def _day(timestamp: str) -> date | None:
+    """Return the day of a revision's time (2024-05-01T12:00:00Z); None if the dump has none."""
+    try:
+        return date.fromisoformat(timestamp[:10])
+    except ValueError:
+        return None
 
 
 def _gather(
@@ -197,6 +201,7 @@ def _gather(
     tallies: Mapping[Path, PageTally],
     options: NewsOptions,
     folder: Path,
+    source: NewsSource,
 ) -> Counts:
     """Write a language's files from its parts, and return its counts."""
     files: dict[DumpFile, list[_Task]] = {}
@@ -214,14 +219,13 @@ def _gather(
             skipped += sum((tally.skipped for tally in found), Counter[str]())
             faults += [f"{dump.path.name}: {fault}" for tally in found for fault in tally.faults]
     log_faults(faults)
-    written = write_language(folder, language, parts, options.min_class_size)
-    skipped += Counter({"repeated": written.repeated, "small_class": sum(written.dropped.values())})
-    if not written.classes:
+    table, repeated = read_parts(parts)
+    finished = finish_language(folder, language, table, options, source)
+    skipped += Counter({"repeated": repeated, **finished["removed"]})
+    if not finished["classes"]:
         logger.warning("Nothing is left of %s: %s", language, dict(skipped))
     return {
-        "sentences": sum(written.classes.values()),
-        "classes": written.classes,
-        "dropped_classes": written.dropped,
+        **finished,
         "pages": pages,
         "skipped": dict(sorted(skipped.items())),
         "faults": faults,

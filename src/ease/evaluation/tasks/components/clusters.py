@@ -11,7 +11,12 @@ from pydantic import Field
 from tqdm.auto import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import cluster, hungarian_accuracy, v_measure
+from ease.evaluation.clustering import (
+    adjusted_mutual_information,
+    cluster,
+    hungarian_accuracy,
+    v_measure,
+)
 from ease.evaluation.tasks import Encode, Score, averages, error_prefix
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
 from ease.evaluation.tasks.components.options import SubsetOptions
@@ -19,12 +24,16 @@ from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
 
 logger = logging.getLogger(__name__)
 
-METRIC, SECOND_METRIC = "accuracy", "v_measure"
+METRIC = "accuracy"
 
 Measures = Mapping[str, Callable[[ArrayLike, ArrayLike], float]]
 """Agreement of clusters with classes (0 to 1), by the name of the metric."""
 
-MEASURES: Measures = {METRIC: hungarian_accuracy, SECOND_METRIC: v_measure}
+MEASURES: Measures = {
+    METRIC: hungarian_accuracy,
+    "v_measure": v_measure,
+    "adjusted_mutual_information": adjusted_mutual_information,
+}
 
 
 class ClusteringOptions(SubsetOptions):
@@ -52,7 +61,7 @@ def score_cluster_sets(
         task: Name of the task.
         options: Options of k-means.
         wanted: Number of subsets of the complete task.
-        measures: By default Hungarian accuracy (section 4.1) and V-measure.
+        measures: By default Hungarian accuracy (section 4.1), V-measure and AMI.
 
     Raises:
         EaseError: With the subset, if it has one class, or one class a text, or an embedding is not finite.

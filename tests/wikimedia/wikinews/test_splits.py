@@ -1,0 +1,34 @@
+"""Splits of the edition `clean`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ease.wikimedia.wikinews.splits import balanced
+
+LABELS = ["Sports"] * 50 + ["Weather"] * 8 + ["Health"] * 30
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (30, {"Sports": 11, "Weather": 8, "Health": 11}),
+        (12, {"Sports": 4, "Weather": 4, "Health": 4}),
+        (1000, {"Sports": 50, "Weather": 8, "Health": 30}),
+    ],
+)
+def test_classes_are_of_equal_size_as_far_as_possible(limit: int, expected: dict[str, int]) -> None:
+    drawn = balanced(LABELS, limit, seed=1)
+    assert Counter(LABELS[place] for place in drawn) == expected
+    assert sorted(set(drawn.tolist())) == drawn.tolist()
+
+
+def test_the_seed_decides() -> None:
+    draws = [balanced(LABELS, 30, seed).tolist() for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+
+
+def test_no_rows() -> None:
+    assert balanced([], 10, 1).tolist() == []
