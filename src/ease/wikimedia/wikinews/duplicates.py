@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
-from sklearn.feature_extraction.text import HashingVectorizer
 
 _ROWS = 500
 """Texts that are compared with all others at once."""
@@ -34,6 +33,8 @@ def duplicate_groups(texts: Sequence[str], similarity: float, characters: int) -
     Returns:
         The group of each text, shape (texts,).
     """
+    from sklearn.feature_extraction.text import HashingVectorizer  # slow to import
+
     if not texts:
         return np.empty(0, np.int64)
     vectorizer = HashingVectorizer(
