@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import mteb
 import pytest
@@ -138,7 +139,7 @@ def test_saved_prompts_go_before_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_model_of_transformers_gets_the_pooling_of_its_file(tmp_path: Path) -> None:
-    transformer = tiny_encoder()[0]
+    transformer: Any = tiny_encoder()[0]
     for name in ("bge-m3", "of-my-own", "LaBSE"):
         transformer.model.save_pretrained(tmp_path / name)
         transformer.tokenizer.save_pretrained(tmp_path / name)
