@@ -60,6 +60,28 @@ def test_packing_and_gradient_caching_change_nothing(make_job: MakeJob, changed:
     assert close(plain, other)
 
 
+@pytest.mark.parametrize(
+    "batches", [{"sentences_per_entity": 2}, {"language_exponent": 0.5, "entity_exponent": 0.5}]
+)
+def test_a_batch_that_other_options_choose_is_cut_in_order(
+    make_job: MakeJob, batches: dict[str, Any]
+) -> None:
+    still = {"batches": batches, "learning_rate": 1e-12}
+    parts = losses(
+        run_job(make_job("parts", training={**still, "max_steps": 1, "sub_batch_size": 8}, **STILL))
+    )
+    steps = losses(run_job(make_job("steps", training={**still, "max_steps": 2, "batch_size": 8}, **STILL)))
+    assert parts[1] == pytest.approx((steps[1] + steps[2]) / 2, rel=1e-5)
+
+
+def test_sub_batches_of_a_batch_of_one_language_train(make_job: MakeJob) -> None:
+    training = {"max_steps": 2, "sub_batch_size": 8}
+    single = run_job(make_job("single", training={**training, "batches": {"languages": "single"}}, **STILL))
+    mixed = run_job(make_job("mixed", training=training, **STILL))
+    assert np.isfinite(list(losses(single).values())).all()
+    assert losses(single) != losses(mixed)
+
+
 def test_two_processes_equal_one(make_job: MakeJob) -> None:
     changes = {"method_options": {"gather_negatives": True}, **STILL}
     one = run_job(make_job("one", training={"sub_batch_size": 4}, **changes))
@@ -79,6 +101,14 @@ def test_two_processes_equal_one(make_job: MakeJob) -> None:
         (
             {"sub_batch_size": 2, "processes": 2},
             "one pair, which has nothing to contrast with: raise it to at least 4",
+        ),
+        (
+            {"sub_batch_size": 4, "batches": {"sentences_per_entity": 4}},
+            "`sub_batch_size` 4 does not hold two entities of 4 sentences .*raise it to at least 8, or lower",
+        ),
+        (
+            {"batches": {"sentences_per_entity": 16}},
+            "`batch_size` 16 does not hold two entities of 16 sentences .*raise it to at least 32, or lower",
         ),
     ],
 )

@@ -62,6 +62,13 @@ def test_a_training_resumes_at_any_step(options: dict[str, Any]) -> None:
     assert batches(3, **options)[0].tolist() != batches(3, seed=2, **options)[0].tolist()
 
 
+def test_a_group_of_an_entity_is_rarely_cut_by_a_sub_batch() -> None:
+    epoch = batches(100, sentences_per_entity=2)
+    parts = [part for rows in epoch for part in np.split(rows, SIZE // 8)]
+    alone = sum(count == 1 for part in parts for count in Counter(PAIRS["entity"][part]).values())
+    assert alone < 0.25 * sum(map(len, parts)), "at most one group at each end of a sub-batch of 8"
+
+
 def test_batches_of_one_language_hold_one_language_each() -> None:
     epoch = batches(100, languages="single")
     assert all(len(set(PAIRS["language"][rows])) == 1 for rows in epoch)

@@ -68,6 +68,8 @@ class Recipe(StrictModel):
                 f"Method {self.method!r} has no `data` to train on: list its sources, such as {{kind: pairs}} for the "
                 "sentences of the setting's training pairs."
             )
+        if not on_entities:
+            _check_columns(self.method, _training(self.training))
         return self
 
     @property
@@ -110,6 +112,20 @@ def _check_parameters(method: str, options: dict[str, Any], training: dict[str, 
     """Refuse unknown parameters and wrong values; nulls are checked after the encoder's defaults replaced them."""
     _training(training)  # first, as a method's options import torch
     method_options(method, {name: value for name, value in options.items() if value is not None})
+
+
+def _check_columns(method: str, training: TrainingOptions) -> None:
+    """Refuse parameters of the loop that read a column which gathered texts do not have."""
+    batches = training.batches
+    fields = {name: field.default for name, field in type(batches).model_fields.items()}
+    wrong = {f"batches.{name}": own for name, own in fields.items() if getattr(batches, name) != own}
+    if training.language_ranks:
+        wrong["language_ranks"] = []
+    if wrong:
+        remedy = " and ".join(f"`training.{name}` to {own}" for name, own in wrong.items())
+        raise EaseError(
+            f"Method {method!r} trains on texts, which name neither their language nor an entity: set {remedy}."
+        )
 
 
 def _training(values: dict[str, Any]) -> TrainingOptions:

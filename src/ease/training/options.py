@@ -19,7 +19,7 @@ from ease.training.teacher import TeacherOptions
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:
-    """Refuse a batch that does not divide into sub-batches, or a sub-batch that does not divide among processes.
+    """Refuse a batch that does not divide into sub-batches, and a sub-batch that is too small or does not divide.
 
     Raises:
         EaseError: Naming the sizes that do not divide.
@@ -38,6 +38,11 @@ def check_share(options: TrainingOptions, processes: int) -> None:
         raise EaseError(
             f"`sub_batch_size` {part} leaves each of {processes} `processes` one pair, which has nothing to contrast "
             f"with: raise it to at least {2 * processes}, or start fewer processes."
+        )
+    if (several := options.batches.sentences_per_entity) > 1 and 2 * several > options.contrasted:
+        raise EaseError(
+            f"`{name}` {options.contrasted} does not hold two entities of {several} sentences "
+            f"(`batches.sentences_per_entity`): raise it to at least {2 * several}, or lower the other."
         )
 
 
