@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ease.evaluation.scoring import task_name
 from ease.pipeline_registry import SWEEPS, register_pipelines
+from ease.pipelines.evaluate.nodes import about_baseline
+from ease.pipelines.evaluate.options import EvaluateOptions
+from ease.reporting.own import gather_models
+from ease.reporting.validation import printed_tasks
 from tests.contexts import load_parameters
 from tests.project import ROOT, Project
 from tests.reporting.made import published
@@ -109,6 +114,23 @@ def test_every_published_table_has_a_command(title: str) -> None:
     assert {
         f"Table {number}" if number[0].isdigit() else number for number in numbers
     } - with_command == set()
+
+
+OTHER_TABLES = {
+    **dict.fromkeys(("BERT (avg.)", "BERT-CLS"), {"sts17", "russian_sts", "bli"}),
+    "GloVe (avg.)": {"stc"},
+    "GloVe (avg., all words)": {"sts", "stsb", "sickr"},
+}
+"""Tasks whose printed figures are of an encoder for each language, or of the other average of the same vectors."""
+
+
+def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(bare: Project) -> None:
+    evaluate = EvaluateOptions.model_validate(load_parameters(bare, "paper")["evaluate"])
+    for name, baseline in evaluate.baselines.items():
+        (model,) = gather_models([about_baseline(name, baseline)])
+        scored = {task_name(reference) for reference in baseline.tasks or ()}
+        unscored = set(printed_tasks(published(), model)) - scored
+        assert unscored == OTHER_TABLES.get(name, set()), name
 
 
 def test_every_sweep_is_in_the_document() -> None:
