@@ -16,12 +16,16 @@ from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipe
 from ease.pipelines.starts import PREPARATION
 from ease.pipelines.sweep.variants import Sweep
 from ease.settings import CONFIG_LOADER_ARGS
-from tests.project import METHODS, Project
+from tests.project import METHODS, Done, Project
 
 PIPELINES = register_pipelines()
 SUMS = {"__default__", *(f"train_{setting}" for setting in (*SETTINGS, LOW_RESOURCE)), *SWEEPS}
 SUMS |= {"train", "analysis_monolingual", "validate_evaluation"}
 """Pipelines with their own tests, among them `__default__`."""
+
+LISTS = {"mirror_words": "words.txt", "mirror_phrases": "names.txt"}
+"""Sweeps that need a list of strings, with the list's name."""
+SAMPLE_SWEEPS = {name for name, one in SWEEPS.items() if one.setting in SETTINGS} - LISTS.keys()
 
 
 def versions_in(project: Project) -> set[Path]:
@@ -96,24 +100,45 @@ def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:
     assert pairs["hard_negative"].isna().all()
 
 
+@pytest.fixture(scope="module")
+def prepared(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with the pairs of both settings; each sweep writes files of its own."""
+    made = project.copy(tmp_path_factory.mktemp("prepared"))
+    made.run("train_monolingual", f"--tags={PREPARATION}")
+    return made
+
+
+def run_sweep(project: Project, name: str, check: bool = True) -> Done:
+    """Run a sweep on the kept pairs, with one seed, two steps and batches of two sub-batches of 32."""
+    setting = SWEEPS[name].setting
+    shortened: dict[str, Any] = {
+        f"{setting}__{method}__training__{parameter}": value
+        for method in METHODS
+        for parameter, value in {"max_steps": 2, "evaluate_every": 2, "batch_size": 64}.items()
+    }
+    return project.run(name, "--tags=sweep", check=check, **shortened, **{f"{name}__seeds": 1})
+
+
 @pytest.mark.long
 @pytest.mark.slow
-def test_every_sweep_trains_all_its_variants(copy: Project) -> None:
-    names = [name for name, registered in SWEEPS.items() if registered.setting in SETTINGS]
-    shortened: dict[str, Any] = {
-        f"{setting}__{method}__training__{name}": 2
-        for setting in SETTINGS
-        for method in METHODS
-        for name in ("max_steps", "evaluate_every")
-    }
-    copy.run("train_monolingual", f"--tags={PREPARATION}")
-    copy.run(",".join(names), **shortened, **{f"{name}__seeds": 1 for name in names})
-    configured = OmegaConfigLoader(str(copy.folder / "conf"), **CONFIG_LOADER_ARGS)["parameters"]
-    for name in names:
-        table = pd.read_parquet(copy.latest(f"08_reporting/{SWEEPS[name].setting}/sweeps/{name}.parquet"))
-        assert table["value"].between(-100, 100).all()
-        variants = Sweep.model_validate(configured[name]).all_variants()
-        assert set(zip(table["variant"], table["seed"], strict=True)) == {(one.label, 1) for one in variants}
+@pytest.mark.parametrize("name", sorted(SAMPLE_SWEEPS))
+def test_every_sweep_trains_all_its_variants(prepared: Project, name: str) -> None:
+    run_sweep(prepared, name)
+    table = pd.read_parquet(prepared.latest(f"08_reporting/{SWEEPS[name].setting}/sweeps/{name}.parquet"))
+    assert table["value"].between(-100, 100).all()
+    configured = OmegaConfigLoader(str(prepared.folder / "conf"), **CONFIG_LOADER_ARGS)["parameters"]
+    variants = Sweep.model_validate(configured[name]).all_variants()
+    assert set(zip(table["variant"], table["seed"], strict=True)) == {(one.label, 1) for one in variants}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(LISTS))
+def test_a_sweep_on_a_list_that_the_sample_lacks_is_refused_in_one_line(prepared: Project, name: str) -> None:
+    done = run_sweep(prepared, name, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if f"01_raw/texts/{LISTS[name]}" in line]
+    assert "does not exist: put the texts there, or name other sources (docs/training_texts.md)." in line
 
 
 def test_a_single_training_of_a_sweep_runs_again_and_keeps_the_scores_of_the_others(copy: Project) -> None:
