@@ -104,6 +104,8 @@ def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:
 def prepared(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with the pairs of both settings; each sweep writes files of its own."""
     made = project.copy(tmp_path_factory.mktemp("prepared"))
+    few = made.folder / "conf" / "base" / "parameters" / "sweeps" / "mirror_data.yml"  # for a small sample
+    few.write_text(few.read_text("utf-8").replace("[500, 2000, 5000, 10000]", "[50, 200]"), "utf-8")
     made.run("train_monolingual", f"--tags={PREPARATION}")
     return made
 
@@ -138,7 +140,10 @@ def test_a_sweep_on_a_list_that_the_sample_lacks_is_refused_in_one_line(prepared
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     (line,) = [line for line in done.stderr.splitlines() if f"01_raw/texts/{LISTS[name]}" in line]
-    assert "does not exist: put the texts there, or name other sources (docs/training_texts.md)." in line
+    assert (
+        "does not exist: put the texts there (docs/papers.md has the addresses of the papers' texts), or name"
+        in line
+    )
 
 
 def test_a_single_training_of_a_sweep_runs_again_and_keeps_the_scores_of_the_others(copy: Project) -> None:

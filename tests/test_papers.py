@@ -8,14 +8,19 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import pytest
+from kedro.io import CatalogProtocol
 
 from ease.evaluation.scoring import task_name
 from ease.pipeline_registry import SWEEPS, register_pipelines
 from ease.pipelines.evaluate.nodes import about_baseline
 from ease.pipelines.evaluate.options import EvaluateOptions
-from ease.reporting.own import gather_models
+from ease.pipelines.preflight import find_faults
+from ease.pipelines.setting import Setting
+from ease.pipelines.sweep.variants import Sweep
+from ease.reporting.own import OwnModel, gather_models
+from ease.reporting.published import Source
 from ease.reporting.validation import printed_tasks
-from tests.contexts import load_parameters
+from tests.contexts import load_catalog, load_parameters
 from tests.project import ROOT, Project
 from tests.reporting.made import published
 
@@ -132,6 +137,80 @@ def test_every_baseline_is_scored_on_the_tasks_of_its_printed_figures(bare: Proj
         scored = {task_name(reference) for reference in baseline.tasks or ()}
         unscored = set(printed_tasks(published(), model)) - scored
         assert unscored == OTHER_TABLES.get(name, set()), name
+
+
+class Scored(NamedTuple):
+    """A variant of a sweep, joined encoders or a baseline, and the tasks that score it."""
+
+    model: OwnModel
+    tasks: tuple[str, ...]
+
+    def has(self, source: Source) -> bool:
+        """Whether a task is the score's, complete or with its subset."""
+        return any(task in (source.task, f"{source.task}:{source.subset}") for task in self.tasks)
+
+
+def own_model(setting: str, method: str, base: str, pooling: str) -> OwnModel:
+    (model,) = gather_models([{"setting": setting, "method": method, "base": base, "pooling": pooling}])
+    return model
+
+
+def scored_models(parameters: dict[str, Any]) -> Iterator[Scored]:
+    """Yield all variants of the sweeps, the encoders that these join, and all baselines."""
+    for name, registered in SWEEPS.items():
+        sweep = Sweep.model_validate(parameters[name])
+        setting = sweep.own_setting(Setting.model_validate(parameters[registered.setting]["setting"]))
+        for variant in sweep.all_variants():
+            own = sweep.varied_setting(setting, variant)
+            model = own_model(setting.name, variant.title, own.encoder.name, own.encoder.pooling or "")
+            yield Scored(model, (*own.test_tasks, *own.dev_tasks))
+        for title, joined in sweep.joined.items():
+            yield Scored(own_model(setting.name, title, joined.base, ""), tuple(joined.tasks))
+    evaluate = EvaluateOptions.model_validate(parameters["evaluate"])
+    for name, baseline in evaluate.baselines.items():
+        (model,) = gather_models([about_baseline(name, baseline)])
+        yield Scored(model, baseline.tasks or ())
+
+
+FITTED = "whitening"
+"""A method of `train` that no sweep varies."""
+
+
+def test_every_printed_figure_of_a_model_that_can_be_made_has_an_own_score(bare: Project) -> None:
+    models = list(scored_models(load_parameters(bare, "paper")))
+    for name, paper in published().root.items():
+        for number, table in paper.tables.items():
+            for row, figures in table.rows.items():
+                printed = paper.models[row]
+                if printed.method in (None, FITTED) and not printed.checkpoints:
+                    continue
+                like = [one for one in models if one.model.is_like(printed)]
+                for column, figure in zip(table.columns, figures, strict=True):
+                    for source in paper.sources(number, column.header) if figure is not None else ():
+                        assert any(one.has(source) for one in like), (name, number, row, source)
+
+
+WITHOUT_FILES = re.compile(
+    r"does not exist: (put the texts there|set the source to)|^The development task '\w+' lacks|"
+    r"^There are no data of|^Encoder '[^']+' does not load: .*Cannot reach|"
+    r"^The sweep '\w+' reads the [a-z ]+ of '\w+', and there are none yet"
+)
+"""Faults of a project that has the configuration, but none of the files to train and score on."""
+
+
+@pytest.fixture(scope="module")
+def catalog(bare: Project) -> CatalogProtocol[Any, Any]:
+    """The papers' catalog with its parameters."""
+    return load_catalog(bare, "paper")
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_a_sweep_at_paper_scale_lacks_nothing_but_files(
+    bare: Project, catalog: CatalogProtocol[Any, Any], name: str
+) -> None:
+    faults = find_faults(register_pipelines()[name], catalog, bare.folder / "data", 0)
+    assert faults, "the project has no evaluation sets"
+    assert [fault for fault in faults if not WITHOUT_FILES.search(fault)] == []
 
 
 def test_every_sweep_is_in_the_document() -> None:

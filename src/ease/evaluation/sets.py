@@ -148,7 +148,7 @@ def check_scorable(references: Sequence[str], located: Located) -> None:
 
 def unscorable_fault(references: Sequence[str], offer: str = "") -> str:
     """Return the error message for tasks without data; `offer` is another way to get the data."""
-    ways = ", or ".join(filter(None, ["get them", offer, "name others in `tasks`"]))
+    ways = ", or ".join(filter(None, ["get them", offer, "name others in `test_tasks`"]))
     return f"There are no data of {', '.join(references)}, which score the variants: {ways}."
 
 

@@ -71,8 +71,8 @@ def text_checks(recipe: Recipe) -> Iterator[Check]:
 def _check_place(place: Path, recipe: Recipe) -> None:
     if not place.exists():
         raise EaseError(
-            f"{place}, which `data` of the method {recipe.method!r} names, does not exist: put the texts there, or "
-            "name other sources (docs/training_texts.md)."
+            f"{place}, which `data` of the method {recipe.method!r} names, does not exist: put the texts there "
+            "(docs/papers.md has the addresses of the papers' texts), or name other sources (docs/training_texts.md)."
         )
 
 
