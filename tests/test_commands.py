@@ -104,8 +104,11 @@ def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:
 def prepared(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with the pairs of both settings; each sweep writes files of its own."""
     made = project.copy(tmp_path_factory.mktemp("prepared"))
-    few = made.folder / "conf" / "base" / "parameters" / "sweeps" / "mirror_data.yml"  # for a small sample
-    few.write_text(few.read_text("utf-8").replace("[500, 2000, 5000, 10000]", "[50, 200]"), "utf-8")
+    sweeps = made.folder / "conf" / "base" / "parameters" / "sweeps"
+    for name, own, few in (("mirror_data", "[100, 300, 1000]", "[50, 200]"), ("msimcse_grid", "800", "4")):
+        text = (sweeps / f"{name}.yml").read_text("utf-8")
+        assert own in text
+        (sweeps / f"{name}.yml").write_text(text.replace(own, few), "utf-8")
     made.run("train_monolingual", f"--tags={PREPARATION}")
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import yaml
 from mlflow.tracking import MlflowClient
 
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.pipeline_registry import register_pipelines
 from ease.pipelines.preflight import find_faults
 from tests.contexts import load_catalog
@@ -110,7 +113,9 @@ def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
     )
 
 
-def test_the_faults_of_each_variant_are_found(empty: Project) -> None:
+def test_the_faults_of_each_variant_are_found(empty: Project, tmp_path: Path) -> None:
+    (tmp_path / "multinli.train.en.tsv").write_text("premise\thypo\tlabel\n")
+    inferences = {"kind": "nli", "path": str(tmp_path), "form": "shuffled", "languages": ["en", "ja"]}
     words = [{"kind": "lines", "path": "conf/README.md"}]
     mirror = {"method": "mirror_bert", "data": words, "setting": {"encoder": "conf"}}
     variants = [
@@ -118,6 +123,8 @@ def test_the_faults_of_each_variant_are_found(empty: Project) -> None:
         {**mirror, "name": "task", "setting": {"test_tasks": "stsx"}},
         {**mirror, "name": "list", "data": [{"kind": "lines", "path": "words.txt"}]},
         {**mirror, "name": "pairs", "data": [{"kind": "pairs"}]},
+        {**mirror, "name": "language", "data": [inferences]},
+        {**mirror, "name": "batches", "training": {"batches": {"languages": "single"}}},
         {"method": "ease", "setting": {"encoder": "conf"}},
     ]
     sweep = {"setting": {"start": "untrained"}, "variants": variants}
@@ -127,10 +134,25 @@ def test_the_faults_of_each_variant_are_found(empty: Project) -> None:
         r"variant 'field' of 'mirror_ablation': .* no field `encoder.poolng`: did you mean pooling",
         "variant 'task' of 'mirror_ablation': .*Unknown evaluation task 'stsx'",
         "words.txt, which `data` of the method 'mirror_bert' names, does not exist",
+        r"multinli\.train\.ja\.tsv, which `data` of the method 'mirror_bert' names, does not exist: put the texts",
+        "'mirror_bert' trains on texts, which name neither .*: set `training.batches.languages` to mixed",
         "'mirror_ablation' reads the training pairs of 'monolingual', and there are none yet: make them by "
         "`kedro run --pipelines=train_monolingual --tags=acquire,",
         "variant 'ease encoder=conf' of 'mirror_ablation' trains on entities, and the pipeline makes none",
         "Encoder 'conf' does not load: .*no config.json",
+    )
+
+
+def test_a_checkpoint_with_other_layers_than_its_configuration_is_refused(
+    empty: Project, tmp_path: Path
+) -> None:
+    sizes = RandomBertOptions(layers=2, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=100)
+    save_encoder(build_encoder(EncoderOptions(random=sizes), ["one sentence", "another"]), tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
+    lines = refused(empty, "train_monolingual", monolingual__setting__encoder__name=tmp_path)
+    assert_lines(
+        lines, "have 2 layers, but its config.json says `num_hidden_layers` 3: get both files from one place"
     )
 
 

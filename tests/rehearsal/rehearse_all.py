@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, register_pipelines
+from tests.documented import documented_commands
 from tests.project import Project
 from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 
@@ -88,4 +90,26 @@ def test_the_pipeline_runs_to_its_end(project: Project, name: str) -> None:
 def test_the_variation_runs_to_its_end(project: Project, name: str) -> None:
     pipeline, given = VARIATIONS[name]
     done = rehearse(project, pipeline, *namespaces(name), start=False, **given)
+    assert "Traceback" not in done.stderr
+
+
+ANALYSES = {"multilingual": "analysis", "monolingual": "analysis_monolingual"}
+
+
+def before_analyses() -> list[tuple[str, ...]]:
+    """Return the commands of docs/papers.md that make the encoders of an analysis."""
+    commands = [one.words for one in documented_commands() if one.document == "docs/papers.md"]
+    return [words for words in commands if any(".untrained," in word for word in words)]
+
+
+@pytest.mark.parametrize("words", before_analyses(), ids=shlex.join)
+def test_an_analysis_compares_the_encoders_that_its_command_makes(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    options = dict(word.split("=", maxsplit=1) for word in words if word.startswith("--") and "=" in word)
+    changed = words[words.index("--params") + 1]
+    given = dict(one.split("=", maxsplit=1) for one in changed.replace(".", "__").split(","))
+    namespaces = options["--namespaces"]
+    rehearse(project, options["--pipelines"], f"--namespaces={namespaces}", start=False, **given)
+    done = rehearse(project, ANALYSES[namespaces.partition(".")[0]], start=False)
     assert "Traceback" not in done.stderr

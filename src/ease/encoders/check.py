@@ -151,7 +151,7 @@ def _compare_layers(transformer: Path, files: list[Path]) -> None:
     if stored and len(stored) != configured:
         raise ValueError(
             f"the weights in {transformer} have {len(stored)} layers, but its {CONFIG} says `num_hidden_layers` "
-            f"{configured}"
+            f"{configured}: get both files from one place"
         )
 
 

@@ -65,7 +65,7 @@ def text_checks(recipe: Recipe) -> Iterator[Check]:
     """Yield a check of each file of a recipe's training texts."""
     for source in recipe.data or ():
         if not str(source.get("path", "")).startswith(SAMPLE):
-            yield from (partial(_check_place, place, recipe) for place in source_options(source).places)
+            yield from (partial(_check_place, place, recipe) for place in source_options(source).required)
 
 
 def _check_place(place: Path, recipe: Recipe) -> None:

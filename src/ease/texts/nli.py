@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -10,7 +11,7 @@ from pydantic import Field, model_validator
 from ease.errors import EaseError
 from ease.texts.components import nli_forms as forms
 from ease.texts.components.languages import check_languages
-from ease.texts.components.nli_files import SCHEMA, inferences
+from ease.texts.components.nli_files import SCHEMA, inferences, translations
 from ease.texts.components.options import FileOptions, Source
 from ease.texts.components.workspace import Workspace
 
@@ -46,6 +47,14 @@ class Options(FileOptions):
         description="of triplets: keep entailments without a contradiction, require one, or use none",
     )
     split: str = Field("train", description="split of a folder's files, such as dev")
+
+    @property
+    def required(self) -> tuple[Path, ...]:
+        """The file or folder, and each language's file in a folder of MultiNLI's translations."""
+        if not translations(self.path, self.split):
+            return self.places
+        wanted = (self.path / f"multinli.{self.split}.{language}.tsv" for language in self.languages or ())
+        return (*self.places, *wanted)
 
     @model_validator(mode="after")
     def _of_triplets(self) -> Options:

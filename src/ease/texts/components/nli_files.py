@@ -81,9 +81,14 @@ def inferences(path: Path, split: str, counts: Counter[str]) -> Iterator[tuple[i
             yield number, row.language, row.prompt, row.pair, *texts, LABELS[stated]
 
 
+def translations(folder: Path, split: str) -> list[Path]:
+    """Return the sorted files of a folder of MultiNLI as XNLI translates it, one for each language."""
+    return sorted(folder.glob(f"multinli.{split}.*.tsv"))
+
+
 def _rows(path: Path, split: str) -> Rows:
     if path.is_dir():
-        translated = sorted(path.glob(f"multinli.{split}.*.tsv"))
+        translated = translations(path, split)
         return _translated(translated) if translated else _line_files(path, split)
     return _triplets(path) if file_kind(path) == "csv" else _columns(path)
 

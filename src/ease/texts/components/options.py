@@ -36,6 +36,11 @@ class SourceOptions(StrictModel):
         """The files or folders of the source; none by default."""
         return ()
 
+    @property
+    def required(self) -> tuple[Path, ...]:
+        """All files and folders that must exist before a run; more than `places` if a folder has a file a language."""
+        return self.places
+
 
 class FileOptions(SourceOptions):
     """A source in one file or folder."""
