@@ -22,6 +22,8 @@ from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 MAX_TOKENS = 32
+FURTHER_ENTITIES = 3
+"""Entities of a sentence beside its pair's own, which EASE+ reads: as many as it takes at most."""
 CHARACTERS = (10, 1000)
 """Minimum and maximum length of a sentence, as in the default configuration of pairs."""
 BASE = RandomBertOptions(layers=12, hidden_size=768, heads=12, intermediate_size=3072, vocabulary_size=30_522)
@@ -97,10 +99,12 @@ def prepare(folder: Path, sentences: Sequence[str], encoder: str, entities: int,
     random = np.random.default_rng(seed)
     count = max(len(sentences), (entities + 1) // 2)
     drawn = random.permutation(np.resize(np.arange(entities), 2 * count))
+    further = random.integers(entities, size=(count, FURTHER_ENTITIES))
     columns = {
         "sentence": np.resize(np.array(sentences, dtype=object), count),
         "entity": drawn[:count],
         "hard_negative": drawn[count:],
+        "further_entities": list(further),
     }
     pq.write_table(pa.table(columns), folder / "pairs.parquet")
     rows = np.arange(entities)

@@ -7,7 +7,7 @@
 Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
 sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
 row-sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are
-used, or generated sentences. Rounds alternate between the trainers. The tables show median speeds, and the median of
+used, or generated sentences. A last table compares a step of EASE+ with one of EASE. Rounds alternate between the trainers. The tables show median speeds, and the median of
 the ratios within a round. Times are CPU time on a CPU, which other programs may use too, and wall-clock time on a GPU.
 """
 
@@ -169,6 +169,23 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
                 print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
+def cost_table(setup: Setup, batch_sizes: Sequence[int], rounds: int) -> None:
+    """Print the seconds of a step of EASE and of EASE+, whose sentences have 4 entities each, and their ratios."""
+    print("\nSeconds per step\n\n| batch | trainer | EASE | EASE+ | ratio |\n| ---: | --- | ---: | ---: | ---: |")
+    for batch_size in batch_sizes:
+        for name, packed in (("ours", False), ("ours, packed", True)):
+            seconds: dict[str, list[float]] = {"ease": [], "ease_plus": []}
+            for _ in range(rounds):
+                for method, found in seconds.items():
+                    way = partial(train_ours, setup, method, batch_size, packed)
+                    found.append(batch_size / setup.rate(way, batch_size))
+            ratio = statistics.median(
+                plus / ease for ease, plus in zip(seconds["ease"], seconds["ease_plus"], strict=True)
+            )
+            cells = [f"{statistics.median(found):.4g}" for found in seconds.values()]
+            print(f"| {batch_size} | {name} | {' | '.join(cells)} | {ratio:.3f} |", flush=True)
+
+
 def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: int) -> None:
     """Print the differences from the losses of a plain single-precision loop, without dropout."""
     print(f"\nLosses compared with a plain single-precision loop: {steps} steps of {batch_size} pairs\n")
@@ -193,7 +210,7 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser = command_line_parser(__doc__)
     parser.add_argument("pairs", type=Path, nargs="?", help="Parquet with a column `sentence`")
     parser.add_argument("--encoder", default="small", help="small, base, a folder or a Hugging Face name")
-    parser.add_argument("--methods", nargs="+", default=["simcse", "ease"], choices=["simcse", "ease"])
+    parser.add_argument("--methods", nargs="*", default=["simcse", "ease"], choices=["simcse", "ease"])
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128])
     parser.add_argument("--entities", type=int, default=20_000, help="number of entities")
     parser.add_argument("--warmup", type=int, default=5, help="unmeasured steps before the measured ones")
@@ -234,6 +251,7 @@ def main(given: Sequence[str] | None = None) -> None:
         )
         setup = Setup(work, device, half, arguments.threads, arguments.warmup, arguments.steps)
         speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
+        cost_table(setup, arguments.batch_sizes, arguments.rounds)
         if arguments.curve_steps:
             curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
 

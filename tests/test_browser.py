@@ -124,7 +124,7 @@ def identifiers(viz: str) -> dict[str, str]:
 
 STAGES = {
     *("acquire", "ingest", "entity_pairs", "hard_negatives", "entity_embeddings"),
-    *("untrained", "ease", "simcse", "report"),
+    *("untrained", "simcse", "ease", "ease_plus", "report"),
 }
 
 

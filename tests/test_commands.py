@@ -87,7 +87,7 @@ def test_the_monolingual_job_runs_as_configured(copy: Project) -> None:
     assert (pairs["entity"] > 0).all()
     assert pairs["hard_negative"].notna().any()
     table = pd.read_parquet(copy.latest("08_reporting/monolingual/comparison.parquet"))
-    assert table[["untrained", "ease", "simcse"]].notna().all(axis=None)
+    assert table[["untrained", "simcse", "ease", "ease_plus"]].notna().all(axis=None)
     assert "| sample_graded |" in done.stderr
     assert "Alignment" in copy.run("analysis_monolingual").stderr
 

@@ -21,19 +21,21 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.score_summaries import score_table
 from tests.project import SMALL, Project
 
-METHODS = ("ease", "simcse")
+METHODS = ("simcse", "ease", "ease_plus")
 SHARED = {
     "multilingual.dumps": "01_raw/multilingual/dumps.json",
     "multilingual.evaluation_data": "01_raw/multilingual/evaluation_data.json",
     "multilingual.untrained.encoder": "06_models/multilingual/untrained/encoder",
 }
+ENTITIES = {
+    **SHARED,
+    "multilingual.entity_vocabulary": "03_primary/multilingual/entity_vocabulary.parquet",
+    "multilingual.training_pairs": "05_model_input/multilingual/training_pairs.parquet",
+    "multilingual.entity_embeddings": "05_model_input/multilingual/entity_embeddings.safetensors",
+}
 TRAINED_ON = {
-    "ease": {
-        **SHARED,
-        "multilingual.entity_vocabulary": "03_primary/multilingual/entity_vocabulary.parquet",
-        "multilingual.training_pairs": "05_model_input/multilingual/training_pairs.parquet",
-        "multilingual.entity_embeddings": "05_model_input/multilingual/entity_embeddings.safetensors",
-    },
+    "ease": ENTITIES,
+    "ease_plus": ENTITIES,
     "simcse": {**SHARED, "multilingual.simcse.texts": "05_model_input/multilingual/simcse/texts"},
 }
 """The inputs of a training, with the folders of their versions."""
@@ -78,9 +80,9 @@ def test_the_log_is_short_and_lists_the_steps_and_the_results(project: Project) 
     assert "Warning" not in log
     assert "deprecated" not in log
     lines = log.splitlines()
-    beginning = next(line for line in lines if "train_multilingual: 22 steps" in line)
+    beginning = next(line for line in lines if "train_multilingual: 24 steps" in line)
     assert "multilingual.ease" in beginning
-    ending = "\n".join(lines[next(n for n, line in enumerate(lines) if "Done: 22 steps" in line) :])
+    ending = "\n".join(lines[next(n for n, line in enumerate(lines) if "Done: 24 steps" in line) :])
     paths = [project.folder / word for word in ending.split() if word.startswith("data/")]
     assert len(paths) == 3
     assert all(path.is_symlink() and path.exists() for path in paths)
@@ -139,7 +141,7 @@ def test_the_model_card_names_languages_data_licences_parameters_and_scores(
         if score["task"] == "sample_graded"
     ]
     assert f"| `sample_graded/en` | {graded['value']:.2f} |" in card.text.partition("## Test scores")[2]
-    assert ("hard negative" in card.text.lower()) == (method == "ease")
+    assert ("hard negative" in card.text.lower()) == (method != "simcse")
 
 
 def parameters_given(method: str) -> dict[str, Any]:
@@ -204,9 +206,9 @@ def test_the_curves_in_mlflow_equal_the_history(
     assert sorted(logged["development"]) == [0, 3, 6]
     rates = [logged["learning_rate"][step] for step in (2, 4, 6)]
     assert rates == sorted(rates, reverse=True)
-    assert ("entity_loss" in logged) is (method == "ease")
+    assert ("entity_loss" in logged) is (method != "simcse")
     for step, loss in logged["loss"].items():
-        entity_loss = logged["entity_loss"][step] if method == "ease" else 0
+        entity_loss = logged["entity_loss"][step] if method != "simcse" else 0
         assert loss == pytest.approx(entity_loss + logged["self_loss"][step], rel=1e-4)
 
 

@@ -26,7 +26,7 @@ from ease.pipelines.stages import StagesOutermost, in_stage
 
 SETTINGS = ("multilingual", "monolingual")
 EASE, MLM = "ease", "mlm"
-COMPARED = (EASE, "simcse")
+COMPARED = ("simcse", EASE, "ease_plus")
 """The methods that `train_<setting>` trains; `train` trains all methods."""
 LOW_RESOURCE = "low_resource"
 """The setting that adds languages to a multilingual encoder, one model for each."""

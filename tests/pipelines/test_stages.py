@@ -15,7 +15,7 @@ from tests.project import make_project, params
 PIPELINES = register_pipelines()
 STAGES = {"acquire", "ingest", "entity_pairs", "hard_negatives", "entity_embeddings"}
 """The stages before the first training."""
-COMPARED = {"untrained", "ease", "simcse"}
+COMPARED = {"untrained", "simcse", "ease", "ease_plus"}
 
 
 def namespaces(name: str) -> set[str | None]:

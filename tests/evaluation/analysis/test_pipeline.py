@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 from tests.project import Project
 
 REPORTING = "08_reporting/multilingual/analysis"
+MODELS = ["ease", "ease_plus", "simcse", "untrained"]
 
 
 def analysed(project: Project, name: str) -> pd.DataFrame:
@@ -51,7 +52,7 @@ def test_alignment_and_uniformity_equal_those_of_the_saved_encoders(
 ) -> None:
     project, said = done
     table = analysed(project, "alignment_uniformity").set_index("model")
-    assert sorted(table.index) == ["ease", "simcse", "untrained"]
+    assert sorted(table.index) == MODELS
     positive = graded[graded["score"] > 4]
     sentences = sorted({*graded["sentence1"], *graded["sentence2"]})
     for method, row in table.iterrows():
@@ -66,7 +67,7 @@ def test_alignment_and_uniformity_equal_those_of_the_saved_encoders(
         assert (row["positives"], row["sentences"]) == (len(positive), len(sentences))
         assert f"{row['alignment']:.3f} | {row['uniformity']:>10.3f}" in said
     figure = project.json(f"{REPORTING}/alignment_uniformity_plot.json")
-    assert {trace["name"] for trace in figure["data"]} == {"untrained", "EASE", "SimCSE"}
+    assert {trace["name"] for trace in figure["data"]} == {"untrained", "EASE", "EASE+", "SimCSE"}
 
 
 def test_the_differing_pairs_are_the_extremes_of_all_pairs(
@@ -93,10 +94,10 @@ def test_translations_are_plotted_for_each_encoder(done: tuple[Project, str]) ->
     project, _ = done
     table = analysed(project, "language_pair")
     assert table.groupby(["model", "language"]).size().to_dict() == {
-        (model, language): 10 for model in ("ease", "simcse", "untrained") for language in ("en", "ja")
+        (model, language): 10 for model in MODELS for language in ("en", "ja")
     }
     figure = project.json(f"{REPORTING}/language_pair_plot.json")
-    assert [trace["name"] for trace in figure["data"]] == ["translations", "ja", "en"] * 3
+    assert [trace["name"] for trace in figure["data"]] == ["translations", "ja", "en"] * 4
 
 
 def test_isotropy_equals_that_of_the_saved_encoders(done: tuple[Project, str], graded: pd.DataFrame) -> None:
@@ -121,7 +122,7 @@ def test_cosines_of_the_same_drawn_pairs_are_kept_for_each_encoder(
     project, said = done
     table = analysed(project, "cosine_distributions")
     assert table.groupby(["model", "kind"]).size().to_dict() == {
-        (model, kind): 8 for model in ("ease", "simcse", "untrained") for kind in ("negative", "positive")
+        (model, kind): 8 for model in MODELS for kind in ("negative", "positive")
     }
     positive = graded[graded["score"] > 4]
     left, right = (
@@ -131,14 +132,14 @@ def test_cosines_of_the_same_drawn_pairs_are_kept_for_each_encoder(
     own = table[(table["model"] == "ease") & (table["kind"] == "positive")]["cosine"]
     assert all(np.abs(every - cosine).min() < 1e-4 for cosine in own)
     figure = project.json(f"{REPORTING}/cosine_distributions_plot.json")
-    assert [trace["name"] for trace in figure["data"]] == ["positive pairs", "negative pairs"] * 3
+    assert [trace["name"] for trace in figure["data"]] == ["positive pairs", "negative pairs"] * 4
     assert "how well they separate" in said
 
 
 def test_roc_curves_separate_the_same_pairs(done: tuple[Project, str]) -> None:
     project, said = done
     table = analysed(project, "roc_curves")
-    assert set(table["model"]) == {"ease", "simcse", "untrained"}
+    assert set(table["model"]) == set(MODELS)
     for _, own in table.groupby("model"):
         ends = own[["false_positive_rate", "true_positive_rate"]].iloc[[0, -1]].to_numpy().ravel().tolist()
         assert ends == [0, 0, 1, 1]
@@ -146,6 +147,7 @@ def test_roc_curves_separate_the_same_pairs(done: tuple[Project, str]) -> None:
     assert [trace["name"].partition(":")[0] for trace in figure["data"]] == [
         "untrained",
         "EASE",
+        "EASE+",
         "SimCSE",
         "chance",
     ]
@@ -155,7 +157,7 @@ def test_roc_curves_separate_the_same_pairs(done: tuple[Project, str]) -> None:
 def test_language_identity_is_measured_for_each_encoder(done: tuple[Project, str]) -> None:
     project, said = done
     table = analysed(project, "language_identity")
-    assert sorted(table["model"]) == ["ease", "simcse", "untrained"]
+    assert sorted(table["model"]) == MODELS
     assert set(table["languages"]) == {"en, ja, ar, de"}
     # 40 facts in four languages; a fifth of the facts are test data.
     assert table[["training", "test", "chance"]].drop_duplicates().values.tolist() == [[128, 32, 25]]
@@ -167,7 +169,7 @@ def test_the_given_pairs_are_compared_by_each_encoder(done: tuple[Project, str])
     project, said = done
     table = analysed(project, "given_pairs")
     assert list(table.columns) == ["model", "sentence1", "sentence2", "cosine"]
-    assert sorted(table["model"]) == ["ease", "ease", "simcse", "simcse", "untrained", "untrained"]
+    assert sorted(table["model"]) == sorted(2 * MODELS)
     assert table["cosine"].between(-1, 1).all()
     assert "Cosines of the given pairs" in said
 
