@@ -7,7 +7,8 @@
 Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
 sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
 row-sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are
-used, or generated sentences. A last table compares a step of EASE+ with one of EASE. Rounds alternate between the trainers. The tables show median speeds, and the median of
+used, or generated sentences. One more table compares a step of EASE+ with one of EASE. Rounds alternate between the
+trainers. The tables show median speeds, and the median of
 the ratios within a round. Times are CPU time on a CPU, which other programs may use too, and wall-clock time on a GPU.
 """
 
@@ -36,7 +37,7 @@ from benchmarks.training_data import Work, prepare, read_sentences
 from benchmarks.training_peer import train_peer
 from ease.methods import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
-from ease.training import TrainingOptions, run_job
+from ease.training import TrainingJob, TrainingOptions, run_job
 from ease.training.accelerator import accelerated
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
@@ -82,8 +83,10 @@ class Setup(NamedTuple):
         return self.steps * batch_size / (marks[self.warmup + self.steps] - marks[self.warmup])
 
 
-def train_ours(setup: Setup, method: str, batch_size: int, packed: bool, mark: Callable[[int], None]) -> None:
-    """Train with the EASE trainer and call `mark` with each step that it reports."""
+def train_ours(
+    setup: Setup, method: str, batch_size: int, packed: bool, mark: Callable[[int], None], **options: Any
+) -> None:
+    """Train with the EASE trainer and the method's options, and call `mark` with each step that it reports."""
     with tempfile.TemporaryDirectory() as folder:
         training = {
             **setup.options,
@@ -92,7 +95,9 @@ def train_ours(setup: Setup, method: str, batch_size: int, packed: bool, mark: C
             "report_every": setup.warmup,
             "packed": packed,
         }
-        run_job(our_job(setup.work.folder, Path(folder), method, **training), lambda step, values: mark(step))
+        job = our_job(setup.work.folder, Path(folder), method, **training)
+        job = TrainingJob.model_validate({**job.model_dump(), "method_options": options})
+        run_job(job, lambda step, values: mark(step))
 
 
 def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str, list[float]]:
@@ -169,21 +174,26 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
                 print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
-def cost_table(setup: Setup, batch_sizes: Sequence[int], rounds: int) -> None:
-    """Print the seconds of a step of EASE and of EASE+, whose sentences have 4 entities each, and their ratios."""
-    print("\nSeconds per step\n\n| batch | trainer | EASE | EASE+ | ratio |\n| ---: | --- | ---: | ---: | ---: |")
-    for batch_size in batch_sizes:
-        for name, packed in (("ours", False), ("ours, packed", True)):
-            seconds: dict[str, list[float]] = {"ease": [], "ease_plus": []}
-            for _ in range(rounds):
-                for method, found in seconds.items():
-                    way = partial(train_ours, setup, method, batch_size, packed)
-                    found.append(batch_size / setup.rate(way, batch_size))
-            ratio = statistics.median(
-                plus / ease for ease, plus in zip(seconds["ease"], seconds["ease_plus"], strict=True)
-            )
-            cells = [f"{statistics.median(found):.4g}" for found in seconds.values()]
-            print(f"| {batch_size} | {name} | {' | '.join(cells)} | {ratio:.3f} |", flush=True)
+def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
+    """Print the seconds of a step of EASE and of EASE+, whose sentences have 4 entities each.
+
+    EASE+ encodes a sentence once: twice as many pairs are as many encodings as EASE's.
+    """
+    options: dict[str, tuple[str, int, bool]] = {
+        "EASE": ("ease", batch_size, True),
+        "EASE+ with SimCSE's loss": ("ease_plus", batch_size, True),
+        "EASE+": ("ease_plus", batch_size, False),
+        "EASE+, twice the pairs": ("ease_plus", 2 * batch_size, False),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in options}
+    for _ in range(rounds):
+        for name, (method, pairs, views) in options.items():
+            way = partial(train_ours, setup, method, pairs, False, self_supervised=views)
+            seconds[name].append(pairs / setup.rate(way, pairs))
+    print("\n| method | pairs | seconds per step | ratio |\n| --- | ---: | ---: | ---: |")
+    for name, found in seconds.items():
+        ratio = statistics.median(one / ease for one, ease in zip(found, seconds["EASE"], strict=True))
+        print(f"| {name} | {options[name][1]} | {statistics.median(found):.4g} | {ratio:.2f} |", flush=True)
 
 
 def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: int) -> None:
@@ -251,7 +261,7 @@ def main(given: Sequence[str] | None = None) -> None:
         )
         setup = Setup(work, device, half, arguments.threads, arguments.warmup, arguments.steps)
         speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
-        cost_table(setup, arguments.batch_sizes, arguments.rounds)
+        cost_table(setup, arguments.batch_sizes[0], arguments.rounds)
         if arguments.curve_steps:
             curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
 

@@ -201,15 +201,15 @@ def test_the_curves_in_mlflow_equal_the_history(
     assert logged == {
         name: dict(zip(rows["step"], rows["value"], strict=True)) for name, rows in history.groupby("name")
     }
-    for name in ("loss", "self_loss", "learning_rate", "pairs_per_second"):
+    parts = {"simcse": {"self_loss"}, "ease": {"self_loss", "entity_loss"}, "ease_plus": {"entity_loss"}}
+    assert {name for name in logged if name.endswith("_loss")} == parts[method]
+    for name in ("loss", *parts[method], "learning_rate", "pairs_per_second"):
         assert sorted(logged[name]) == [2, 4, 6]
     assert sorted(logged["development"]) == [0, 3, 6]
     rates = [logged["learning_rate"][step] for step in (2, 4, 6)]
     assert rates == sorted(rates, reverse=True)
-    assert ("entity_loss" in logged) is (method != "simcse")
     for step, loss in logged["loss"].items():
-        entity_loss = logged["entity_loss"][step] if method != "simcse" else 0
-        assert loss == pytest.approx(entity_loss + logged["self_loss"][step], rel=1e-4)
+        assert loss == pytest.approx(sum(logged[name][step] for name in parts[method]), rel=1e-4)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -138,11 +138,16 @@ def test_tables_report_real_trainings(
         ratios = [float(row[4]) for row in speeds[first : first + 3]]
         assert ratios == pytest.approx([rate / rates[0] for rate in rates], rel=0.01)
     assert all(0 < float(row[6].rstrip("%")) < 100 for row in speeds[4:])
-    costs = [row for row in rows if len(row) == 5][2:]
-    assert [row[:2] for row in costs] == [["8", "ours"], ["8", "ours, packed"]]
-    for _, _, ease, plus, ratio in costs:
-        assert float(ratio) == pytest.approx(float(plus) / float(ease), rel=0.01)
-    curves = [row for row in rows if len(row) == 4][2:]
+    costs, curves = (
+        [row for row in rows if len(row) == 4][first:last] for first, last in ((2, 6), (8, None))
+    )
+    assert [row[:2] for row in costs] == [
+        *(["EASE", "8"], ["EASE+ with SimCSE's loss", "8"]),
+        *(["EASE+", "8"], ["EASE+, twice the pairs", "16"]),
+    ]
+    assert [float(row[3]) for row in costs] == pytest.approx(
+        [float(row[2]) / float(costs[0][2]) for row in costs], rel=0.01
+    )
     assert [row[1] for row in curves[:3]] == ["ours, fp32", "ours, packed, fp32", "plain loop, bf16"]
     ours, _, half = (float(row[2]) for row in curves[:3])
     assert ours < half / 5

@@ -44,7 +44,7 @@ def remove_languages(
         model: Folder of the trained encoder; not changed.
         target: Folder for the encoder with the projection.
         pairs: Parquet with language and sentence.
-        ranks: Ranks to choose from, without those that exceed the languages less one; a single one is taken as it is.
+        ranks: Ranks to choose from; a single one is taken as it is.
         evaluate: Scores an encoder on the development tasks.
         device: The device on which the encoder computes.
 
@@ -52,15 +52,11 @@ def remove_languages(
         Development scores of the saved encoder; empty if none were computed.
     """
     encoder = load_encoder(str(model)).to(device)
-    sentences = _sentences(pairs)
-    possible = [rank for rank in ranks if rank < len(sentences)]
-    directions = np.empty((0, 0))
-    if any(possible):
-        directions = language_directions(mean_embeddings(encoder, sentences))
+    directions = language_directions(mean_embeddings(encoder, _sentences(pairs)))
     scored: dict[int, dict[str, float]] = {}
-    for rank in possible:
+    for rank in ranks:
         scored[rank] = {} if evaluate is None else evaluate(_without(encoder, directions, rank))
-    chosen = max(possible, key=lambda rank: scored[rank].get(DEVELOPMENT_SCORE, 0.0))
+    chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT_SCORE, 0.0))
     logger.info(
         "Removed %d directions of the language subspace (development scores by rank: %s)",
         chosen,
@@ -78,16 +74,16 @@ def check_ranks(pairs: Path, ranks: Sequence[int], development: bool) -> None:
     """Refuse ranks before the training.
 
     Raises:
-        EaseError: If several ranks are given without development tasks, or all ranks exceed the languages less one.
+        EaseError: If several ranks are given without development tasks, or a rank exceeds the languages less one.
     """
     if len(ranks) > 1 and not development:
         raise EaseError(
             f"`language_ranks` {', '.join(map(str, ranks))}: a choice needs development tasks; give a single rank."
         )
     languages = len(distinct(open_pair_table(pairs, (LANGUAGE,)), LANGUAGE)) if ranks else 0
-    if ranks and min(ranks) > languages - 1:
+    if ranks and max(ranks) > languages - 1:
         raise EaseError(
-            f"`language_ranks` {min(ranks)}: the means of {languages} language(s) span {languages - 1} direction(s); "
+            f"`language_ranks` {max(ranks)}: the means of {languages} language(s) span {languages - 1} direction(s); "
             "lower the rank, or set `language_ranks` to []."
         )
 

@@ -122,7 +122,7 @@ class TrainingOptions(StrictModel):
     language_ranks: Numbers = Field(
         (),
         description="ranks of the language subspace that is removed from the trained encoder; several: the best on the "
-        "development tasks, without those that exceed the languages less one; 0: nothing is removed; none: not tried",
+        "development tasks; 0: nothing is removed; none: not tried",
     )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 
