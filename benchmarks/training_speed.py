@@ -8,8 +8,8 @@ Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one h
 sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
 row-sparse optimiser too. Without a file of pairs, the sentences with links of the dumps below `EASE_TEST_DATA` are
 used, or generated sentences. One more table compares a step of EASE+ with one of EASE. Rounds alternate between the
-trainers. The tables show median speeds, and the median of
-the ratios within a round. Times are CPU time on a CPU, which other programs may use too, and wall-clock time on a GPU.
+trainers. The tables show median speeds, and the median of the ratios within a round. Times are CPU time on a CPU, which
+other programs may use too, and wall-clock time on a GPU.
 """
 
 from __future__ import annotations
