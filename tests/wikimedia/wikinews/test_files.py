@@ -161,7 +161,7 @@ def test_an_older_data_set_stays_if_the_new_one_fails(tmp_path: Path) -> None:
 
 def test_faults_of_the_topics(tmp_path: Path) -> None:
     with pytest.raises(
-        EaseError, match="`topics` names no category in en: add its names, or remove the language from `lang"
+        EaseError, match="`topics` names no category in en: add its names, give `langlinks`, or remove"
     ):
         build(tmp_path, article(1), topics={"Weather": {"de": "Wetter"}})
     topics = {"Weather": {"en": "weather"}, "Climate": {"en": "Weather"}}

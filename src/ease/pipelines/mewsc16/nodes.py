@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from pydantic import Field, field_validator
 
 from ease.encoders.model_card import SAMPLE_LICENCE
+from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
@@ -27,6 +28,7 @@ from ease.wikimedia.wikinews.files import WIKINEWS, NewsSource
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
 from ease.wikimedia.wikinews.options import NewsOptions
 from ease.wikimedia.wikinews.released import clean_released
+from ease.wikimedia.wikinews.topic_names import with_linked_names
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +56,11 @@ class Mewsc16Options(NewsOptions):
     )
     clean: Path | None = Field(
         None, description="folder of the published MewsC-16, to clean its files in place of reading dumps"
+    )
+    langlinks: Path | None = Field(
+        None,
+        description="enwikinews-DATE-langlinks.sql.gz, which names the topics' categories in languages that `topics` "
+        "lacks; `languages` then has en",
     )
     languages: Words = Field(description="Wikinews language codes")
     sample: SampleNewsOptions = Field(description="size and seed of the sample Wikinews")
@@ -98,7 +105,22 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
         return folder, clean_released(options.clean, options, folder)
     dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
-    return folder, build_mewsc16(dumps, options, folder, source)
+    return folder, build_mewsc16(dumps, _with_all_topics(options, dumps), folder, source)
+
+
+def _with_all_topics(options: Mewsc16Options, dumps: Sequence[DumpFile]) -> Mewsc16Options:
+    """Add the names of topics in languages that only the table of language links names.
+
+    Raises:
+        EaseError: The table is given without the English dump, or names no topic of a language.
+    """
+    if options.langlinks is None:
+        return options
+    english = next((dump for dump in dumps if dump.language == "en"), None)
+    if english is None:
+        raise EaseError("`mewsc16.langlinks` needs the English dump: add en to `mewsc16.languages`.")
+    topics = with_linked_names(options.topics, options.languages, english, options.langlinks)
+    return options.model_copy(update={"topics": topics})
 
 
 def compare_statistics(

@@ -107,7 +107,8 @@ def _topic_categories(site: SiteInfo, options: NewsOptions) -> dict[str, str]:
                 )
     if not found:
         raise EaseError(
-            f"`topics` names no category in {site.language}: add its names, or remove the language from `languages`."
+            f"`topics` names no category in {site.language}: add its names, give `langlinks`, or remove the language "
+            "from `languages`."
         )
     return found
 
