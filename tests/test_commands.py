@@ -105,7 +105,7 @@ def prepared(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Proj
     """A project with the pairs of both settings; each sweep writes files of its own."""
     made = project.copy(tmp_path_factory.mktemp("prepared"))
     sweeps = made.folder / "conf" / "base" / "parameters" / "sweeps"
-    for name, own, few in (("mirror_data", "[100, 300, 1000]", "[50, 200]"), ("msimcse_grid", "800", "4")):
+    for name, own, few in (("mirror_data", "[100, 300, 1000]", "[100, 200]"), ("msimcse_grid", "800", "4")):
         text = (sweeps / f"{name}.yml").read_text("utf-8")
         assert own in text
         (sweeps / f"{name}.yml").write_text(text.replace(own, few), "utf-8")

@@ -146,7 +146,7 @@ def test_the_faults_of_each_variant_are_found(empty: Project, tmp_path: Path) ->
 def test_a_checkpoint_with_other_layers_than_its_configuration_is_refused(
     empty: Project, tmp_path: Path
 ) -> None:
-    sizes = RandomBertOptions(layers=2, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=100)
+    sizes = RandomBertOptions(layers=2, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300)
     save_encoder(build_encoder(EncoderOptions(random=sizes), ["one sentence", "another"]), tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))
