@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--added", default="tr", help="the language that is added")
     parser.add_argument("--teachers", nargs="+", default=[NO_TEACHER, "similarity:1", "cosine:10"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=200)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     old = [language for language in given.languages if language != given.added]

@@ -75,6 +75,7 @@ def test_every_fault_is_listed_at_once(empty: Project) -> None:
         "train_multilingual",
         multilingual__setting__encoder__name="nowhere",
         multilingual__setting__dev_tasks="stsb:dev mldoc",
+        multilingual__simcse__training__teacher__encoder="nowhere/teacher",
         entity_embeddings__source="file",
         entity_embeddings__file="vectors.txt",
         work="blocked/work",
@@ -84,6 +85,7 @@ def test_every_fault_is_listed_at_once(empty: Project) -> None:
     assert_lines(
         lines,
         "Encoder 'nowhere' does not load: ",
+        r"The teacher cannot be loaded \(`teacher.encoder`\). Encoder 'nowhere/teacher' does not load: ",
         "development task 'stsb' lacks .*sts-dev.csv in .*acquire_evaluation.fetch=true",
         r"development task 'mldoc' lacks (?!.*fetch=true)",
         "words.txt, which `data` of the method 'simcse' names, does not exist",
@@ -96,6 +98,7 @@ def test_every_fault_is_listed_at_once(empty: Project) -> None:
 
 def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
     variants: list[dict[str, Any]] = [{"method": "eaze"}, {"method": "ease", "options": {"tau": 1}}]
+    variants.append({"method": "simcse", "training": {"teacher": {"encoder": "conf"}}})
     local(empty, "parameters.yml", {"grid": {"variants": [{"seeds": [1], **one} for one in variants]}})
     assert_lines(
         refused(
@@ -107,7 +110,8 @@ def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
         ),
         "Unknown training method 'eaze': did you mean ease",
         "'ease'.*`?tau`?",
-        "Encoder 'conf' does not load: .*no config.json",
+        "^(?!The teacher).*Encoder 'conf' does not load: .*no config.json",
+        "The teacher cannot be loaded .*Encoder 'conf' does not load: .*no config.json",
         "development task 'sickr' lacks .*SICK_trial.txt in .*acquire_evaluation.fetch=true",
         "There are no data of stsb:test, .*acquire_evaluation.fetch=true",
     )
@@ -139,7 +143,8 @@ def test_the_faults_of_each_variant_are_found(empty: Project, tmp_path: Path) ->
         "'mirror_ablation' reads the training pairs of 'monolingual', and there are none yet: make them by "
         "`kedro run --pipelines=train_monolingual --tags=acquire,",
         "variant 'ease encoder=conf' of 'mirror_ablation' trains on entities, and the pipeline makes none",
-        "Encoder 'conf' does not load: .*no config.json",
+        "^(?!The teacher).*Encoder 'conf' does not load: .*no config.json",
+        "The teacher cannot be loaded .*Encoder 'conf' does not load: .*no config.json",
     )
 
 

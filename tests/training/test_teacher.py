@@ -14,6 +14,7 @@ import torch
 from ease import train
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.encoding import Encoding
+from ease.encoders.model_card import ModelCardData
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.methods import method_names
@@ -175,8 +176,15 @@ def test_the_start_teaches_itself_and_a_teacher_changes_the_result(make_job: Mak
     assert terms[0]["teacher_loss"] < 1e-3, "before the first step, the encoder is its teacher"
     plain = make_job("plain", **STILL)
     assert losses(run_job(plain))[12] != losses(run_job(job))[12]
-    card = make_job("start").training.teacher
-    assert card.encoder is None
+
+
+def test_the_card_names_the_teacher_without_its_folder(make_job: MakeJob, wide: Path) -> None:
+    job = make_job(training=taught(wide), card=ModelCardData(), **STILL)
+    card = (run_job(job).model / "README.md").read_text(encoding="utf-8")
+    assert "| `training.teacher.encoder` | `wide` |" in card
+    assert str(wide.parent) not in card
+    plain = make_job("plain", card=ModelCardData(), **STILL)
+    assert "teacher" not in (run_job(plain).model / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_finished_training_is_reused_only_with_the_same_teacher(make_job: MakeJob, wide: Path) -> None:

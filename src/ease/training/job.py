@@ -14,10 +14,8 @@ import torch
 from accelerate import Accelerator
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.base_models import start_of
 from ease.encoders.encoder import embedding_dimension, load_encoder, training_head
 from ease.encoders.encoding import encode_with
-from ease.encoders.model_card import model_card
 from ease.encoders.options import check_rank
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
@@ -28,9 +26,10 @@ from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
 from ease.training.accelerator import accelerated
 from ease.training.batches import open_pairs, prepare_pairs
+from ease.training.card import training_card
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
-from ease.training.inputs import count_rows, entity_columns, has_hard_negatives
+from ease.training.inputs import count_rows, entity_columns
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.language_removal import check_ranks, remove_languages
 from ease.training.launching import launch
@@ -216,35 +215,15 @@ def _finish(
         scores = remove_languages(
             best.path, made, job.pairs, job.training.language_ranks, evaluate, model.encoder.device
         )
-    card = None
-    if job.card is not None:
-        negatives = has_hard_negatives(job.pairs) and getattr(job.method_options, "hard_negatives", True)
-        card = model_card(
-            job.card,
-            method=job.method,
-            summary=" ".join(
-                filter(None, (model.method.summary, model.method.negatives_summary if negatives else ""))
-            ),
-            parameters={
-                "pooling": job.pooling,
-                "method": {
-                    name: value
-                    for name, value in job.method_options.model_dump().items()
-                    if negatives or "hard_negative" not in name
-                },
-                "training": _loop_parameters(job),
-            },
-            scores=scores,
-            start_scores=_development_scores(history, 0),
-            embedding=f"{embedding_dimension(model.encoder)} dimensions, kept after step {best.step}.",
-        )
+    start_scores = _development_scores(history, 0)
+    card = training_card(job, model, best.step, scores, start_scores)
     best.publish(job.folder / "model", card, made)
     result = TrainingResult(
         model=job.folder / "model",
         steps=steps,
         best_step=best.step,
         best_score=scores.get(DEVELOPMENT_SCORE, best.score),
-        start_score=_development_scores(history, 0).get(DEVELOPMENT_SCORE),
+        start_score=start_scores.get(DEVELOPMENT_SCORE),
         seconds=progress.seconds,
         pairs_per_second=steps * job.training.batch_size / progress.seconds,
         history=history,
@@ -257,17 +236,6 @@ def _finish(
     for pattern in (PREPARED, TEACHER):
         for prepared in job.folder.glob(pattern.format("*")):
             prepared.unlink()
-
-
-def _loop_parameters(job: TrainingJob) -> dict[str, Any]:
-    """Return the loop's parameters for the card, with the teacher if there is one, without paths of this machine."""
-    teacher = job.training.teacher
-    parameters = job.training.model_dump(exclude={"teacher"})
-    if teacher.encoder is not None:
-        name = start_of(teacher.located(job.encoder))
-        described = teacher.model_dump(exclude={"cache", "batch_size"})
-        parameters["teacher"] = {**described, "encoder": name}
-    return parameters
 
 
 def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:
