@@ -2,7 +2,7 @@
 
     kedro run --pipelines=train_low_resource --tags=acquire,ingest,entity_pairs,hard_negatives,entity_embeddings
     python -m benchmarks.forgetting
-    python -m benchmarks.forgetting --added ca --seeds 1 2 --teachers none similarity:1 cosine:10
+    python -m benchmarks.forgetting --added ca --seeds 1 2 --teachers none similarity:1 cosine:10:en
 
 EASE+ first trains the encoder of the setting `low_resource` on the pairs of English and the old languages, all but the
 added one. Then EASE+ trains that encoder on the pairs of English and the added language. The table has the retrieval
@@ -34,6 +34,8 @@ from ease.training import TrainingJob, TrainingOptions, run_job
 PIVOT = "en"
 NO_TEACHER = "none"
 START = "before"
+TEACHERS = [NO_TEACHER, "similarity:1", "cosine:10", "similarity:1:en", "cosine:10:en"]
+"""Form, weight, and the languages taught; without languages, all"""
 
 
 def newest(data: Path, place: str) -> Path:
@@ -57,8 +59,10 @@ def train(
     data: Path, pairs: Path, encoder: Path, folder: Path, seed: int, steps: int, teacher: str = NO_TEACHER
 ) -> Path:
     """Train EASE+ with the sample's parameters; return the model."""
-    form, _, weight = teacher.partition(":")
-    options = {} if form == NO_TEACHER else {"encoder": "start", "form": form, "weight": float(weight)}
+    form, weight, *languages = (teacher if teacher != NO_TEACHER else ":0").split(":")
+    options = {"encoder": "start", "form": form, "weight": float(weight)} if form else {}
+    if languages:
+        options["languages"] = " ".join(languages)
     loop = TrainingOptions.model_validate(
         {
             **{"batch_size": 128, "learning_rate": 3e-3, "max_steps": steps, "threads": 1, "seed": seed},
@@ -97,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=Path("data"), help="the project's data folder")
     parser.add_argument("--languages", nargs="+", default=["ca", "eo", "tr"], help="all but English")
     parser.add_argument("--added", default="tr", help="the language that is added")
-    parser.add_argument("--teachers", nargs="+", default=[NO_TEACHER, "similarity:1", "cosine:10"])
+    parser.add_argument("--teachers", nargs="+", default=TEACHERS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--steps", type=int, default=200)
     given = parser.parse_args(arguments)

@@ -85,3 +85,27 @@ def test_a_single_sentence_has_nothing_to_match() -> None:
     assert loss.item() == 0
     assert students.grad is not None
     assert not students.grad.any()
+
+
+def test_sentences_without_a_teacher_take_no_part() -> None:
+    known = np.array([True, False, True, True, False, True])
+    teachers = TEACHERS * known[:, None]
+    found = similarity_distillation(tensor(STUDENTS), tensor(teachers), 0.3)
+    assert found.item() == pytest.approx(divergence(STUDENTS[known], TEACHERS[known], 0.3).mean())
+    blocks = similarity_distillation(tensor(STUDENTS), tensor(teachers), 0.3, mini_batch_size=2)
+    assert blocks.item() == pytest.approx(found.item())
+    wide = np.concatenate([teachers, teachers[:, :2]], axis=1)
+    near = cosine_distillation(tensor(STUDENTS), tensor(wide))
+    assert near.item() == pytest.approx(
+        cosine_distillation(tensor(STUDENTS[known]), tensor(wide[known])).item()
+    )
+
+
+def test_a_batch_without_taught_sentences_has_no_loss() -> None:
+    students = tensor(STUDENTS)
+    none = tensor(np.zeros((6, 5)))
+    loss = similarity_distillation(students, none, 0.05) + cosine_distillation(students, none)
+    loss.backward()
+    assert loss.item() == 0
+    assert students.grad is not None
+    assert not students.grad.any()

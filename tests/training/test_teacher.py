@@ -110,6 +110,30 @@ def test_the_file_has_each_pairs_embedding_at_its_place(
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
+def test_only_the_sentences_of_the_given_languages_are_taught(
+    make_job: MakeJob, wide: Path, tmp_path: Path
+) -> None:
+    job = make_job()
+    options = TeacherOptions(encoder=str(wide), languages="en eo")  # type: ignore[arg-type]
+    with accelerated(job.training) as accelerator:
+        found = teacher_embeddings(job.pairs, options, job.encoder, 32, tmp_path / "teacher.npy", accelerator)
+    table = pq.read_table(job.pairs)
+    taught = np.isin(table["language"].to_pylist(), ["en", "eo"])
+    assert not found[~taught].any()
+    np.testing.assert_allclose(np.linalg.norm(found[taught].astype(float), axis=1), 1, atol=1e-3)
+    history = run_job(make_job("taught", training=taught_in("en eo", wide), **STILL)).history
+    assert all(line["teacher_loss"] > 0 for line in history)
+
+
+def taught_in(languages: str, teacher: Path) -> dict[str, Any]:
+    return taught(teacher, languages=languages)
+
+
+def test_a_language_without_a_pair_is_named(make_job: MakeJob, wide: Path) -> None:
+    with pytest.raises(EaseError, match="no pair has the language xx; the languages are en, eo, ja, ru"):
+        run_job(make_job(training=taught_in("en xx", wide), **STILL))
+
+
 def test_sentences_are_encoded_once_for_all_trainings_that_share_a_cache(
     make_job: MakeJob, wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

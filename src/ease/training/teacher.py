@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ease.encoders.check import check_encoder
 from ease.encoders.poolings import PoolingName
@@ -14,6 +14,11 @@ from ease.io.models import StrictModel
 
 START = "start"
 """Name of the teacher that is the encoder before the training."""
+
+
+def _words(value: Any) -> Any:
+    """Split a string into words: a list on the command line."""
+    return value.split() if isinstance(value, str) else value
 
 
 class TeacherOptions(StrictModel):
@@ -29,6 +34,11 @@ class TeacherOptions(StrictModel):
         "similarity",
         description="similarity: the similarities within a batch are matched, in any dimension; cosine: each embedding "
         "is pulled towards the teacher's, which has the same dimension",
+    )
+    languages: Annotated[tuple[str, ...] | None, BeforeValidator(_words)] = Field(
+        None,
+        min_length=1,
+        description="languages whose sentences are taught, for a teacher that does not know the others; null: all",
     )
     weight: float = Field(1.0, gt=0, description="weight of the teacher's loss; the method's own loss has 1")
     temperature: float = Field(

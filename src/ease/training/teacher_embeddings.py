@@ -20,7 +20,7 @@ from ease.io.files import report_write_errors
 from ease.methods import SENTENCE
 from ease.methods.components.distributed import process_count, process_rank
 from ease.training.batches import READ_ROWS, pair_places, reserve
-from ease.training.inputs import open_pair_table
+from ease.training.inputs import LANGUAGE, distinct, open_pair_table
 from ease.training.teacher import TeacherOptions
 
 logger = logging.getLogger(__name__)
@@ -50,10 +50,10 @@ def teacher_embeddings(
         accelerator: Device and processes.
 
     Returns:
-        Shape (pairs, dimension), of length 1, in half precision.
+        Shape (pairs, dimension), in half precision; of length 1, or zeros for languages that are not taught.
 
     Raises:
-        EaseError: If the teacher does not load, or `cosine` is chosen and its dimension differs.
+        EaseError: If the teacher does not load, its dimension differs with `cosine`, or a language has no pair.
     """
     missing = not target.exists()
     accelerator.wait_for_everyone()  # all processes look before the first one writes
@@ -80,7 +80,13 @@ def _write(
             f"The teacher {name!r} has {found} dimensions and the trained encoder {dimension}, which `form: cosine` "
             f"cannot compare: set `teacher.form` to `similarity`, or choose a teacher with {dimension} dimensions."
         )
-    source = open_pair_table(pairs, (SENTENCE,))
+    columns = [SENTENCE] if options.languages is None else [SENTENCE, LANGUAGE]
+    source = open_pair_table(pairs, columns)
+    if absent := set(options.languages or ()).difference(distinct(source, LANGUAGE) if columns[1:] else ()):
+        raise EaseError(
+            f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
+            f"{', '.join(distinct(source, LANGUAGE))}."
+        )
     places = pair_places(source)
     partial, first = partial_path(target), process_rank() == 0
     if first:
@@ -95,18 +101,28 @@ def _write(
     encoding = EncodingOptions(batch_size=options.batch_size, cache=cache)
     encode = encode_with(teacher.to(accelerator.device), encoding, "teacher", name)
     begin = 0
-    batches: Iterator[pa.RecordBatch] = source.to_batches(columns=[SENTENCE], batch_size=READ_ROWS)
+    batches: Iterator[pa.RecordBatch] = source.to_batches(columns=columns, batch_size=READ_ROWS)
     for number, batch in enumerate(batches):
-        if number % process_count() == process_rank():
-            vectors = encode(batch.column(SENTENCE).to_pylist())
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            stored[places[begin : begin + batch.num_rows]] = vectors / np.maximum(lengths, 1e-12)
+        rows = places[begin : begin + batch.num_rows]
         begin += batch.num_rows
+        if number % process_count() == process_rank():
+            taught = _taught(batch, options)
+            vectors = encode(batch.column(SENTENCE).filter(pa.array(taught)).to_pylist())
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            stored[rows[taught]] = vectors / np.maximum(lengths, 1e-12)
     stored.flush()
     accelerator.wait_for_everyone()
     if first:
         partial.replace(target)
     accelerator.wait_for_everyone()
+
+
+def _taught(batch: pa.RecordBatch, options: TeacherOptions) -> NDArray[np.bool_]:
+    """Return which sentences the teacher teaches."""
+    if options.languages is None:
+        return np.ones(batch.num_rows, dtype=bool)
+    taught: NDArray[np.bool_] = np.isin(batch.column(LANGUAGE).to_pylist(), options.languages)
+    return taught
 
 
 def teacher_cache(folder: Path) -> Path:

@@ -1,6 +1,7 @@
 """Losses between an encoder's embeddings and a teacher's, as functions of tensors.
 
-n is the number of sentences, m the number of candidates, d and t the dimensions of the student and the teacher.
+n is the number of sentences, m the number of candidates, d and t the dimensions of the student and the teacher. A
+sentence whose embedding by the teacher is zero has no teacher: it is neither taught nor a candidate.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ def cosine_distillation(students: Tensor, teachers: Tensor) -> Tensor:
         teachers: Shape (n, d).
 
     Returns:
-        Scalar, 1 − cosine averaged over the sentences.
+        Scalar, 1 − cosine averaged over the taught sentences; 0 without any.
 
     References:
         Reimers & Gurevych 2020, equation 1: their squared error is proportional to this loss if both embeddings have
         length 1.
     """
-    return 1 - (_unit(students) * _unit(teachers)).sum(dim=1).mean()
+    taught = _taught(teachers)
+    distances = 1 - (_unit(students) * _unit(teachers)).sum(dim=1)
+    return (distances * taught).sum() / taught.sum().clamp(min=1)
 
 
 def similarity_distillation(
@@ -54,7 +57,7 @@ def similarity_distillation(
         mini_batch_size: Sentences whose similarities are in memory at a time. Default: all.
 
     Returns:
-        Scalar in nats, averaged over the sentences.
+        Scalar in nats, averaged over the taught sentences; 0 without any.
 
     References:
         Fang et al. 2021 (SEED), equations 2 to 5, with the batch as the queue and without the sentence itself; Tung and
@@ -65,15 +68,24 @@ def similarity_distillation(
     teacher_columns = teachers if teacher_candidates is None else _unit(teacher_candidates)  # (m, t)
     itself = torch.arange(len(students), device=students.device) if own is None else own
 
+    taught, absent = _taught(teachers), ~_taught(teacher_columns)
+
     def log_shares(rows: Tensor, columns: Tensor, excluded: Tensor) -> Tensor:
         logits = rows @ columns.T / temperature
         # Finite: a sentence may be the only candidate.
-        return logits.scatter(1, excluded, torch.finfo(logits.dtype).min).log_softmax(dim=1)
+        return logits.masked_fill(excluded, torch.finfo(logits.dtype).min).log_softmax(dim=1)
 
     def summed(rows: slice) -> Tensor:
-        excluded = itself[rows].unsqueeze(1)
+        excluded = absent.expand(len(itself[rows]), -1).scatter(1, itself[rows].unsqueeze(1), True)
         found = log_shares(students[rows], columns, excluded)
         wanted = log_shares(teachers[rows], teacher_columns, excluded)
-        return functional.kl_div(found, wanted, reduction="sum", log_target=True)
+        divergences = functional.kl_div(found, wanted, reduction="none", log_target=True).sum(dim=1)
+        return (divergences * taught[rows]).sum()
 
-    return _mean_over_rows(summed, len(students), mini_batch_size)
+    share = taught.sum().clamp(min=1) / len(taught)
+    return _mean_over_rows(summed, len(students), mini_batch_size) / share
+
+
+def _taught(teachers: Tensor) -> Tensor:
+    """Return which sentences have a teacher, (n,)."""
+    return teachers.any(dim=1)
