@@ -99,7 +99,8 @@ def _write(
     stored = np.load(partial, mmap_mode="r+")
     cache = options.cache or teacher_cache(target.parent)
     encoding = EncodingOptions(batch_size=options.batch_size, cache=cache)
-    encode = encode_with(teacher.to(accelerator.device), encoding, "teacher", name)
+    # One process records the cache's user: the file has a single writer.
+    encode = encode_with(teacher.to(accelerator.device), encoding, "teacher", name if first else None)
     begin = 0
     batches: Iterator[pa.RecordBatch] = source.to_batches(columns=columns, batch_size=READ_ROWS)
     for number, batch in enumerate(batches):
