@@ -7,6 +7,9 @@ depends on the vocabulary, and the memory that the CUDA context occupies are not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ease.encoders.known import KnownEncoder
 
 VIEWS = 2
@@ -30,7 +33,7 @@ def training_memory(known: KnownEncoder, method: str = "ease", *, lora: bool | N
         lora: Whether to train by LoRA; None: as the encoder's file says.
     """
     rank = _rank(known) if lora is None else (_rank(known) or 16) * lora
-    trained = _adapter_weights(known, rank) if rank else known.parameters
+    trained = adapter_weights(known.architecture, rank) if rank else known.parameters
     frozen = known.parameters if rank else 0
     return (4 * frozen + 16 * trained + _activations(known, _batch_size(known, method))) / 1e9
 
@@ -60,11 +63,20 @@ def _layer_weights(known: KnownEncoder) -> int:
     return known.parameters - known.architecture["vocab_size"] * known.architecture["hidden_size"]
 
 
-def _adapter_weights(known: KnownEncoder, rank: int) -> int:
-    """Return the weights of rank-r adapters, rank * (inputs + outputs) for each adapted layer."""
-    sizes = known.architecture
+def adapter_weights(sizes: Mapping[str, Any], rank: int) -> int:
+    """Return the number of weights of adapters of all linear layers: rank * (inputs + outputs) for each.
+
+    Args:
+        sizes: Values of a `config.json`.
+        rank: Rank of an adapter.
+    """
     hidden, inner = sizes["hidden_size"], sizes["intermediate_size"]
-    head = sizes.get("head_dim", hidden // sizes["num_attention_heads"])
+    if (
+        sizes["model_type"] == "modernbert"
+    ):  # one layer for queries, keys and values, one for both factors of the gate
+        layer = (hidden + 3 * hidden) + 2 * hidden + (hidden + 2 * inner) + (inner + hidden)
+        return int(rank * sizes["num_hidden_layers"] * layer)
+    head = sizes.get("head_dim") or hidden // sizes["num_attention_heads"]
     queries = head * sizes["num_attention_heads"]
     values = head * sizes.get("num_key_value_heads", sizes["num_attention_heads"])
     attention = 2 * (hidden + queries) + 2 * (hidden + values)

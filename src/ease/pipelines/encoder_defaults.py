@@ -60,7 +60,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
 
     def describe(self, encoder: str) -> str:
         """Return a description of the encoder and the row of its defaults."""
-        own, row, file = last_part(encoder), self._row_name(encoder), _file_name(encoder)
+        own, row, file = last_part(encoder), self._row_name(encoder), file_name(encoder)
         if _kind(encoder) == KINDS[0]:
             return "an encoder with random weights"
         if row is None and file is None:
@@ -70,7 +70,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         return f"the encoder {own} ({', '.join(found)})"
 
     def _rows(self, encoder: str) -> Iterator[Row | KnownEncoder]:
-        name, file = self._row_name(encoder), _file_name(encoder)
+        name, file = self._row_name(encoder), file_name(encoder)
         if name is not None:
             yield self.root[name]
         known = None if file is None else known_encoder(file)
@@ -94,7 +94,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         return next(alike, None)
 
 
-def _file_name(encoder: str) -> str | None:
+def file_name(encoder: str) -> str | None:
     """Return the name of an encoder's file; a language model of another name has that of its architecture."""
     if _kind(encoder) == KINDS[0]:
         return None

@@ -7,10 +7,11 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, Field, SerializeAsAny, model_validator
 
+from ease.encoders.known import complete_lora
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods import method_options, reads_entities
-from ease.pipelines.encoder_defaults import EncoderDefaults, fill
+from ease.pipelines.encoder_defaults import EncoderDefaults, file_name, fill
 from ease.texts import source_options
 from ease.training.options import TrainingOptions, training_options
 from ease.training.teacher import TeacherOptions
@@ -96,6 +97,7 @@ class Recipe(StrictModel):
         taken: dict[str, Any] = {}
         for row in defaults.rows(encoder, self.method):
             taken |= fill(options, row.options) | fill(training, row.training)
+        training["lora"] = complete_lora(training.get("lora"), file_name(encoder))
         if taken:
             values = ", ".join(f"{name} {value}" for name, value in sorted(taken.items()))
             logger.info("%s, defaults for %s: %s", self.method, defaults.describe(encoder), values)

@@ -17,6 +17,7 @@ from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
+from ease.encoders.known import complete_lora
 from ease.errors import EaseError
 from ease.io.registry import RENAMED
 from ease.io.suggestions import suggest
@@ -56,7 +57,7 @@ def train(
         report: Called with a step and its losses and scores.
         options: Parameters of the method (`temperature`, `entity_weight`, …) and of the training loop (`batch_size`,
             `learning_rate`, `epochs`, `max_steps`, `seed`, …). `teacher` is a hub name, a folder, an encoder or a
-            mapping (docs/teacher.md).
+            mapping (docs/teacher.md); `lora={"rank": 16}` trains low-rank adapters.
 
     Returns:
         The trained encoder.
@@ -70,6 +71,9 @@ def train(
         >>> pairs = pd.DataFrame({"sentence": ["Berlin is large.", "Paris is old."] * 8, "entity": ["Q64", "Q90"] * 8})
         >>> model = train(pairs, "intfloat/multilingual-e5-small", batch_size=8, epochs=1)  # doctest: +SKIP
     """
+    name = None if isinstance(encoder, SentenceTransformer) else str(encoder)
+    if isinstance(options.get("lora"), Mapping):
+        options["lora"] = complete_lora(options["lora"], name)
     table = _read(pairs)
     with ExitStack() as stack:
         given = folder is None

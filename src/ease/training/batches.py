@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from ease.encoders.prompts import default_prompt
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.methods import SENTENCE, Derive, Entities, Texts
@@ -268,10 +269,10 @@ def _check_texts(name: str, texts: Sequence[str | None], layout: Layout, pairs: 
 
 
 def _prepare_texts(rows: NDArray[np.void], texts: Sequence[str | None], encoder: SentenceTransformer) -> None:
-    """Tokenise a column; a missing text becomes an empty text that is not present."""
-    longest = rows["tokens"].shape[1]
+    """Tokenise a column with the encoder's prompt; a missing text becomes an empty text that is not present."""
+    longest, prompt = rows["tokens"].shape[1], default_prompt(encoder)
     tokens = encoder.tokenizer(
-        [text or "" for text in texts],
+        [prompt + (text or "") for text in texts],
         truncation=True,
         max_length=longest,
         return_attention_mask=False,

@@ -14,7 +14,7 @@ import torch
 from accelerate import Accelerator
 from sentence_transformers import SentenceTransformer
 
-from ease.encoders.encoder import embedding_dimension, load_encoder, training_head
+from ease.encoders.encoder import embedding_dimension, training_head
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import check_rank
 from ease.errors import EaseError
@@ -33,6 +33,7 @@ from ease.training.inputs import count_rows, entity_columns
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.language_removal import check_ranks, remove_languages
 from ease.training.launching import launch
+from ease.training.loading import load_for_training, warn_of_equal_views
 from ease.training.loop import train
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
@@ -157,10 +158,7 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
 
 def _build_model(job: TrainingJob) -> TrainingModel:
     """Load the encoder, and make the head and the method."""
-    encoder = load_encoder(job.encoder, job.pooling, job.training.seed)
-    longest = encoder.max_seq_length
-    if longest is not None and job.training.max_tokens > longest:
-        raise EaseError(f"`max_tokens` {job.training.max_tokens}: the encoder accepts at most {longest}.")
+    encoder = load_for_training(job)
     if job.training.language_ranks:
         check_rank(max(job.training.language_ranks), dimension=embedding_dimension(encoder))
     method = get_method(job.method)
@@ -171,6 +169,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         used = used_entities(job.pairs, job.vocabulary, columns)
         table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
     built = method.build(job.method_options, encoder, table)
+    warn_of_equal_views(encoder, built)
     # EASE with `entity_weight` 0 has no table.
     rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
     return TrainingModel(

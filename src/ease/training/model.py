@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ease.encoders.prompts import prompt_tokens
 from ease.errors import EaseError
 from ease.methods import SENTENCE, TOTAL, Inputs, TrainingMethod
 from ease.methods.base import own_rows
@@ -69,10 +70,14 @@ class TrainingModel(nn.Module):
             quicken_dropout(encoder)
 
     def layout(self, max_tokens: int, languages: bool = False) -> Layout:
-        """Return the columns to prepare for the method, and for batches that depend on languages."""
+        """Return the columns to prepare for the method, and for batches that depend on languages.
+
+        The tokens of the encoder's prompt are added to `max_tokens`.
+        """
         columns = tuple(dict.fromkeys([*self.method.views, *self.method.token_columns]))
         method, options = self.method, self.method.options
         further, subjects = method.further_positives(options), method.reads_subjects(options)
+        max_tokens += prompt_tokens(self.encoder)
         return Layout(max_tokens, columns, method.required, further, subjects, languages)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:

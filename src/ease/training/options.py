@@ -58,6 +58,26 @@ Dimensions = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(
 """Numbers of first dimensions of embeddings"""
 
 
+def _words(value: Any) -> Any:
+    """Split a string into words: a list on the command line."""
+    return value.split() if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+
+
+class LoraOptions(StrictModel):
+    """Low-rank adapters of linear layers (Hu et al. 2021)."""
+
+    rank: int = Field(16, ge=0, description="rank of an adapter; 0: no LoRA, all weights are trained")
+    alpha: float = Field(32.0, gt=0, description="adapters are scaled by alpha / rank")
+    dropout: float = Field(0.05, ge=0, lt=1, description="dropout of an adapter's input")
+    targets: Words | None = Field(
+        None,
+        description="names of the linear layers to adapt; null: those of the encoder's file, or else all",
+    )
+
+
 class TrainingOptions(StrictModel):
     """Parameters of the training loop, the same for every method."""
 
@@ -123,6 +143,17 @@ class TrainingOptions(StrictModel):
         (),
         description="ranks of the language subspace that is removed from the trained encoder; several: the best on the "
         "development tasks; 0: nothing is removed; none: not tried",
+    )
+    lora: LoraOptions | None = Field(
+        None,
+        description="train low-rank adapters of the transformer instead of its weights, and merge them into the saved "
+        "encoder; null: train all weights",
+    )
+    encoder_dropout: float | None = Field(
+        None,
+        ge=0,
+        lt=1,
+        description="dropout of all layers of the encoder while it is trained; null: as configured",
     )
     seed: int = Field(0, ge=0, description="of the order of the pairs, dropout and new weights")
 

@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from ease.errors import EaseError
@@ -28,6 +28,9 @@ GROUPS = "packed_groups"
 """Keyword argument of the attention for the groups of equal length"""
 TOLERANCE = 1e-3
 """Relative difference allowed between packed and padded embeddings; padding changes the order of sums"""
+
+LONGEST = 512
+"""Tokens of the longest text that is compared; it is beyond the windows of known local attention."""
 
 
 class Packed(NamedTuple):
@@ -106,10 +109,19 @@ def _refusal(why: str) -> EaseError:
 
 
 def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
-    """Return whether two texts have the same embeddings packed and padded."""
-    texts = encoder.tokenizer(["a", "a b c d e"], padding=True, return_tensors="np")
-    tokens, mask = texts["input_ids"].astype(np.int32), texts["attention_mask"].astype(np.int32)
-    packed = pack(tokens, mask.sum(1), views=1)
+    """Return whether texts of several lengths have the same embeddings packed and padded."""
+    longest = min(encoder.max_seq_length or LONGEST, LONGEST)
+    texts = encoder.tokenizer(
+        ["a", "a b c d e", "a b " * longest],
+        truncation=True,
+        max_length=longest,
+        return_attention_mask=False,
+    )["input_ids"]
+    lengths = np.array([len(ids) for ids in texts])
+    mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int32)  # padded on the right
+    tokens = np.zeros(mask.shape, dtype=np.int32)
+    tokens[mask > 0] = np.concatenate(texts)
+    packed = pack(tokens, lengths, views=1)
     padded = {"input_ids": torch.from_numpy(tokens).long(), "attention_mask": torch.from_numpy(mask).long()}
     training = encoder.training
     encoder.eval()
@@ -131,6 +143,7 @@ def _attend(
     dropout: float = 0.0,
     scaling: float | None = None,
     packed_groups: tuple[tuple[int, int], ...] | None = None,
+    sliding_window: int | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
     """Attend within each text, group by group: (1, heads, t, size) three times -> (1, t, heads, size)."""
@@ -138,16 +151,29 @@ def _attend(
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
+    key, value = (repeat_kv(states, getattr(module, "num_key_value_groups", 1)) for states in (key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     sizes = [texts * length for texts, length in packed_groups]
     rows = [(query * scale)[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)]
     outputs = []
     for shape, *parts in zip(packed_groups, *(row.split(sizes) for row in rows), strict=True):
         queries, keys, values = (part.unflatten(0, shape).transpose(1, 2) for part in parts)
-        weights = (queries @ keys.transpose(-1, -2)).softmax(-1)  # (texts, heads, length, length)
+        weights = queries @ keys.transpose(-1, -2)  # (texts, heads, length, length)
+        hidden = _hidden(shape[1], getattr(module, "is_causal", False), sliding_window, query.device)
+        weights = (weights if hidden is None else weights.masked_fill(hidden, -torch.inf)).softmax(-1)
         attended = drop_quickly(weights, dropout) @ values if dropout else weights @ values
         outputs.append(attended.transpose(1, 2).flatten(0, 1))
     return torch.cat(outputs).unsqueeze(0), None
+
+
+def _hidden(length: int, causal: bool, window: int | None, device: torch.device) -> Tensor | None:
+    """Return the pairs of tokens of a text that do not attend, (length, length); None if there are none."""
+    if not causal and (window is None or length <= window):
+        return None
+    positions = torch.arange(length, device=device)
+    distances = positions[:, None] - positions
+    hidden = distances < 0 if causal else torch.zeros_like(distances, dtype=torch.bool)
+    return hidden if window is None else hidden | (distances.abs() >= window)
 
 
 AttentionInterface.register(PACKED, _attend)

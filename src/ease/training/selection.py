@@ -15,6 +15,7 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import save_encoder
 from ease.io.atomic import atomic_folder
 from ease.methods.components.distributed import process_rank
+from ease.training.lora import merged
 from ease.training.model import TrainingModel
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
@@ -37,7 +38,7 @@ class BestModel:
         if score is not None and self.score is not None and score <= self.score:
             return
         self.step, self.score = step, score
-        with atomic_folder(self.path) as aside:
+        with merged(model.encoder), atomic_folder(self.path) as aside:
             save_encoder(model.encoder, aside)
             save_training_parts(model, aside / "training")
 
@@ -102,7 +103,7 @@ def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
     devices = [device] if device.type == "cuda" else []
     model.eval()
     try:
-        with torch.random.fork_rng(devices=devices), torch.inference_mode():
+        with merged(model.encoder), torch.random.fork_rng(devices=devices), torch.inference_mode():
             return evaluate(model.encoder)
     finally:
         model.train()

@@ -87,6 +87,15 @@ def known_encoder(name: str) -> KnownEncoder | None:
     return read_known(FILES / f"{last_part(name)}.yml")
 
 
+def complete_lora(lora: Mapping[str, Any] | None, name: str | None) -> dict[str, Any] | None:
+    """Return the options of LoRA, with the layers of an encoder's file if none are given."""
+    if lora is None:
+        return None
+    known = known_encoder(name) if name is not None else None
+    default = known.lora_targets if known else None
+    return {**lora, "targets": lora.get("targets") or default}
+
+
 def read_known(file: Path) -> KnownEncoder:
     """Read the file of an encoder.
 

@@ -18,8 +18,11 @@ MERGES = {
     "distilbert": "attention.out_lin",
     "electra": "attention.output.dense",
     "ernie": "attention.output.dense",
+    "gemma3_text": "self_attn.o_proj",
     "modernbert": "attn.Wo",
     "mpnet": "attention.attn.o",
+    "nomic_bert": "self_attn.o_proj",
+    "qwen3": "self_attn.o_proj",
     "roberta": "attention.output.dense",
     "xlm-roberta": "attention.output.dense",
     "xlm-roberta-xl": "attention.output.dense",
@@ -27,8 +30,13 @@ MERGES = {
 """The linear layer behind self-attention, whose input is the concatenation of all heads, by architecture."""
 
 
-def set_dropout(encoder: SentenceTransformer, rate: float) -> None:
+def set_dropout(encoder: SentenceTransformer, rate: float, option: str = "dropout") -> None:
     """Set the rate of all dropout layers of an encoder, attention included; the saved configuration does not change.
+
+    Args:
+        encoder: Changed in place.
+        rate: The new rate.
+        option: Name of the parameter, for the message.
 
     Raises:
         EaseError: If the rate is not 0 and the encoder has no dropout layer.
@@ -43,9 +51,18 @@ def set_dropout(encoder: SentenceTransformer, rate: float) -> None:
             found += 1
     if rate and not found:
         raise EaseError(
-            f"`dropout` is {rate}, and the encoder, which begins with {type(encoder[0]).__name__}, has no dropout "
-            "layer: set `dropout: null`, or choose a transformer."
+            f"`{option}` is {rate}, and the encoder, which begins with {type(encoder[0]).__name__}, has no dropout "
+            f"layer: set `{option}: null`, or choose a transformer."
         )
+
+
+def has_dropout(encoder: SentenceTransformer) -> bool:
+    """Return whether any layer of an encoder has a dropout above 0."""
+    rates = (
+        module.p if isinstance(module, nn.Dropout) else getattr(module, "attention_dropout", None)
+        for module in encoder.modules()
+    )
+    return any(isinstance(rate, float) and rate > 0 for rate in rates)
 
 
 def set_drophead(encoder: SentenceTransformer, rate: float) -> list[RemovableHandle]:

@@ -1,0 +1,121 @@
+"""Encoders of today are trained, scored, saved and loaded; what an architecture lacks is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import nn
+
+from ease.encoders.encoder import load_encoder
+from ease.methods import get_method, method_options
+from ease.methods.components.drophead import MERGES, set_drophead
+from ease.training import run_job
+from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.training.model import TrainingModel
+from tests.training.architectures import ARCHITECTURES, write_architecture
+from tests.training.tiny_training import MakeJob, sentences
+
+NAMES = sorted(ARCHITECTURES)
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of all tiny encoders."""
+    folder = tmp_path_factory.mktemp("architectures")
+    return {name: write_architecture(name, folder / name) for name in NAMES}
+
+
+def still(folder: Path) -> SentenceTransformer:
+    """Load an encoder without dropout."""
+    encoder = load_encoder(str(folder)).eval()
+    for module in encoder.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return encoder
+
+
+def trained_embeddings(
+    encoder: SentenceTransformer, files: Path, tmp_path: Path, packed: bool = False
+) -> tuple[list[str], np.ndarray]:
+    """Return all sentences of the pairs, and the embeddings that a training computes of them."""
+    method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
+    model = TrainingModel(encoder, nn.Identity(), method, packed=packed).eval()
+    layout = model.layout(24)
+    prepare_pairs(files / "pairs.parquet", None, encoder, layout, tmp_path / "prepared")
+    rows = open_pairs(tmp_path / "prepared", layout)[:40]
+    padding = encoder.tokenizer.pad_token_id
+    batch = make_batch(rows, padding, 3, method.views, with_entities=False, packed=packed)
+    with torch.no_grad():
+        return sentences(), model.encode(batch).sentences[0].numpy()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_encoder_is_trained_scored_saved_and_loaded(
+    encoders: dict[str, Path], make_job: MakeJob, name: str
+) -> None:
+    loop = {
+        "max_steps": 3,
+        "evaluate_every": 3,
+        "max_tokens": 24,
+        "encoder_dropout": ARCHITECTURES[name].dropout,
+    }
+    result = run_job(make_job(encoder=str(encoders[name]), training=loop))
+    assert result.start_score is not None
+    assert result.best_score is not None
+    loaded, start = SentenceTransformer(str(result.model), device="cpu"), load_encoder(str(encoders[name]))
+    assert [type(module) for module in loaded] == [type(module) for module in start]
+    assert loaded.prompts == start.prompts
+    assert loaded.default_prompt_name == start.default_prompt_name
+    assert loaded.tokenizer.padding_side == ARCHITECTURES[name].padding
+    assert loaded[0].model.config.to_diff_dict().keys() == start[0].model.config.to_diff_dict().keys()  # type: ignore[union-attr, operator]
+    texts = sentences()
+    change = np.abs(loaded.encode(texts) - start.encode(texts)).max()
+    assert 1e-4 < change < np.inf
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_embeddings_depend_neither_on_padding_nor_on_the_side_of_it(
+    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str
+) -> None:
+    """A training pads on the right, `encode` on the tokenizer's side; a single sentence has no padding at all."""
+    encoder = still(encoders[name])
+    texts, found = trained_embeddings(encoder, files, tmp_path)
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    assert np.allclose(encoder.encode(texts), alone, atol=1e-4)
+    assert np.allclose(found, alone, atol=1e-4)
+    assert np.linalg.norm(alone - alone[::-1], axis=1).min() > 1e-2, (
+        "the comparison would not notice anything"
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_packed_texts_have_the_embeddings_of_padded_ones(
+    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str
+) -> None:
+    encoder = still(encoders[name])
+    expected = np.concatenate([encoder.encode([text]) for text in sentences()])
+    _, found = trained_embeddings(encoder, files, tmp_path, packed=True)
+    assert np.allclose(found, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_heads_are_dropped(encoders: dict[str, Path], name: str) -> None:
+    encoder = load_encoder(str(encoders[name]))
+    transformer: Any = encoder[0]
+    assert transformer.model.config.model_type in MERGES
+    hooks = set_drophead(encoder, 0.5)
+    assert len(hooks) == 2, "one for each layer"
+    for module in encoder.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    tokens = encoder.tokenizer(["people like Roma"] * 2, return_tensors="pt")
+    with torch.no_grad():
+        first, second = encoder.train()(dict(tokens))["sentence_embedding"]
+        assert not torch.allclose(first, second, atol=1e-3)
+        first, second = encoder.eval()(dict(tokens))["sentence_embedding"]
+        assert torch.allclose(first, second, atol=1e-5)

@@ -1,0 +1,184 @@
+"""LoRA trains adapters alone, and saves a plain encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.encoder import load_encoder
+from ease.encoders.known import complete_lora
+from ease.errors import EaseError
+from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.recipe import Recipe
+from ease.training import run_job, train
+from ease.training.lora import add_lora, merged
+from ease.training.options import LoraOptions
+from tests.training.processes import finish, messages, start
+from tests.training.test_resuming import Stop, assert_same, stop_at
+from tests.training.tiny_training import MakeJob, sentences, weights
+
+LORA = {"rank": 4, "alpha": 8, "targets": ["query", "value"]}
+ADAPTED = ("query.weight", "value.weight")
+
+
+def embed(model: SentenceTransformer) -> np.ndarray:
+    found: np.ndarray = model.encode(sentences())
+    return found
+
+
+def test_the_saved_encoder_is_a_plain_one_with_merged_adapters(files: Path, make_job: MakeJob) -> None:
+    result = run_job(make_job(training={"lora": LORA}))
+    before = load_file(files / "encoder" / "model.safetensors")
+    after = load_file(result.model / "model.safetensors")
+    assert after.keys() == before.keys()
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert changed == {name for name in before if name.endswith(ADAPTED)}
+    for name in changed:
+        assert np.linalg.matrix_rank(after[name] - before[name], tol=1e-4) <= 4
+    assert not list(result.model.rglob("*adapter*"))
+    loaded = SentenceTransformer(str(result.model), device="cpu")
+    assert not np.allclose(embed(loaded), embed(load_encoder(str(files / "encoder"))), atol=1e-3)
+
+
+def test_only_adapters_are_trained(files: Path) -> None:
+    encoder = load_encoder(str(files / "encoder"))
+    before = embed(encoder)
+    add_lora(encoder, LoraOptions(**LORA))
+    trained = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
+    assert len(trained) == 2 * 2 * 2, "two matrices for each of two layers of each of two blocks"
+    assert all(".lora_" in name for name in trained)
+    assert np.allclose(embed(encoder), before, atol=1e-6), "adapters start without effect"
+
+
+def test_merging_keeps_the_function_and_restores_the_adapters(files: Path) -> None:
+    encoder = load_encoder(str(files / "encoder"))
+    add_lora(encoder, LoraOptions(rank=4))
+    with torch.no_grad():
+        for name, value in encoder.named_parameters():
+            if ".lora_B" in name:
+                value.normal_(std=0.1)
+    state = {name: value.clone() for name, value in encoder.state_dict().items()}
+    expected = embed(encoder)
+    with merged(encoder):
+        assert not [name for name, _ in encoder.named_parameters() if "lora" in name]
+        assert np.allclose(embed(encoder), expected, atol=1e-5)
+    assert np.array_equal(embed(encoder), expected)
+    assert all(torch.equal(value, state[name]) for name, value in encoder.state_dict().items())
+
+
+def test_an_interrupted_training_resumes_exactly(make_job: MakeJob) -> None:
+    changes = {"training": {"lora": {**LORA, "dropout": 0.2}}}
+    whole, broken = run_job(make_job("whole", **changes)), make_job("broken", **changes)
+    for step in (6, 9):
+        with pytest.raises(Stop):
+            run_job(broken, stop_at(step))
+    assert_same(run_job(broken), whole)
+
+
+def test_two_processes_equal_one(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {
+        "method_options": {"gather_negatives": True},
+        "encoder": "encoder_without_dropout",
+    }
+    lora = {"lora": {**LORA, "dropout": 0}}
+    one = run_job(make_job("one", training=lora, **changes))
+    job = make_job("two", training={"processes": 2, **lora}, **changes)
+    assert finish(start(job, 2)) == [0, 0], messages(job)
+    found, expected = weights(run_job(job)), weights(one)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert np.allclose(found[name], value, atol=2e-5), name
+
+
+@pytest.mark.parametrize("loop", [{"packed": True, "length_chunks": None}, {"mini_batch_size": 4}])
+def test_adapters_train_with_packed_texts_and_cached_gradients(
+    make_job: MakeJob, loop: dict[str, Any]
+) -> None:
+    options = {"lora": {**LORA, "dropout": 0}, "max_steps": 4}
+    plain, other = (
+        run_job(make_job(name, "encoder_without_dropout", training={**options, **given}, development={}))
+        for name, given in (("plain", {}), ("other", loop))
+    )
+    expected = weights(plain)
+    assert all(np.allclose(value, expected[name], atol=1e-4) for name, value in weights(other).items())
+
+
+def test_rank_0_trains_all_weights(make_job: MakeJob) -> None:
+    loop = {"max_steps": 2}
+    none, zero = (
+        run_job(make_job(name, training={**loop, **given}, development={}))
+        for name, given in (("none", {}), ("zero", {"lora": {"rank": 0}}))
+    )
+    expected = weights(none)
+    assert all(np.array_equal(value, expected[name]) for name, value in weights(zero).items())
+
+
+def test_unknown_layers_are_refused_with_the_names_that_exist(make_job: MakeJob) -> None:
+    job = make_job(training={"lora": {"targets": "query q_proj"}})
+    with pytest.raises(EaseError, match="no linear layers named q_proj; it has dense, key, query, value"):
+        run_job(job)
+
+
+def test_an_encoder_without_a_transformer_is_refused(tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("2 2\nold 1 0\nnew 0 1\n", encoding="utf-8")
+    with pytest.raises(EaseError, match="begins with WordEmbeddings: set `lora: null`"):
+        add_lora(load_encoder(str(vectors)), LoraOptions())
+
+
+def test_the_file_of_an_encoder_gives_its_layers() -> None:
+    assert complete_lora({"rank": 8}, "Qwen/Qwen3-Embedding-0.6B")["targets"][:2] == ("q_proj", "k_proj")  # type: ignore[index]
+    assert complete_lora({"targets": ["q_proj"]}, "bge-m3") == {"targets": ["q_proj"]}
+    assert complete_lora({"rank": 8}, "of-my-own") == {"rank": 8, "targets": None}
+    assert complete_lora(None, "bge-m3") is None
+
+
+@pytest.mark.parametrize(
+    ("encoder", "given", "expected"),
+    [
+        ("BAAI/bge-m3", None, (16, ("query", "key", "value", "dense"))),
+        ("BAAI/bge-m3", {"rank": 8}, (8, ("query", "key", "value", "dense"))),
+        ("BAAI/bge-m3", {"rank": 0}, (0, ("query", "key", "value", "dense"))),
+        ("BAAI/bge-m3", {"targets": "query"}, (16, ("query",))),
+        ("org/of-my-own", {"rank": 2}, (2, None)),
+        ("org/of-my-own", None, None),
+    ],
+)
+def test_a_recipe_is_completed_with_the_encoder_s_adapters(
+    encoder: str, given: dict[str, Any] | None, expected: tuple[int, Any] | None
+) -> None:
+    kinds = EncoderDefaults.model_validate({"random": {}, "pretrained": {}})
+    recipe = Recipe(method="simcse", options={}, data=[{"kind": "pairs"}], training={"lora": given})
+    lora = recipe.complete(encoder, kinds).training.lora
+    assert (lora and (lora.rank, lora.targets)) == expected
+
+
+def test_python_trains_adapters(files: Path) -> None:
+    pairs = pd.DataFrame({"sentence": sentences()})
+    loop: dict[str, Any] = {
+        "batch_size": 16,
+        "max_steps": 2,
+        "max_tokens": 16,
+        "device": "cpu",
+        "learning_rate": 1e-2,
+    }
+    encoder = load_encoder(str(files / "encoder"))
+    found = train(pairs, encoder, "simcse", lora=LORA, **loop)
+    changed = [
+        name
+        for (name, value), (_, before) in zip(
+            found.named_parameters(), encoder.named_parameters(), strict=True
+        )
+        if not torch.equal(value, before)
+    ]
+    assert changed
+    assert all(name.endswith(ADAPTED) for name in changed)
+    with pytest.raises(EaseError, match="lora"):
+        train(pairs, encoder, "simcse", lora={"rnk": 3}, **loop)
