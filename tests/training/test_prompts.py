@@ -11,11 +11,10 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder, save_encoder
-from ease.encoders.prompts import default_prompt, prompt_tokens
 from ease.errors import EaseError
 from ease.training import run_job
-from ease.training.batches import open_pairs, prepare_pairs
-from ease.training.model import Layout
+from ease.training.batches import Layout, open_pairs, prepare_pairs
+from ease.training.prompts import default_prompt, prompt_tokens
 from tests.training.tiny_training import MakeJob, losses, weights
 
 PROMPT = "people like: "

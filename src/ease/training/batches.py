@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from ease.encoders.prompts import default_prompt
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
 from ease.methods import SENTENCE, Derive, Entities, Texts
@@ -33,6 +32,7 @@ from ease.training.inputs import (
     open_pair_table,
 )
 from ease.training.packing import Packed, pack
+from ease.training.prompts import default_prompt
 
 READ_ROWS = 8192
 """Pairs tokenised at a time"""

@@ -8,12 +8,12 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder
-from ease.encoders.prompts import prompt_tokens
 from ease.errors import EaseError
 from ease.methods import TrainingMethod
 from ease.methods.components.drophead import has_dropout, set_dropout
 from ease.training.lora import add_lora
 from ease.training.options import TrainingJob
+from ease.training.prompts import prompt_tokens
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ease.encoders.prompts import prompt_tokens
 from ease.errors import EaseError
 from ease.methods import SENTENCE, TOTAL, Inputs, TrainingMethod
 from ease.methods.base import own_rows
@@ -20,6 +19,7 @@ from ease.methods.components.teacher_losses import cosine_distillation, similari
 from ease.training.batches import Batch, Column, Layout, Padded
 from ease.training.dropout import quicken_dropout
 from ease.training.packing import Packed, features_of, prepare_packing
+from ease.training.prompts import prompt_tokens
 from ease.training.teacher import TeacherOptions
 
 

@@ -70,7 +70,7 @@ class LoraOptions(StrictModel):
     """Low-rank adapters of linear layers (Hu et al. 2021)."""
 
     rank: int = Field(16, ge=0, description="rank of an adapter; 0: no LoRA, all weights are trained")
-    alpha: float = Field(32.0, gt=0, description="adapters are scaled by alpha / rank")
+    alpha: int = Field(32, ge=1, description="adapters are scaled by alpha / rank")
     dropout: float = Field(0.05, ge=0, lt=1, description="dropout of an adapter's input")
     targets: Words | None = Field(
         None,

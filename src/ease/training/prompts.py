@@ -14,7 +14,7 @@ def default_prompt(encoder: SentenceTransformer) -> str:
         EaseError: If the pooling excludes the prompt, which a training on tokens cannot.
     """
     name = encoder.default_prompt_name
-    prompt = encoder.prompts.get(name, "") if name is not None else ""
+    prompt = (encoder.prompts.get(name) if name is not None else None) or ""
     if prompt and any(getattr(module, "include_prompt", True) is False for module in encoder):
         raise EaseError(
             f"The encoder's pooling excludes its prompt {prompt!r}, which a training does not support: save it with "
