@@ -31,13 +31,13 @@ def table() -> list[str]:
         file = known(name)
         loop = {**file.training, **(file.methods["ease"].training if "ease" in file.methods else {})}
         how = f"LoRA, rank {loop['lora']['rank']}" if "lora" in loop else "all weights"
-        prompt = f"`{file.prompts[file.default_prompt]}`" if file.default_prompt else ""
+        prompt = file.prompts[file.default_prompt].replace("|", "\\|") if file.default_prompt else ""
         cells = [
             f"[{name}](https://huggingface.co/{file.name})",
             f"{file.parameters / 1e6:.0f}",
             file.dimension,
             file.pooling,
-            prompt,
+            f"`{prompt}`" if prompt else "",
             loop["batch_size"],
             f"{loop['learning_rate']:.0e}".replace("e-0", "e-"),
             how,

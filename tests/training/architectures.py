@@ -124,5 +124,7 @@ def _train_tokenizer(made: Architecture) -> Any:
         words = [word for word in made.template.split() if word != "$A"]
         pairs = [(word, tokenizer.convert_tokens_to_ids(word)) for word in words]
         tokenizer._tokenizer.post_processor = TemplateProcessing(single=made.template, special_tokens=pairs)
-    tokenizer.padding_side, tokenizer.model_max_length = made.padding, 64
+    for name, value in {"padding_side": made.padding, "model_max_length": 64}.items():
+        setattr(tokenizer, name, value)
+        tokenizer.init_kwargs[name] = value  # what is saved
     return tokenizer

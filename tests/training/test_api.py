@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from safetensors.numpy import load_file
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.training import run_job, train
+from ease.training import TrainingJob, TrainingOptions, run_job, train
+from ease.training.options import LoraOptions
 from tests.training.tiny_training import MakeJob, sentences
 
 LOOP: dict[str, Any] = {
@@ -29,6 +31,25 @@ LOOP: dict[str, Any] = {
 def pairs() -> pd.DataFrame:
     texts = sentences()
     return pd.DataFrame({"sentence": texts, "entity": [f"Q{number // 4}" for number in range(len(texts))]})
+
+
+def test_the_file_of_an_encoder_gives_the_defaults(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`bge-m3` is trained by LoRA, and a given value wins."""
+    shutil.copytree(files / "encoder", tmp_path / "bge-m3")
+    given: list[TrainingOptions] = []
+
+    def spy(job: TrainingJob, report: Any) -> Any:
+        given.append(job.training)
+        return run_job(job, report)
+
+    monkeypatch.setattr("ease.training.api.run_job", spy)
+    loop = {name: value for name, value in LOOP.items() if name != "learning_rate"}
+    found = train(pairs(), tmp_path / "bge-m3", "simcse", **{**loop, "max_steps": 1})
+    assert (given[0].learning_rate, given[0].batch_size) == (1e-4, 16)
+    assert given[0].lora == LoraOptions(rank=16, targets=("query", "key", "value", "dense"))
+    assert found.get_embedding_dimension() == 32
 
 
 def embed(model: Any) -> np.ndarray:

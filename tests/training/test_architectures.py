@@ -17,6 +17,7 @@ from ease.methods.components.drophead import MERGES, set_drophead
 from ease.training import run_job
 from ease.training.batches import make_batch, open_pairs, prepare_pairs
 from ease.training.model import TrainingModel
+from ease.training.prompts import prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.tiny_training import MakeJob, sentences
 
@@ -45,7 +46,7 @@ def trained_embeddings(
     """Return all sentences of the pairs, and the embeddings that a training computes of them."""
     method = get_method("simcse").build(method_options("simcse", {}), encoder, None)
     model = TrainingModel(encoder, nn.Identity(), method, packed=packed).eval()
-    layout = model.layout(24)
+    layout = model.layout(64 - prompt_tokens(encoder))
     prepare_pairs(files / "pairs.parquet", None, encoder, layout, tmp_path / "prepared")
     rows = open_pairs(tmp_path / "prepared", layout)[:40]
     padding = encoder.tokenizer.pad_token_id

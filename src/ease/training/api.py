@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
-from ease.encoders.known import complete_lora
+from ease.encoders.known import complete_lora, file_defaults
 from ease.errors import EaseError
 from ease.io.registry import RENAMED
 from ease.io.suggestions import suggest
@@ -57,7 +57,8 @@ def train(
         report: Called with a step and its losses and scores.
         options: Parameters of the method (`temperature`, `entity_weight`, …) and of the training loop (`batch_size`,
             `learning_rate`, `epochs`, `max_steps`, `seed`, …). `teacher` is a hub name, a folder, an encoder or a
-            mapping (docs/teacher.md); `lora={"rank": 16}` trains low-rank adapters.
+            mapping (docs/teacher.md); `lora={"rank": 16}` trains low-rank adapters. Default: the values of the
+            encoder's file (docs/encoders.md), if it has one.
 
     Returns:
         The trained encoder.
@@ -72,6 +73,7 @@ def train(
         >>> model = train(pairs, "intfloat/multilingual-e5-small", batch_size=8, epochs=1)  # doctest: +SKIP
     """
     name = None if isinstance(encoder, SentenceTransformer) else str(encoder)
+    options = {**file_defaults(name, method), **options}
     if isinstance(options.get("lora"), Mapping):
         options["lora"] = complete_lora(options["lora"], name)
     table = _read(pairs)

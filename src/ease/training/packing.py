@@ -110,7 +110,9 @@ def _refusal(why: str) -> EaseError:
 
 def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
     """Return whether texts of several lengths have the same embeddings packed and padded."""
-    longest = min(encoder.max_seq_length or LONGEST, LONGEST)
+    config: Any = encoder[0].config
+    positions = getattr(config, "max_position_embeddings", None) or LONGEST
+    longest = min(encoder.max_seq_length or LONGEST, LONGEST, positions - first_position)
     texts = encoder.tokenizer(
         ["a", "a b c d e", "a b " * longest],
         truncation=True,

@@ -43,7 +43,6 @@ class KnownEncoder(StrictModel):
     pooling: PoolingName = Field(description="pooling of its authors")
     dense: bool = Field(False, description="whether Dense layers of its own follow the pooling")
     normalize: bool = Field(description="whether it normalises its embeddings to length 1")
-    padding: Literal["left", "right"] = Field("right", description="side on which its tokenizer pads")
     precision: Literal["fp32", "bf16"] = Field("fp32", description="precision of its published weights")
     prompts: dict[str, str] = Field({}, description="texts before a sentence, by name")
     default_prompt: str | None = Field(
@@ -85,6 +84,15 @@ def known_encoder(name: str) -> KnownEncoder | None:
     if last_part(name) not in known_names():
         return None
     return read_known(FILES / f"{last_part(name)}.yml")
+
+
+def file_defaults(name: str | None, method: str) -> dict[str, Any]:
+    """Return the parameters of a training by a method that an encoder's file gives; empty without a file."""
+    known = known_encoder(name) if name is not None else None
+    if known is None:
+        return {}
+    own = known.methods.get(method, MethodDefaults())
+    return {**known.training, **own.training, **own.options}
 
 
 def complete_lora(lora: Mapping[str, Any] | None, name: str | None) -> dict[str, Any] | None:
