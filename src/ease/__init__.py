@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from ease.errors import EaseError
     from ease.training.api import train
     from ease.training.sentence_transformers import EntityContrastiveLoss
+    from ease.training.students.api import distill
     from ease.wikimedia.wikipedia.reader import read_dump
     from ease.wikimedia.wikitext.parser import parse_wikitext
 
 _MODULES = {
     "EaseError": "ease.errors",
     "EntityContrastiveLoss": "ease.training.sentence_transformers",
+    "distill": "ease.training.students.api",
     "evaluate": "ease.encoders.api",
     "load": "ease.encoders.api",
     "parse_wikitext": "ease.wikimedia.wikitext.parser",
@@ -31,6 +33,7 @@ __all__ = [
     "EaseError",
     "EntityContrastiveLoss",
     "__version__",
+    "distill",
     "evaluate",
     "load",
     "parse_wikitext",

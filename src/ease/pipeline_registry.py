@@ -11,6 +11,7 @@ from ease.pipelines import (
     acquire,
     acquire_evaluation,
     analysis,
+    distill,
     entity_embeddings,
     entity_pairs,
     evaluate,
@@ -47,6 +48,11 @@ def register_pipelines() -> dict[str, Pipeline]:
     compared = {setting: setting_pieces(setting, COMPARED) for setting in SETTINGS}
     methods = (*method_names(), train.WHITENING)
     every = {setting: setting_pieces(setting, methods) for setting in SETTINGS}
+    students = {setting: create_distillation(setting, every[setting]) for setting in SETTINGS}
+    compared_students = [
+        in_stage(report.create_pipeline(setting, (*methods, *distill.STUDENTS)), setting, "report")
+        for setting in SETTINGS
+    ]
     sums = {f"train_{setting}": sum(pieces.values(), Pipeline([])) for setting, pieces in compared.items()}
     every_data = {setting: training_data(pieces) for setting, pieces in every.items()}
     every_data[LOW_RESOURCE] = training_data(setting_pieces(LOW_RESOURCE, (EASE, MLM)))
@@ -64,7 +70,9 @@ def register_pipelines() -> dict[str, Pipeline]:
         "acquire_evaluation": located,
         "train": of_all_settings(every, "train"),
         "evaluate": located + scored,
-        "report": of_all_settings(every, "report") + create_report(methods),
+        "report": sum(compared_students, create_report((*methods, *distill.STUDENTS))),
+        "distill": students["multilingual"],
+        "distill_monolingual": students["monolingual"],
         **sums,
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", methods),
@@ -92,6 +100,12 @@ def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
         "report": report.create_pipeline(setting, methods),
     }
     return {name: in_stage(piece, setting, STAGES.get(name, name)) for name, piece in pieces.items()}
+
+
+def create_distillation(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:
+    """Create the students of one setting and their scores."""
+    scored = [evaluate.create_pipeline(setting, student) for student in distill.STUDENTS]
+    return sum(scored, pieces["acquire_evaluation"] + distill.create_pipeline(setting))
 
 
 def create_sweep(name: str, registered: sweep.Registered, data: Mapping[str, Pipeline]) -> Pipeline:

@@ -240,6 +240,20 @@ def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path
     assert made_by(project) == before
 
 
+def test_students_without_a_teacher_are_refused_with_the_commands_that_train_it(empty: Project) -> None:
+    lines = refused(empty, "distill")
+    assert_lines(
+        lines,
+        "no encoder of `ease_plus` .*`kedro run --pipelines=train_multilingual --tags=acquire,.*`, then .*"
+        "`kedro run --pipelines=train --namespaces=multilingual.ease_plus`, or name another encoder as `teacher`",
+    )
+
+
+def test_a_teacher_that_does_not_load_is_refused(empty: Project) -> None:
+    named = {f"multilingual__{kind}_student__teacher": "no/such-encoder" for kind in ("static", "shallow")}
+    assert_lines(refused(empty, "distill", **named), "Encoder 'no/such-encoder' does not load")
+
+
 def test_a_rank_above_the_languages_is_refused(empty: Project) -> None:
     given = {
         "evaluate__baselines__bert__name": "no/such-encoder",

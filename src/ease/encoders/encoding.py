@@ -20,6 +20,7 @@ from tqdm.auto import tqdm
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions
+from ease.encoders.static import encode_static, is_static
 from ease.evaluation.search import best_device
 from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
@@ -131,7 +132,10 @@ def _encode_distinct(
         for start in range(0, len(missing), CHUNK * batch_size):
             rows = missing[start : start + CHUNK * batch_size]
             texts = [sentences[row] for row in rows]
-            embeddings[rows] = model.encode(texts, batch_size=batch_size, show_progress_bar=False)
+            if is_static(model):
+                embeddings[rows] = encode_static(model, texts)
+            else:
+                embeddings[rows] = model.encode(texts, batch_size=batch_size, show_progress_bar=False)
             if cache:
                 cache.write(texts, embeddings[rows])
             bar.update(len(rows))

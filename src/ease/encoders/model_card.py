@@ -16,13 +16,14 @@ WIKIDATA_LICENCE = "CC0 1.0"
 SAMPLE_LICENCE = "Apache-2.0; names and facts of CLDR: Unicode License v3"
 TEST_SCORES = "Test scores"
 """Title of the section that evaluation adds."""
-USAGE = """```python
+STATIC_USAGE = """```python
 from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("path/to/this/folder")
 embeddings = model.encode(["A sentence.", "Another one."])
 similarities = model.similarity(embeddings, embeddings)
-```
+```"""
+USAGE = f"""{STATIC_USAGE}
 
 The folder also loads with `transformers.AutoModel` (token embeddings, to be pooled). `training/`, \
 where present, holds training-only parts, which are not needed for use."""
@@ -56,6 +57,7 @@ def model_card(
     scores: Mapping[str, float] | None = None,
     start_scores: Mapping[str, float] | None = None,
     embedding: str = "",
+    usage: str = USAGE,
 ) -> str:
     """Return the card: YAML metadata of the hub, then Markdown.
 
@@ -67,6 +69,7 @@ def model_card(
         scores: Development scores by name, in points.
         start_scores: Development scores of the encoder that training started from.
         embedding: One line on dimension and pooling.
+        usage: How to load the model.
     """
     named = [(f"`{name}`", str(value)) for name, value in dotted(parameters).items()]
     sources = [(source.name, source.date or "", source.licence) for source in data.sources]
@@ -75,7 +78,7 @@ def model_card(
         f"A [sentence-transformers](https://www.sbert.net) model trained with the method `{method}`. {summary}",
         f"Training started from {data.start}." if data.start else "",
         embedding,
-        _section("Use", USAGE),
+        _section("Use", usage),
         _section("Training data", _table(("data", "dump date", "licence"), sources)),
         _section("Languages", ", ".join(data.languages)),
         _section("Development scores", _scores(scores or {}, start_scores or {})),

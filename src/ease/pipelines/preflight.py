@@ -26,9 +26,10 @@ from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.starts import find_missing_starts
+from ease.pipelines.starts import find_missing_starts, find_missing_teachers
 from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.sweep.checks import sweep_checks
+from ease.training.students import StudentOptions
 from ease.training.teacher import check_teacher
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
@@ -54,12 +55,14 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     checks = [check for step in steps for check in (*_language_checks(step), *_folder_checks(step))]
     for step in steps:
         checks += [*_checks(step, locating, catalog), *sweep_checks(step, locating, catalog)]
+        checks += _teacher_checks(step)
     for dataset in (catalog.get(name) for name in sorted(pipeline.all_outputs())):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
             checks.append(partial(check_writable, Path(dataset._filepath)))
     checks.append(partial(_check_disk, steps, catalog, data, free))
     _log_excluded(pipeline, catalog)
-    faults = (*find_missing_starts(pipeline, catalog), *map(_fault, checks))
+    missing = (*find_missing_starts(pipeline, catalog), *find_missing_teachers(pipeline, catalog))
+    faults = (*missing, *map(_fault, checks))
     return list(dict.fromkeys(fault for fault in faults if fault is not None))
 
 
@@ -121,6 +124,12 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
         case "score_baselines":
             _warn_of_baselines(step.get(EvaluateOptions))
             yield partial(_check_language_ranks, step)
+
+
+def _teacher_checks(step: Step) -> Iterator[Check]:
+    """Yield a check of the encoder that a student learns from, if the options name one."""
+    if step.name == "distill_encoder" and (teacher := step.get(StudentOptions).teacher):
+        yield partial(check_encoder, teacher)
 
 
 def _language_checks(step: Step) -> Iterator[Check]:

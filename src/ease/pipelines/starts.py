@@ -1,4 +1,4 @@
-"""Find runs whose methods start from the encoder of the method `mlm`, but have no such encoder."""
+"""Find runs that lack an encoder: that of `mlm`, from which methods start, or the teacher of students."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
 from ease.pipelines.setting import MLM, Setting
+from ease.training.students import StudentOptions
 
 TRAINING = ("train_encoder", "whiten_encoder")
 """Nodes that start from an encoder."""
@@ -55,6 +56,34 @@ def missing_start(setting: str, methods: Iterable[str], complete: bool = False) 
     return (
         f"`{setting}.setting.start` is {MLM}, but this run has no encoder of that method: {prepare if complete else ''}"
         f"train all by `kedro run --pipelines=train,evaluate --namespaces={chosen}{start}`."
+    )
+
+
+def find_missing_teachers(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
+    """Return a message for each setting whose students have a teacher that this run neither finds nor trains.
+
+    Args:
+        pipeline: The nodes that will run.
+        catalog: Their datasets and parameters.
+    """
+    lacking = []
+    for node in pipeline.nodes:
+        if node.name.rpartition(".")[2] != "distill_encoder":
+            continue
+        options = [catalog.load(name) for name in node.inputs if is_parameter(name)]
+        encoder = next(name for name in node.inputs if name.endswith(".encoder"))
+        named = any(isinstance(value, StudentOptions) and value.teacher for value in options)
+        if not named and encoder not in pipeline.all_outputs() and not catalog.exists(encoder):
+            lacking.append(missing_teacher(encoder.partition(".")[0]))
+    return lacking
+
+
+def missing_teacher(setting: str) -> str:
+    """Return the message that a setting has no encoder for its students to learn from, with commands that train it."""
+    return (
+        f"There is no encoder of `ease_plus` for the students to learn from: make the data by `kedro run "
+        f"--pipelines=train_{setting} --tags={PREPARATION}`, then train it by `kedro run --pipelines=train "
+        f"--namespaces={setting}.ease_plus`, or name another encoder as `teacher` (docs/small_models.md)."
     )
 
 

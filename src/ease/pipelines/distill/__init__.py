@@ -1,0 +1,5 @@
+"""Make small encoders that learn from a large one, and score them."""
+
+from ease.pipelines.distill.pipeline import STUDENTS, create_pipeline
+
+__all__ = ["STUDENTS", "create_pipeline"]

@@ -1,0 +1,46 @@
+"""Wiring of `distill`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kedro.pipeline import Pipeline, node, pipeline
+
+from ease.pipelines.distill.nodes import distill_shallow, distill_static
+from ease.pipelines.mlflow_runs import TRAINING_TAG
+
+TEACHER = "ease_plus"
+"""The method whose encoder is the teacher, unless the parameters name another one."""
+
+STUDENTS: dict[str, Callable[..., Any]] = {
+    "static_student": distill_static,
+    "shallow_student": distill_shallow,
+}
+"""Nodes that make the students, by the students' names in folders, MLflow and the report"""
+
+
+def create_pipeline(setting: str) -> Pipeline:
+    """Create `distill` for all students of one setting."""
+    return sum((_create(setting, student) for student in STUDENTS), Pipeline([]))
+
+
+def _create(setting: str, student: str) -> Pipeline:
+    """Create what makes one student."""
+    # In the order of the functions' arguments: Kedro finds the types of parameters by their places.
+    given = ["teacher", "training_pairs", "dumps"]
+    given += [f"params:{name}" for name in ("options", "setting", "encoding", "work", "tracking")]
+    made = node(STUDENTS[student], given, ["encoder", "history"], name="distill_encoder", tags=TRAINING_TAG)
+    return pipeline(
+        [made],
+        namespace=f"{setting}.{student}",
+        inputs={
+            "teacher": f"{setting}.{TEACHER}.encoder",
+            "training_pairs": f"{setting}.training_pairs",
+            "dumps": f"{setting}.dumps",
+        },
+        parameters={
+            "params:options": f"params:{setting}.{student}",
+            "params:setting": f"params:{setting}.setting",
+            **{f"params:{name}": f"params:{name}" for name in ("encoding", "work", "tracking")},
+        },
+        tags="distill",
+    )

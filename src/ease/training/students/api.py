@@ -1,0 +1,73 @@
+"""Distillation from Python, on sentences in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import ValidationError
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.encoder import load_encoder, save_encoder
+from ease.errors import EaseError
+from ease.io.locks import folder_lock
+from ease.io.registry import check_name, format_validation_error
+from ease.training.progress import Report
+from ease.training.students.distilling import distill_student
+from ease.training.students.options import ShallowOptions, StaticOptions
+
+KINDS: dict[str, type[StaticOptions] | type[ShallowOptions]] = {
+    "static": StaticOptions,
+    "shallow": ShallowOptions,
+}
+
+
+def distill(
+    teacher: str | Path | SentenceTransformer,
+    sentences: Iterable[str],
+    student: str = "static",
+    *,
+    folder: str | Path | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> SentenceTransformer:
+    """Make a small encoder that learns the embeddings of a large one.
+
+    Args:
+        teacher: A hub name, a folder or an object; the object is not changed.
+        sentences: What the student learns from; repeated sentences are read once.
+        student: `static`, one vector a token whose mean is the embedding, or `shallow`, the teacher's first layers.
+        folder: Folder for checkpoints and the saved student (`model`); the same call resumes an interrupted one there.
+            Default: a temporary folder.
+        report: Called with a step and its loss.
+        options: Options of the student (`dimension`, `int8`, `layers`, `matryoshka`, `seed`, …) and `learning`, a
+            dictionary with `epochs`, `batch_size` and `learning_rate`.
+
+    Returns:
+        The student, on the CPU.
+
+    Raises:
+        EaseError: If an option is wrong, the teacher does not load or fit, or there is no sentence.
+
+    Example:
+        >>> import ease
+        >>> student = ease.distill("sentence-transformers/LaBSE", sentences, dimension=256)
+        >>> student.save("small")
+    """
+    check_name(student, list(KINDS), "student")
+    kind = KINDS[student]
+    try:
+        validated = kind.model_validate(options)
+    except ValidationError as error:
+        raise EaseError(f"Options of the student: {format_validation_error(error, kind)}") from error
+    with TemporaryDirectory() as temporary:
+        place = str(teacher)
+        if isinstance(teacher, SentenceTransformer):
+            place = str(Path(temporary) / "teacher")
+            save_encoder(teacher, Path(place))
+        work = Path(temporary) / "work" if folder is None else Path(folder)
+        with folder_lock(work) as lock:
+            made = distill_student(place, dict.fromkeys(sentences), validated, lock.folder, report=report)
+        return load_encoder(str(made.model))

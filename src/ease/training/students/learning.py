@@ -1,0 +1,142 @@
+"""The loop in which a student learns its teacher's embeddings, with checkpoints that resume exactly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import batch_to_device
+from torch import Tensor
+from torch.nn import functional
+
+from ease.io.atomic import atomic_path
+from ease.training.progress import Report
+from ease.training.students.options import LearningOptions
+from ease.training.students.targets import Targets
+
+History = list[dict[str, float]]
+
+
+def cosine_distance(student: Tensor, teacher: Tensor, dimensions: Sequence[int | None]) -> Tensor:
+    """Return 1 minus the cosine of a student's with its teacher's embeddings, averaged over numbers of dimensions.
+
+    Args:
+        student: Shape (n, d).
+        teacher: Shape (n, d).
+        dimensions: Numbers of first dimensions; None: all.
+    """
+    distances = [
+        1 - functional.cosine_similarity(student[:, :count], teacher[:, :count]) for count in dimensions
+    ]
+    return torch.stack(distances).mean()
+
+
+def learn(
+    student: SentenceTransformer,
+    sentences: pa.ChunkedArray,
+    targets: Targets,
+    options: LearningOptions,
+    checkpoint: Path,
+    *,
+    directions: NDArray[np.float64] | None = None,
+    matryoshka: Sequence[int] = (),
+    seed: int = 0,
+    report: Report | None = None,
+) -> History:
+    """Train a student, in place, to give its teacher's embeddings; resume from a checkpoint.
+
+    Dropout is off, so that the same sentences in the same order give the same student.
+
+    Args:
+        student: The encoder to train, on the device on which it computes.
+        sentences: What it reads.
+        targets: The teacher's embeddings of them, (sentences, dimension).
+        options: Steps and learning rate.
+        checkpoint: A file, which is removed by the caller.
+        directions: Directions of the teacher's space to learn, (dimension, kept); None: the space as it is.
+        matryoshka: Numbers of first dimensions at which the loss is computed, too.
+        seed: Of the order of the sentences.
+        report: Called with a step and its values.
+
+    Returns:
+        The reported values, each with its `step`.
+    """
+    steps = options.epochs * -(-len(sentences) // options.batch_size)
+    optimizer = torch.optim.Adam(student.parameters(), lr=options.learning_rate)
+    projection = None if directions is None else torch.tensor(directions.copy(), dtype=torch.float32)
+    step, history, losses = _restore(checkpoint, student, optimizer)
+    student.eval()
+    for rows in _batches(len(sentences), options, seed, step):
+        for group in optimizer.param_groups:
+            group["lr"] = options.learning_rate * (1 - step / steps)
+        texts = sentences.take(pa.array(rows)).to_pylist()
+        wanted = torch.from_numpy(targets[np.sort(rows)][np.argsort(np.argsort(rows))].astype(np.float32))
+        wanted = (wanted if projection is None else wanted @ projection).to(student.device)
+        embeddings = student(batch_to_device(student.preprocess(texts), student.device))["sentence_embedding"]
+        loss = cosine_distance(embeddings, wanted, (None, *matryoshka))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        losses.append(loss.item())
+        if step % options.report_every == 0 or step == steps:
+            values = {"loss": float(np.mean(losses))}
+            history.append({"step": step, **values})
+            losses.clear()
+            if report is not None:
+                report(step, values)
+        if step % options.checkpoint_every == 0 and step < steps:
+            _save(checkpoint, student, optimizer, step, history, losses)
+    return history
+
+
+def _batches(count: int, options: LearningOptions, seed: int, done: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of each step after those that are done; each epoch has a seeded order of its own."""
+    a_pass = -(-count // options.batch_size)
+    for epoch in range(done // a_pass, options.epochs):
+        order = np.random.default_rng([seed, epoch]).permutation(count)
+        for number in range(done % a_pass if epoch == done // a_pass else 0, a_pass):
+            yield order[number * options.batch_size : (number + 1) * options.batch_size]
+
+
+def _save(
+    file: Path,
+    student: SentenceTransformer,
+    optimizer: torch.optim.Adam,
+    step: int,
+    history: History,
+    losses: list[float],
+) -> None:
+    """Write the student, Adam's state of each parameter, and what was reported."""
+    tensors = {f"student/{name}": tensor.clone() for name, tensor in student.state_dict().items()}
+    for parameter, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"{parameter}/{name}": tensor.clone() for name, tensor in state.items()}
+    about = {"step": step, "history": history, "losses": losses}
+    with atomic_path(file) as partial:
+        save_file(tensors, partial, {"about": json.dumps(about)})
+
+
+def _restore(
+    file: Path, student: SentenceTransformer, optimizer: torch.optim.Adam
+) -> tuple[int, History, list[float]]:
+    """Load a checkpoint, if there is one; return the step, the reported values and the losses after them."""
+    if not file.exists():
+        return 0, [], []
+    parts: dict[str, dict[str, Tensor]] = {}
+    with safe_open(file, "pt") as stored:
+        about = json.loads(stored.metadata()["about"])
+        for key in stored.keys():
+            part, _, name = key.partition("/")
+            parts.setdefault(part, {})[name] = stored.get_tensor(key)
+    student.load_state_dict(parts.pop("student"))
+    state = {int(parameter): values for parameter, values in parts.items()}
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    return about["step"], about["history"], about["losses"]

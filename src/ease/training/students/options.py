@@ -1,0 +1,53 @@
+"""Options of students. Does not import torch."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ease.io.models import StrictModel
+from ease.training.options import Dimensions
+
+
+class LearningOptions(StrictModel):
+    """How a student learns its teacher's embeddings."""
+
+    epochs: int = Field(4, ge=0, description="passes over the sentences; 0: the student stays as it was made")
+    batch_size: int = Field(256, ge=1, description="sentences per step")
+    learning_rate: float = Field(1e-2, gt=0, description="peak learning rate of Adam, which decays to 0")
+    checkpoint_every: int = Field(500, ge=1, description="steps between checkpoints")
+    report_every: int = Field(50, ge=1, description="steps over which the reported loss is averaged")
+
+
+class StudentOptions(StrictModel):
+    """What every student has."""
+
+    teacher: str | None = Field(
+        None, min_length=1, description="a folder or hub name; null: the setting's encoder of `ease_plus`"
+    )
+    rows: int | None = Field(
+        1_000_000, ge=1, description="maximum number of distinct training sentences; null: all"
+    )
+    matryoshka: Dimensions = Field(
+        (), description="numbers of first dimensions at which the loss is computed, too"
+    )
+    learning: LearningOptions = Field(LearningOptions(), description="how it learns from its teacher")
+    seed: int = Field(0, ge=0, description="of the sentences and their order")
+
+
+class StaticOptions(StudentOptions):
+    """A student with one vector a token, whose mean is the embedding of a sentence."""
+
+    dimension: int | None = Field(None, ge=1, description="dimension of the vectors; null: the teacher's")
+    frequency_scale: float = Field(
+        1e-3, gt=0, description="a of the initial weight a / (a + p) of a token with the relative frequency p"
+    )
+    int8: bool = Field(True, description="save the vectors as integers of 8 bits with one scale a token")
+
+
+class ShallowOptions(StudentOptions):
+    """A student made of the first layers of its teacher."""
+
+    layers: int = Field(1, ge=1, description="number of first layers to keep")
+    learning: LearningOptions = Field(
+        LearningOptions(epochs=2, batch_size=128, learning_rate=1e-3), description="how it learns"
+    )
