@@ -120,7 +120,7 @@ def _batches(
     device: torch.device,
 ) -> Iterator[list[Batch]]:
     """Yield this process's share of each batch's sub-batches, after the steps already done."""
-    padding = model.encoder.tokenizer.pad_token_id or 0  # masked anyway
+    padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
     chunks = _chunks(options, device)
     parts = options.batch_size // options.contrasted

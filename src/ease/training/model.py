@@ -20,6 +20,7 @@ from ease.training.batches import Batch, Column, Layout, Padded
 from ease.training.dropout import quicken_dropout
 from ease.training.packing import Packed, features_of, prepare_packing
 from ease.training.prompts import prompt_tokens
+from ease.training.static import averages_tokens, bag_features
 from ease.training.teacher import TeacherOptions
 
 
@@ -146,6 +147,8 @@ class TrainingModel(nn.Module):
         return self._embed(features).unflatten(0, (views, len(chunk.tokens)))
 
     def _embed(self, features: dict[str, Any]) -> Tensor:
+        if averages_tokens(self.encoder):
+            features = bag_features(features)
         embeddings: Tensor = self.head(self.encoder(features)["sentence_embedding"])
         return embeddings
 

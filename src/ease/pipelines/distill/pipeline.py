@@ -26,21 +26,22 @@ def create_pipeline(setting: str) -> Pipeline:
 def _create(setting: str, student: str) -> Pipeline:
     """Create what makes one student."""
     # In the order of the functions' arguments: Kedro finds the types of parameters by their places.
-    given = ["teacher", "training_pairs", "dumps"]
-    given += [f"params:{name}" for name in ("options", "setting", "encoding", "work", "tracking")]
+    tables = ["training_pairs", "dumps", "evaluation_data", "entity_vocabulary", "entity_embeddings"]
+    shared = ["encoding", "encoders", "tasks", "work", "tracking"]
+    given = ["teacher", *tables, *(f"params:{name}" for name in ("options", "recipe", "setting", *shared))]
     made = node(STUDENTS[student], given, ["encoder", "history"], name="distill_encoder", tags=TRAINING_TAG)
     return pipeline(
         [made],
         namespace=f"{setting}.{student}",
         inputs={
             "teacher": f"{setting}.{TEACHER}.encoder",
-            "training_pairs": f"{setting}.training_pairs",
-            "dumps": f"{setting}.dumps",
+            **{table: f"{setting}.{table}" for table in tables},
         },
         parameters={
             "params:options": f"params:{setting}.{student}",
+            "params:recipe": f"params:{setting}.{TEACHER}",
             "params:setting": f"params:{setting}.setting",
-            **{f"params:{name}": f"params:{name}" for name in ("encoding", "work", "tracking")},
+            **{f"params:{name}": f"params:{name}" for name in shared},
         },
         tags="distill",
     )

@@ -169,7 +169,8 @@ def _key(teacher: SentenceTransformer, sentences: Path, options: StaticOptions |
         "sentences": hash_contents(sentences),
         "kind": type(options).__name__,
         "options": options.model_dump(
-            mode="json", exclude={"teacher": True, "learning": {"checkpoint_every", "report_every"}}
+            mode="json",
+            exclude={"teacher": True, "refining": True, "learning": {"checkpoint_every", "report_every"}},
         ),
         "code": code_version(),
     }

@@ -1,0 +1,28 @@
+"""Options of `distill`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ease.io.models import StrictModel
+from ease.training.students import ShallowOptions, StaticOptions
+
+
+class RefiningOptions(StrictModel):
+    """The steps by the loss of `ease_plus` after a student has learned from its teacher."""
+
+    max_steps: int = Field(ge=1, description="steps")
+    learning_rate: float = Field(gt=0, description="peak learning rate")
+    evaluate_every: int = Field(50, ge=1, description="steps between evaluations on the development tasks")
+
+
+class StaticStudentOptions(StaticOptions):
+    """The static student, and its training after distillation."""
+
+    refining: RefiningOptions | None = Field(None, description="steps by the loss of `ease_plus`; null: none")
+
+
+class ShallowStudentOptions(ShallowOptions):
+    """The shallow student, and its training after distillation."""
+
+    refining: RefiningOptions | None = Field(None, description="steps by the loss of `ease_plus`; null: none")
