@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from ease.io.atomic import atomic_path
 from ease.training.progress import Report
+from ease.training.prompts import default_prompt
 from ease.training.students.options import LearningOptions
 from ease.training.students.targets import Targets
 
@@ -74,10 +75,11 @@ def learn(
     projection = None if directions is None else torch.tensor(directions.copy(), dtype=torch.float32)
     step, history, losses = _restore(checkpoint, student, optimizer)
     student.eval()
+    prompt = default_prompt(student)
     for rows in _batches(len(sentences), options, seed, step):
         for group in optimizer.param_groups:
             group["lr"] = options.learning_rate * (1 - step / steps)
-        texts = sentences.take(pa.array(rows)).to_pylist()
+        texts = [prompt + text for text in sentences.take(pa.array(rows)).to_pylist()]
         wanted = torch.from_numpy(targets[np.sort(rows)][np.argsort(np.argsort(rows))].astype(np.float32))
         wanted = (wanted if projection is None else wanted @ projection).to(student.device)
         embeddings = student(batch_to_device(student.preprocess(texts), student.device))["sentence_embedding"]
