@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import entropy
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ease.errors import EaseError
+from ease.evaluation import clustering
 from ease.evaluation.clustering import (
     adjusted_mutual_information,
     cluster,
@@ -20,6 +21,7 @@ from ease.evaluation.clustering import (
     purity,
     v_measure,
 )
+from ease.evaluation.kmeans import cluster_rows
 
 BLOBS = np.repeat(10 * np.eye(4, 6), 25, axis=0) + np.random.default_rng(0).normal(size=(100, 6))
 
@@ -131,13 +133,12 @@ def test_k_means_is_seeded_and_more_restarts_are_not_worse() -> None:
 
 def test_k_means_uses_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    fit = KMeans.fit
 
-    def watched(self: KMeans, rows: np.ndarray) -> KMeans:
+    def watched(*arguments: Any) -> np.ndarray:
         seen.extend(pool["num_threads"] for pool in threadpool_info())
-        return fit(self, rows)
+        return cluster_rows(*arguments)
 
-    monkeypatch.setattr(KMeans, "fit", watched)
+    monkeypatch.setattr(clustering, "cluster_rows", watched)
     with threadpool_limits(2):
         cluster(BLOBS, 4, seed=0)
     assert set(seen) == {1}

@@ -8,13 +8,13 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
 from sklearn.metrics.cluster import contingency_matrix
 from threadpoolctl import threadpool_limits
 
 from ease.errors import EaseError
+from ease.evaluation.kmeans import cluster_rows
 from ease.evaluation.metrics import finite_rows
 
 logger = logging.getLogger(__name__)
@@ -42,10 +42,9 @@ def cluster(embeddings: ArrayLike, clusters: int, seed: int, n_init: int = 10) -
             f"{len(rows)} embeddings cannot fall into {clusters} clusters: there must be at least one embedding for "
             "each, and at least one cluster."
         )
-    means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=300, tol=1e-4, random_state=seed)
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # logged below
-        found = means.fit(rows).labels_.astype(np.int64)
+        found = cluster_rows(rows, clusters, seed, n_init)
     if (distinct := np.unique(found).size) < clusters:
         logger.warning(
             "Only %d of %d clusters found: all other embeddings are duplicates", distinct, clusters
