@@ -149,11 +149,30 @@ def test_models_are_listed_with_version_code_and_seeds(made: Report) -> None:
         "Version or name": "2026-01-02T03.04.05.678Z",
         "Starts from": "google-bert/bert-base-multilingual-cased",
         "Pooling": "mean",
+        "Encoded with": "not recorded",
         "Code": "0.1.0+abcdef",
         "Scores": 21,
     }
     assert table.loc[("EASE, multilingual", "1, 2, 3"), "Code"] == "not recorded"
     assert table.loc[("MiniLM", "none"), "Scores"] == 7
+
+
+def test_what_an_encoder_embeds_with_stands_beside_its_scores() -> None:
+    used = {
+        "revision": "0123456789abcdef",
+        "used_pooling": "cls",
+        "normalized": True,
+        "embedding_dimension": 256,
+    }
+    used |= {"precision": "bf16", "max_length": 512}
+    rows = [
+        baseline("stsb", "dev", 1.0, **used, prompt="query: "),
+        baseline("sts17", "en-en", 1.0, **used, prompt="query: "),
+    ]
+    about = "cls pooling, normalized, 256 dimensions, bf16, at most 512 tokens, commit 0123456789ab"
+    assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ”"]
+    rows.append(baseline("tatoeba", "deu-eng", 1.0, **used, prompt=""))
+    assert list(report(rows).models["Encoded with"]) == [f"{about}; prompt “query: ” (stsb, sts17)"]
 
 
 def test_a_model_scored_by_two_versions_of_the_code_has_two_rows() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from pydantic import ValidationError
 
-from ease.encoders.options import EncodingOptions
+from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
+from ease.io.registry import format_validation_error
 from ease.io.suggestions import suggest
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def evaluate(
     *,
     batch_size: int | None = None,
     cache: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Score an encoder on evaluation tasks.
 
@@ -41,6 +44,8 @@ def evaluate(
             that name.
         batch_size: Sentences encoded at once; by default 32 on a CPU and 256 on a GPU.
         cache: Folder that keeps embeddings between calls; None keeps none.
+        options: How an encoder that is given by its name is loaded, where it differs from how it was saved: prompts,
+            pooling, dimension and so on, as in `evaluate.baselines`.
 
     Returns:
         One row per score: task, subset, metric, value (points; 100 is the best, a correlation may be negative),
@@ -53,21 +58,37 @@ def evaluate(
         >>> import ease
         >>> ease.evaluate("sentence-transformers/LaBSE", ["tatoeba:deu-eng", "stsb:test"], data="evaluation")
     """
-    from ease.encoders.encoder import load_encoder
     from ease.encoders.encoding import encode_with
-    from ease.evaluation.search import best_device
 
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     given = tasks if isinstance(tasks, Mapping) else {}
-    options: dict[str, dict[str, Any]] = {}
+    chosen: dict[str, dict[str, Any]] = {}
     for name in map(task_name, names):
         own = dict(given.get(name, {}))
-        options[name] = own | {"path": Path(data) / own.get("path", name)}
-    loaded = load_encoder(str(model)).to(best_device()) if isinstance(model, str | Path) else model
-    encoding = EncodingOptions(batch_size=batch_size, cache=Path(cache) if cache else None)
-    return pd.DataFrame(
-        [asdict(score) for score in score_tasks(encode_with(loaded, encoding), names, options)]
+        chosen[name] = own | {"path": Path(data) / own.get("path", name)}
+    encode = encode_with(
+        _loaded(model, options or {}),
+        EncodingOptions(batch_size=batch_size, cache=Path(cache) if cache else None),
     )
+    return pd.DataFrame([asdict(score) for score in score_tasks(encode, names, chosen)])
+
+
+def _loaded(model: SentenceTransformer | str | Path, options: Mapping[str, Any]) -> SentenceTransformer:
+    """Return an encoder in memory, or load it by its name."""
+    from ease.encoders.loading import load_for_evaluation
+    from ease.evaluation.search import best_device
+
+    if not isinstance(model, str | Path):
+        if options:
+            raise EaseError(
+                "`options` are for an encoder given by its name: change the encoder in memory itself."
+            )
+        return model
+    try:
+        loading = LoadingOptions.model_validate(options)
+    except ValidationError as error:
+        raise EaseError(f"`options`: {format_validation_error(error, LoadingOptions)}") from error
+    return load_for_evaluation(str(model), loading).to(best_device())
 
 
 def load(

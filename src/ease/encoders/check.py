@@ -56,22 +56,45 @@ def cannot_load(name: str, error: Exception) -> str:
     return f"Encoder {name!r} does not load: {WHERE_FROM} The cause: {cause}"
 
 
-def check_reachable(name: str) -> None:
-    """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute."""
-    if not Path(name).exists() and cached_folder(name) is None:
-        model_info(name, timeout=HUB_TIMEOUT)
+def check_reachable(name: str, revision: str | None = None) -> None:
+    """Ask the hub once whether it has a model that is not on this machine; loading would retry for over a minute.
+
+    Args:
+        name: A hub name or a folder.
+        revision: A commit, branch or tag; None: `main`.
+
+    Raises:
+        ValueError: If a folder is given with a revision.
+    """
+    if Path(name).exists():
+        if revision is not None:
+            raise ValueError(f"{name} is a folder, which has no revision: remove `revision`")
+    elif cached_folder(name, revision) is None:
+        model_info(name, revision=revision, timeout=HUB_TIMEOUT)
 
 
-def check_layers(name: str) -> None:
+def commit_of(name: str, revision: str | None = None) -> str | None:
+    """Return the commit of a model in the hub's cache; None for a folder, or if the model is not there.
+
+    Args:
+        name: A hub name, a folder or a file.
+        revision: A commit, branch or tag; None: `main`.
+    """
+    folder = None if Path(name).exists() else cached_folder(name, revision)
+    return None if folder is None else folder.name
+
+
+def check_layers(name: str, revision: str | None = None) -> None:
     """Check that an encoder on this machine has the layers of its configuration; others would get random weights.
 
     Args:
         name: A folder or a hub name.
+        revision: A commit on the hub; None: `main`.
 
     Raises:
         ValueError: If the layers differ.
     """
-    folder = Path(name) if Path(name).exists() else cached_folder(name)
+    folder = Path(name) if Path(name).exists() else cached_folder(name, revision)
     transformer = None if folder is None else _transformer_folder(folder)
     weights = None if transformer is None else _weights(transformer)
     if transformer is not None and weights is not None:
@@ -92,12 +115,12 @@ def _check_files(name: str) -> None:
         _check_folder(folder)
 
 
-def cached_folder(name: str) -> Path | None:
-    """Return the folder of a model in the hub's cache."""
+def cached_folder(name: str, revision: str | None = None) -> Path | None:
+    """Return the folder of a model in the hub's cache, which is named by the commit."""
     if Path(name).is_absolute() or name.count("/") > 1:
         return None
     # A model of word vectors has no config.json, one of transformers no modules.json.
-    found = (try_to_load_from_cache(name, file) for file in (CONFIG, MODULES))
+    found = (try_to_load_from_cache(name, file, revision=revision) for file in (CONFIG, MODULES))
     return next((Path(path).parent for path in found if isinstance(path, str)), None)
 
 

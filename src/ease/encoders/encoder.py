@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
@@ -16,7 +17,7 @@ from transformers import BertConfig, BertModel
 from transformers.utils import logging as transformers_logging
 
 from ease.encoders.base_models import is_sentence_encoder
-from ease.encoders.check import cannot_load, check_layers, check_reachable
+from ease.encoders.check import cannot_load, check_layers, check_reachable, commit_of
 from ease.encoders.known import KnownEncoder, known_encoder
 from ease.encoders.options import RANDOM, EncoderOptions, RandomBertOptions
 from ease.encoders.poolings import get_pooling
@@ -46,7 +47,13 @@ def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = Non
 
 
 def load_encoder(
-    name: str, pooling: str | None = None, seed: int = 0, *, stop_words: bool = False
+    name: str,
+    pooling: str | None = None,
+    seed: int = 0,
+    *,
+    stop_words: bool = False,
+    revision: str | None = None,
+    dtype: torch.dtype | None = None,
 ) -> SentenceTransformer:
     """Load an encoder from a folder, the hub or a file of word vectors, onto the CPU.
 
@@ -58,6 +65,8 @@ def load_encoder(
         pooling: Replaces the saved pooling; word vectors allow `mean` only.
         seed: Seed of the pooling's own weights.
         stop_words: Whether averages of word vectors include stop words.
+        revision: Commit, branch or tag on the hub; None: the commit on this machine, or else the newest.
+        dtype: Type of the weights; None: as they were saved.
 
     Raises:
         EaseError: If the pooling is unknown, the encoder does not load, or a line of the word vectors is wrong.
@@ -69,14 +78,20 @@ def load_encoder(
             raise EaseError(
                 f"Word vectors such as {name!r} have no pooling {pooling!r}: set `pooling: mean`."
             )
-        return load_word_vectors(Path(name), stop_words=stop_words)
+        if revision is not None:
+            raise EaseError(f"{name!r} is a file, which has no revision: remove `revision`.")
+        return _converted(load_word_vectors(Path(name), stop_words=stop_words), dtype)
     if stop_words:
         raise EaseError(f"`stop_words` is for word vectors, and {name!r} is not a file of them: remove it.")
     try:
-        check_reachable(name)
+        check_reachable(name, revision)
+        commit = commit_of(name, revision) or revision
         with no_progress_bars():
-            encoder = SentenceTransformer(name, device="cpu")
-        check_layers(name)
+            loaded = SentenceTransformer(
+                name, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
+            )
+        encoder = _converted(loaded, dtype)
+        check_layers(name, commit)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError, HTTPError) as error:
         raise EaseError(cannot_load(name, error)) from error
     known = known_encoder(name)
@@ -85,6 +100,11 @@ def load_encoder(
     if pooling is not None:
         set_pooling(encoder, pooling, seed)
     return encoder
+
+
+def _converted(encoder: SentenceTransformer, dtype: torch.dtype | None) -> SentenceTransformer:
+    """Convert the weights of all modules."""
+    return encoder if dtype is None else encoder.to(dtype)
 
 
 def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,16 @@ import sentence_transformers
 import torch
 import transformers
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Router
 from tqdm.auto import tqdm
 
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions
+from ease.encoders.prompts import ROLES, Use, prompt_for
 from ease.encoders.static import encode_static, is_static
 from ease.evaluation.search import best_device
+from ease.evaluation.tasks.components.prompted import Role
 from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
 
@@ -40,14 +43,79 @@ class Encoding:
     batch_size: int
     name: str
     cache: EmbeddingCache | None
+    use: Use
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Encode each distinct sentence once."""
         distinct = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
-        embeddings = _encode_distinct(self.encoder, list(distinct), self.cache, self.batch_size, self.name)
+        embeddings = self._encode_distinct(list(distinct))
         if len(distinct) == len(sentences):
             return embeddings
         return embeddings[[distinct[sentence] for sentence in sentences]]
+
+    def for_task(self, task: str, kind: str) -> Encoding:
+        """Return the function for the texts of a task."""
+        return replace(self, use=Use(task, kind))
+
+    def in_role(self, role: Role) -> Encoding:
+        """Return the function for queries or passages."""
+        return replace(self, use=self.use._replace(role=role))
+
+    @property
+    def prompt(self) -> str:
+        """The text before each sentence."""
+        return prompt_for(self.encoder.prompts, self.encoder.default_prompt_name, self.use)
+
+    def describe_prompts(self) -> str:
+        """Return the text before sentences; for a retrieval task, those before queries and passages."""
+        if self.use.kind != "Retrieval":
+            return self.prompt
+        texts = {role: self.in_role(role).prompt for role in ROLES}
+        return "; ".join(f"{role}: {text!r}" for role, text in texts.items() if text)
+
+    def _encode_distinct(self, sentences: list[str]) -> np.ndarray:
+        """Encode sentences that are not in the cache, longest first, so that memory errors occur early."""
+        embeddings = np.empty((len(sentences), embedding_dimension(self.encoder)), dtype=np.float32)
+        known = np.zeros(len(sentences), dtype=bool)
+        keys = self._keys(sentences)
+        for position, vector in self.cache.read(keys) if self.cache else ():
+            embeddings[position], known[position] = vector, True
+        missing = sorted(np.flatnonzero(~known).tolist(), key=lambda row: -len(sentences[row]))
+        with tqdm(
+            total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None
+        ) as bar:
+            for start in range(0, len(missing), CHUNK * self.batch_size):
+                rows = missing[start : start + CHUNK * self.batch_size]
+                embeddings[rows] = self._encode([sentences[row] for row in rows])
+                if self.cache:
+                    self.cache.write([keys[row] for row in rows], embeddings[rows])
+                bar.update(len(rows))
+        return embeddings
+
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        if is_static(self.encoder) and not self.prompt and self.encoder.dtype == torch.float32:
+            return encode_static(self.encoder, texts)
+        role: dict[str, Any] = {"task": ROLES[self.use.role][0]} if self.use.role else {}
+        embeddings: np.ndarray = self.encoder.encode(
+            texts,
+            prompt=self.prompt,
+            batch_size=self.batch_size,
+            show_progress_bar=False,
+            normalize_embeddings=_normalizes(self.encoder),
+            **role,
+        )
+        return embeddings
+
+    def _keys(self, sentences: list[str]) -> list[str]:
+        """Return what the embeddings depend on beside the encoder: prompt, sentence, and the role if it routes."""
+        routed = self.use.role and any(isinstance(module, Router) for module in self.encoder)
+        before = [*filter(None, [self.use.role if routed else None, self.prompt])]
+        return ["\0".join([*before, sentence]) for sentence in sentences] if before else sentences
+
+
+def _normalizes(model: SentenceTransformer) -> bool:
+    """Return whether embeddings are to be normalised again, because those of a normalising encoder are truncated."""
+    return model.truncate_dim is not None and isinstance(model[-1], Normalize)
 
 
 def encode_with(
@@ -77,7 +145,7 @@ def encode_with(
         cache = EmbeddingCache(options.cache / f"{EMBEDDINGS}-{key}.sqlite")
         if source is not None:
             note_user(options.cache, key, source)
-    return Encoding(model, batch_size, name, cache)
+    return Encoding(model, batch_size, name, cache, Use())
 
 
 def encode_stream(
@@ -96,6 +164,7 @@ def fingerprint(model: SentenceTransformer) -> str:
         "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
         "longest": model.max_seq_length,
         "prompts": [model.prompts, model.default_prompt_name],
+        **({} if model.truncate_dim is None else {"truncated": model.truncate_dim}),
         "device": model.device.type,
         "libraries": [torch.__version__, transformers.__version__, sentence_transformers.__version__],
         "code": EMBEDDINGS,
@@ -117,26 +186,3 @@ def _describe_tokenizer(tokenizer: object) -> str:
         return json.dumps({**described, "padding": None, "truncation": None}, sort_keys=True)
     vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
     return f"{tokenizer!r} {vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())}"
-
-
-def _encode_distinct(
-    model: SentenceTransformer, sentences: list[str], cache: EmbeddingCache | None, batch_size: int, name: str
-) -> np.ndarray:
-    """Encode sentences that are not in the cache, longest first, so that memory errors occur early."""
-    embeddings = np.empty((len(sentences), embedding_dimension(model)), dtype=np.float32)
-    known = np.zeros(len(sentences), dtype=bool)
-    for position, vector in cache.read(sentences) if cache else ():
-        embeddings[position], known[position] = vector, True
-    missing = sorted(np.flatnonzero(~known).tolist(), key=lambda row: -len(sentences[row]))
-    with tqdm(total=len(missing), desc=name, unit="sentence", delay=2, leave=False, disable=None) as bar:
-        for start in range(0, len(missing), CHUNK * batch_size):
-            rows = missing[start : start + CHUNK * batch_size]
-            texts = [sentences[row] for row in rows]
-            if is_static(model):
-                embeddings[rows] = encode_static(model, texts)
-            else:
-                embeddings[rows] = model.encode(texts, batch_size=batch_size, show_progress_bar=False)
-            if cache:
-                cache.write(texts, embeddings[rows])
-            bar.update(len(rows))
-    return embeddings

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ease.encoders.poolings import PoolingName
+from ease.encoders.prompts import check_prompts
 from ease.errors import EaseError
 from ease.io.models import StrictModel
 
@@ -59,6 +60,43 @@ class EncoderOptions(StrictModel):
             return options
         made_here = str(options.get("name", RANDOM)).startswith(RANDOM)
         return {**options, "pooling": "mean"} if made_here else options
+
+
+class LoadingOptions(StrictModel):
+    """How an encoder is loaded for evaluation; null: as it was saved, and as its file in `ease/encoders/known` says."""
+
+    revision: str | None = Field(
+        None,
+        min_length=1,
+        description="commit, branch or tag on the hub; null: the commit on this machine, or `main`",
+    )
+    pooling: PoolingName | None = Field(None, description="null: as the encoder was saved, or the mean")
+    normalize: bool | None = Field(
+        None, description="whether embeddings are scaled to length 1; null: as the encoder was saved"
+    )
+    dimension: int | None = Field(
+        None, ge=1, description="first dimensions to keep (Matryoshka); null: as the encoder was saved"
+    )
+    precision: Literal["fp32", "bf16", "fp16"] | None = Field(
+        None, description="precision of the weights; null: as the encoder was saved"
+    )
+    max_length: int | None = Field(
+        None, ge=3, description="maximum number of tokens of a text; null: as the encoder was saved"
+    )
+    prompts: dict[str, str] = Field(
+        {},
+        description="texts before a sentence, by name: `all`, `query`, `document`, a kind such as `STS`, or a task",
+    )
+    default_prompt: str | None = Field(
+        None, description="name of the prompt of texts without another one; null: as the encoder was saved"
+    )
+    stop_words: bool = Field(False, description="whether averages of word vectors include stop words")
+
+    @field_validator("prompts")
+    @classmethod
+    def _known_prompts(cls, prompts: dict[str, str]) -> dict[str, str]:
+        check_prompts(prompts)
+        return prompts
 
 
 class EncodingOptions(StrictModel):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Score, get_task
+from ease.evaluation.tasks.components.prompted import encode_for
 
 TaskOptions = Mapping[str, Mapping[str, Any]]
 """Options of tasks by the tasks' names."""
@@ -76,7 +77,12 @@ def reading_error(name: str, options: BaseModel, subset: str) -> str | None:
     raise AssertionError(f"{name} {subset}: scored without encoding a sentence")
 
 
+def score_task(encode: Encode, name: str, options: BaseModel) -> list[Score]:
+    """Score an encoder on a task, with its prompt for this task."""
+    return get_task(name).evaluate(encode_for(encode, name), options)
+
+
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:
     """Score an encoder on the named tasks, one score a subset and metric."""
     chosen = chosen_tasks(references, options)
-    return [score for name in chosen for score in get_task(name).evaluate(encode, task_options(name, chosen))]
+    return [score for name in chosen for score in score_task(encode, name, task_options(name, chosen))]

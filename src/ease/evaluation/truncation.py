@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ease.evaluation.tasks import Encode, get_task
+from ease.evaluation.tasks.components.prompted import PromptedEncode, Role, encode_in_role
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,15 @@ class Truncated:
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         truncated: np.ndarray = rows / np.where(lengths > 0, lengths, 1)
         return truncated
+
+    def for_task(self, task: str, kind: str) -> Truncated:
+        """Return the function for the texts of a task."""
+        own = self.encode
+        return Truncated(own.for_task(task, kind) if isinstance(own, PromptedEncode) else own, self.dimension)
+
+    def in_role(self, role: Role) -> Truncated:
+        """Return the function for queries or passages."""
+        return Truncated(encode_in_role(self.encode, role), self.dimension)
 
 
 def scores_truncated(task: str) -> bool:

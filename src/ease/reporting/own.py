@@ -11,6 +11,7 @@ import pandas as pd
 
 from ease.encoders.options import RANDOM
 from ease.evaluation.tasks import AVERAGE
+from ease.reporting.encoding import ENCODING
 from ease.reporting.plots import method_label
 from ease.reporting.published import Model, Source
 
@@ -22,11 +23,13 @@ UNTRAINED = "untrained"
 COLUMNS = (
     *("setting", "method", "base", "pooling", "model", "sweep", "seed", "task", "subset", "metric"),
     *("value", "deviation", "note", "data", "code"),
+    *ENCODING,
 )
 """Columns of rows of scores; missing ones are unknown.
 
 `base` is the encoder that training started from, `model` the version or name of the scored encoder, `sweep` the sweep
 that trained it, `deviation` the standard deviation over the task's repetitions, `data` the digest of the task's files.
+The last ones are how the encoder embedded the texts.
 """
 
 

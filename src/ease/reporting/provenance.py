@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ease.reporting.encoding import encoding_text
 from ease.reporting.own import OwnModel
 
 DIGITS = 12
@@ -23,6 +24,7 @@ def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
             "Version or name": model.model or UNKNOWN,
             "Starts from": model.base,
             "Pooling": model.pooling or "the model's own",
+            "Encoded with": encoding_text(rows) or UNKNOWN,
             "Seeds": ", ".join(seed or UNKNOWN for seed in model.seeds) or "none",
             "Code": code or UNKNOWN,
             "Scores": len(rows),

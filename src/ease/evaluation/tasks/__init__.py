@@ -1,8 +1,8 @@
 """Evaluation tasks, one file each; the file's name is the task's name.
 
-A task's module holds `METRIC`, `SOURCE`, `Options`, `files` and `evaluate`, as `Task` describes them. `components` has
-what several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under `tasks.<task>`. Errors in
-data are `EaseError`s that name the file and line, or the task and subset.
+A task's module holds `KIND`, `METRIC`, `SOURCE`, `Options`, `files` and `evaluate`, as `Task` describes them.
+`components` has what several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under
+`tasks.<task>`. Errors in data are `EaseError`s that name the file and line, or the task and subset.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 
 Files = Mapping[str, tuple[Path, ...]]
 """The files of each subset of a task."""
+
+KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
+"""Kinds of tasks, by the names that encoders are saved with prompts for."""
 
 AVERAGE = "average"
 """Prefix of the names of subsets that are means of other subsets."""
@@ -54,6 +57,9 @@ class Score:
 
 class Task(Protocol):
     """What the module of a task holds."""
+
+    KIND: str
+    """One of `KINDS`, which decides the encoder's prompt."""
 
     METRIC: str
     """Metric of the main score; scores by other metrics are additional."""

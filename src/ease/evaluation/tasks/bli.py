@@ -28,6 +28,7 @@ from ease.io.text_tables import read_lines
 logger = logging.getLogger(__name__)
 
 TASK, METRIC, RANK_METRIC = "bli", "accuracy_at_1", "mean_reciprocal_rank"
+KIND = "BitextMining"
 SOURCE = (
     "https://github.com/codogogo/xling-eval/tree/master/bli_datasets: "
     "en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, 28 pairs of languages (no licence stated)"

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 TASK, METRIC, MARGIN_METRIC = "bucc", "f1", "f1_margin"
 TUNED = "_tuned"
 """Ending of the metrics whose threshold is the training set's own, as in Table 3 of DuEAM."""
+KIND = "BitextMining"
 SOURCE = (
     "https://comparable.limsi.fr/bucc2018/bucc2018-task.html: "
     "bucc2018-{de,fr,ru,zh}-en.{sample,training}-gold.tar.bz2, which unpack to bucc2018/ (no licence stated)"

@@ -21,6 +21,7 @@ from ease.io.text_tables import read_lines
 logger = logging.getLogger(__name__)
 
 TASK, METRIC, NORM = "isotropy", "isotropy", "mean_vector_norm"
+KIND = "STS"
 SOURCE = (
     "https://github.com/cambridgeltl/mirror-bert/tree/main/data/mirror_corpus: en_words_top_10k.txt and "
     "stsbenchmark_train_10k_sents_random_sampled.txt; names of UMLS need its licence, https://www.nlm.nih.gov/research/umls"

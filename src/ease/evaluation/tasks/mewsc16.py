@@ -15,8 +15,9 @@ from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, colle
 from ease.evaluation.tasks.components.parquet import read_columns
 from ease.wikimedia.languages import MEWSC16_LANGUAGES
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files"]
 
+KIND = "Clustering"
 SOURCE = (
     "https://github.com/studio-ousia/ease, folder downstreams/text-clustering/data/mewsc16, or made from Wikinews "
     "dumps by the pipeline `mewsc16` (Wikinews' text is CC BY)"

@@ -18,9 +18,10 @@ from ease.evaluation.tasks.components.labelled_texts import read_tab_separated
 from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
 from ease.wikimedia.languages import Language
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files"]
 
 TASK = "mldoc"
+KIND = "Classification"
 SOURCE = (
     "https://github.com/facebookresearch/MLDoc: its generate_documents.py writes {language}.{train.1000,dev,test} from "
     "Reuters RCV1 and RCV2, which NIST gives for research under an agreement "

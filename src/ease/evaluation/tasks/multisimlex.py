@@ -22,6 +22,7 @@ from ease.io.text_tables import read_records
 from ease.wikimedia.languages import Language
 
 TASK, METRIC = "multisimlex", "spearman"
+KIND = "STS"
 SOURCE = (
     "https://multisimlex.com/data/: translation.csv and scores.csv; the cross-lingual sets, if wanted, as "
     "ENG-FRA.txt and so on, lines of two words and a grade with tabs between (licence: see https://multisimlex.com)"

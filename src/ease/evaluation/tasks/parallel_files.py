@@ -12,11 +12,12 @@ from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.parallel import METRIC, Sides, distinct_pairs, score_retrieval
 from ease.io.text_tables import read_parallel_lines
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files", "read_parallel"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files", "read_parallel"]
 
 logger = logging.getLogger(__name__)
 
 TASK = "parallel_files"
+KIND = "BitextMining"
 SOURCE = (
     "https://opus.nlpl.eu/TED2020: the plain files of each pair, TED2020.de-en.{de,en} (CC BY-NC-ND 4.0), or your own: "
     "two files whose lines i are translations"

@@ -20,9 +20,10 @@ from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.transfer import METRIC, LabelledFile, TransferOptions, score_transfer
 from ease.io.text_tables import read_records
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files"]
 
 TASK = "pawsx"
+KIND = "PairClassification"
 SOURCE = (
     "https://storage.googleapis.com/paws/pawsx/x-final.tar.gz: x-final/{de,en,es,fr,ja,ko,zh}/test_2k.tsv, "
     "x-final/en/{train,dev_2k}.tsv (free for any purpose, with acknowledgement of Google LLC)"

@@ -17,9 +17,9 @@ from ease.evaluation.tasks import Encode, Files, Score, available_subsets, avera
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
 from ease.evaluation.tasks.components.transfer import DEVELOPMENT_METRIC, METRIC
-from ease.evaluation.tasks.pawsx import LANGUAGES, SOURCE, Pairs, read_paraphrases
+from ease.evaluation.tasks.pawsx import KIND, LANGUAGES, SOURCE, Pairs, read_paraphrases
 
-__all__ = ["METRIC", "SOURCE", "TRAINS_ENCODER", "Options", "evaluate", "files"]
+__all__ = ["KIND", "METRIC", "SOURCE", "TRAINS_ENCODER", "Options", "evaluate", "files"]
 
 logger = logging.getLogger(__name__)
 

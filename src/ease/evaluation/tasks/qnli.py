@@ -11,6 +11,7 @@ from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 TASK, METRIC = "qnli", "auc"
+KIND = "PairClassification"
 SOURCE = "https://dl.fbaipublicfiles.com/glue/data/QNLIv2.zip: QNLI/{dev,train}.tsv (GLUE; text of SQuAD, CC BY-SA 4.0)"
 COLUMNS = ("question", "sentence", "label")
 LABELS = {"entailment": True, "not_entailment": False}

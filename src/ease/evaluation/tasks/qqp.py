@@ -13,6 +13,7 @@ from ease.evaluation.tasks.components.graded_pairs import GradedPair
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 TASK, METRIC = "qqp", "auc"
+KIND = "PairClassification"
 SOURCE = (
     "https://dl.fbaipublicfiles.com/glue/data/QQP-clean.zip: QQP/{dev,train}.tsv, or "
     "https://www.kaggle.com/c/quora-question-pairs: train.csv (Quora's terms: not for commercial use)"

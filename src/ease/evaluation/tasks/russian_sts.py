@@ -7,6 +7,7 @@ from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 TASK, METRIC = "russian_sts", "spearman"
+KIND = "STS"
 SOURCE = (
     "http://files.deeppavlov.ai/datasets/STS2012_MSRvid_translated.tar.gz: STS.input.MSRvid.txt and STS.gs.MSRvid.txt "
     "(translation of https://www.cs.york.ac.uk/semeval-2012/task6; no licence stated: for research)"

@@ -11,6 +11,7 @@ from ease.evaluation.tasks.components.options import TaskOptions
 from ease.evaluation.tasks.components.parquet import read_columns
 
 METRIC = "spearman"
+KIND = "STS"
 SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:graded`"
 COLUMNS = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
 

@@ -6,8 +6,9 @@ from ease.evaluation.tasks import Encode, Score
 from ease.evaluation.tasks.components.graded_pairs import score_graded_sets
 from ease.evaluation.tasks.sample_graded import METRIC, Options, files, read_pairs
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files", "read_pairs"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files", "read_pairs"]
 
+KIND = "STS"
 SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:graded_dev`"
 
 

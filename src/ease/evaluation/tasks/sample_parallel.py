@@ -18,6 +18,7 @@ from ease.evaluation.tasks.components.parquet import read_columns
 logger = logging.getLogger(__name__)
 
 TASK, METRIC = "sample_parallel", "retrieval_accuracy"
+KIND = "BitextMining"
 SOURCE = "the pipeline `acquire_evaluation`, which writes it if `path` is `sample:parallel`"
 COLUMNS = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
 

@@ -39,6 +39,7 @@ TASK, METRIC, DEVELOPMENT_METRIC, NETWORK_METRIC = (
     "development_accuracy",
     "network_accuracy",
 )
+KIND = "Classification"
 SOURCE = (
     "https://github.com/facebookresearch/SentEval: data/downstream/get_transfer_data.bash writes MR, SUBJ, TREC and "
     "SST (each has its authors' terms, for research)"

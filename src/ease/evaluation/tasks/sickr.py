@@ -7,6 +7,7 @@ from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
+KIND = "STS"
 SOURCE = "https://zenodo.org/records/2787612: SICK_{train,trial,test_annotated}.txt (CC BY-NC-SA 3.0)"
 COLUMNS = graded.GradedColumns("sentence_A", "sentence_B", "relatedness_score", lowest=1, highest=5)
 FILES = {"train": "SICK_train.txt", "trial": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}

@@ -14,6 +14,7 @@ from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.io.text_tables import read_rows
 
 TASK, METRIC = "simlex", "spearman"
+KIND = "STS"
 SOURCE = (
     "https://fh295.github.io/SimLex-999.zip: SimLex-999.txt (English); "
     "https://leviants.com/multilingual-simlex999-and-wordsim353/: SimLex_ALL_Langs_TXT_Format.zip, which holds "

@@ -15,8 +15,9 @@ from ease.evaluation.tasks.components.labelled_texts import (
     read_tab_separated,
 )
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files"]
 
+KIND = "Clustering"
 SOURCE = (
     "https://github.com/studio-ousia/ease, folder downstreams/text-clustering/data/monolingual_benchmark (sets of "
     "Rakib et al., 2020, and Xu et al., 2017; no licence stated: for research)"

@@ -13,6 +13,7 @@ from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
 PART_MEAN = "spearman_part_mean"
+KIND = "STS"
 SOURCE = (
     "http://ixa2.si.ehu.eus/stswiki/images/: 4/40/STS2012-en-test.zip, 2/2f/STS2013-en-test.zip, "
     "8/8c/STS2014-en-test.zip, d/da/STS2015-en-test.zip, 9/98/STS2016-en-test.zip; rename their folders to "

@@ -9,6 +9,7 @@ from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
+KIND = "STS"
 SOURCE = (
     "http://alt.qcri.org/semeval2017/task1/data/uploads/: sts2017.eval.v1.1.zip and sts2017.gs.zip; en-de, en-fr, "
     "en-it and en-nl, and copies of the others, https://sbert.net/datasets/STS2017-extended.zip; unpack all into "

@@ -7,6 +7,7 @@ from ease.evaluation.tasks.components import graded_pairs as graded
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
+KIND = "STS"
 SOURCE = "https://ixa2.si.ehu.eus/stswiki: Stsbenchmark.tar.gz, which holds sts-{train,dev,test}.csv (CC BY-SA 4.0)"
 COLUMNS = graded.GradedColumns(left=5, right=6, gold=4, lowest=0, highest=5)
 

@@ -15,11 +15,12 @@ from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.parallel import METRIC, Sides, score_retrieval
 from ease.io.text_tables import read_lines
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files", "read_parallel"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files", "read_parallel"]
 
 logger = logging.getLogger(__name__)
 
 TASK = "tatoeba"
+KIND = "BitextMining"
 SOURCE = (
     "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1: "
     "tatoeba.{afr,amh,...}-eng.{afr,amh,...,eng} (Tatoeba, CC BY 2.0 FR)"

@@ -17,6 +17,7 @@ from ease.evaluation.tasks.components.clusters import ClusteringOptions, score_c
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts, read_objects
 
 METRIC, SECOND_METRIC = "purity", "mean_cluster_purity"
+KIND = "Clustering"
 SOURCE = (
     "https://github.com/CLUEbenchmark/CLUE (tnews: train.json, dev.json) and https://github.com/CLUEbenchmark/FewCLUE "
     "(datasets/tnews: train_few_all.json, dev_few_all.json, test_public.json); no licence stated: for research"

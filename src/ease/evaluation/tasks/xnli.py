@@ -16,11 +16,12 @@ from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.parallel import METRIC, Sides, distinct_pairs, score_retrieval
 from ease.io.text_tables import read_records
 
-__all__ = ["METRIC", "SOURCE", "Options", "evaluate", "files", "read_parallel"]
+__all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files", "read_parallel"]
 
 logger = logging.getLogger(__name__)
 
 TASK = "xnli"
+KIND = "BitextMining"
 SOURCE = "https://dl.fbaipublicfiles.com/XNLI/XNLI-15way.zip: xnli.15way.orig.tsv (CC BY-NC 4.0)"
 FILE = "xnli.15way.orig.tsv"
 LANGUAGES = tuple("ar bg de el en es fr hi ru sw th tr ur vi zh".split())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.score_cache import cached_scores
-from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_options
+from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Encode, Score, get_task
 from ease.evaluation.truncation import Truncated, scores_truncated
@@ -47,6 +47,10 @@ class Scored(NamedTuple):
     unscored: list[Unscored]
     truncated: list[tuple[int, Score]]
     """Scores of the first dimensions of the embeddings, with their number"""
+    used: dict[str, Any]
+    """How the encoder embeds texts, for the rows of its scores"""
+    prompts: dict[str, str]
+    """The texts before sentences, by task"""
 
 
 def score_each(
@@ -58,6 +62,7 @@ def score_each(
     encoding: EncodingOptions,
     report: Report = lambda scores, dimension: None,
     dimensions: Sequence[int] = (),
+    revision: str | None = None,
 ) -> Scored:
     """Score an encoder on the named tasks whose data can be read.
 
@@ -72,13 +77,15 @@ def score_each(
         encoding: Batch size and cache; cached scores of a stopped run are reused.
         report: Called with the scores of each task as soon as they are computed.
         dimensions: Numbers of first dimensions to score, too; the sentences are encoded once.
+        revision: The revision that `load` asks the hub for.
     """
     from ease.encoders.encoder import embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint
+    from ease.encoders.loading import describe_encoder
     from ease.evaluation.search import best_device
 
     there = scorable(references, located)
-    scored = Scored([], _unreadable(references, located), [])
+    scored = Scored([], _unreadable(references, located), [], {}, {})
     if not there:
         logger.warning("Nothing to score: there are no data of %s", ", ".join(references) or "no task")
         return scored
@@ -86,12 +93,14 @@ def score_each(
         model = load(encoder).to(best_device())
     except EaseError as error:
         logger.warning("Not scored: %s", error)
-        return Scored([], [Unscored(None, None, str(error))], [])
+        return Scored([], [Unscored(None, None, str(error))], [], {}, {})
+    scored = scored._replace(used=describe_encoder(model, encoder, revision))
     cache = encoding.cache and encoding.cache / f"{fingerprint(model)}.scores"
     shorter = _shorter(dimensions, embedding_dimension(model), encoder)
     with _caching(encoding, shorter) as kept:
         encode = encode_with(model, kept, source=encoder)
         for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
+            scored.prompts[name] = encode.for_task(name, get_task(name).KIND).describe_prompts()
             for dimension in (None, *shorter) if scores_truncated(name) else (None,):
                 try:
                     scores = _score_task(name, options, encode, located[name], cache, dimension)
@@ -178,7 +187,7 @@ def _score_task(
         **({} if dimension is None else {"dimension": dimension}),
     }
     encode = encode if dimension is None else Truncated(encode, dimension)
-    scores = cached_scores(cache, name, depends_on, lambda: get_task(name).evaluate(encode, validated))
+    scores = cached_scores(cache, name, depends_on, lambda: score_task(encode, name, validated))
     if not found.faults:
         return scores
     note = f"without {', '.join(found.faults)}"
@@ -216,6 +225,7 @@ def rows_of(scored: Scored, located: Located, **about: Any) -> list[dict[str, An
 
     Rows of truncated embeddings have their number of dimensions as `dimension`.
     """
+    about |= scored.used
     unscored = [
         {**about, "task": line.task, "subset": line.subset, "value": None, "note": line.reason}
         for line in scored.unscored
@@ -225,4 +235,5 @@ def rows_of(scored: Scored, located: Located, **about: Any) -> list[dict[str, An
         for dimension, score in scored.truncated
         for row in score_rows([score], located, **about)
     ]
-    return [*score_rows(scored.scores, located, **about), *truncated, *unscored]
+    rows = [*score_rows(scored.scores, located, **about), *truncated]
+    return [*({**row, "prompt": scored.prompts.get(row["task"], "")} for row in rows), *unscored]

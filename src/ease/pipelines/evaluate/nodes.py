@@ -13,12 +13,14 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions
 from ease.evaluation.sets import Located, read_located
 from ease.io.lazy import ibis
+from ease.io.nested import dotted
 from ease.pipelines.evaluate.each import log_scored, rows_of, score_each
 from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
 from ease.pipelines.mlflow_runs import (
     add_scores,
     add_to_card,
     dimensions_of,
+    log_parameters,
     log_scores,
     nested_run,
     start_of,
@@ -145,7 +147,9 @@ def score_baseline(
             encoding,
             report,
             (*dimensions, *baseline.dimensions),
+            baseline.revision,
         )
+        log_parameters(dotted({**scored.used, "prompt": scored.prompts}, "used"))
     log_scored(f"the baseline {name} ({baseline.name})", scored)
     return rows_of(scored, located, **about_baseline(name, baseline))
 
@@ -164,11 +168,11 @@ def load_baseline(
     Raises:
         EaseError: If it does not load, there are no pairs, or the rank is too high.
     """
-    from ease.encoders.encoder import load_encoder
     from ease.encoders.language_subspace import remove_language_subspace
+    from ease.encoders.loading import load_for_evaluation
     from ease.evaluation.search import best_device
 
-    encoder = load_encoder(name, baseline.pooling, stop_words=baseline.stop_words)
+    encoder = load_for_evaluation(name, baseline)
     if baseline.language_rank:
         encoder = encoder.to(best_device())
         sentences = sentences_by_language(training_pairs)

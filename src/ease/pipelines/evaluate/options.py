@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from ease.encoders.poolings import PoolingName
+from ease.encoders.options import LoadingOptions
+from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
 from ease.io.models import StrictModel
@@ -18,21 +19,28 @@ ALL = "all"
 """The name for all evaluation tasks."""
 
 
-class Baseline(StrictModel):
+class Baseline(LoadingOptions):
     """An encoder that is scored without training."""
 
     name: str = Field(min_length=1, description="a hub name, a folder, or a text file of word vectors")
-    pooling: PoolingName | None = Field(None, description="null: as the encoder was saved, or the mean")
     tasks: Words | None = Field(
         None, description="tasks to score it on; null: the test tasks of all settings"
     )
-    stop_words: bool = Field(False, description="whether averages of word vectors include stop words")
     language_rank: int = Field(
         0,
         ge=0,
         description="rank of the language subspace to remove, fitted on the multilingual setting's training sentences",
     )
     dimensions: Dimensions = Field((), description="numbers of first dimensions to score it at, too")
+
+    @model_validator(mode="after")
+    def _one_map(self) -> Baseline:
+        if self.language_rank and self.dimension is not None:
+            raise EaseError(
+                "`dimension` and `language_rank` exclude each other: the language subspace is one of all dimensions. "
+                "Remove `dimension`, and score fewer dimensions by `dimensions`."
+            )
+        return self
 
 
 class EvaluateOptions(StrictModel):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks.components.prompted import PromptedEncode, Role, encode_in_role
 
 
 class EncodeByLanguage:
@@ -22,6 +23,21 @@ class EncodeByLanguage:
         raise EaseError(
             f"There is one encoder for each of {', '.join(self._languages)}, and the task encodes all languages with "
             "one: name a task such as bli."
+        )
+
+    def for_task(self, task: str, kind: str) -> EncodeByLanguage:
+        """Return the functions for the texts of a task."""
+        return EncodeByLanguage(
+            {
+                language: own.for_task(task, kind) if isinstance(own, PromptedEncode) else own
+                for language, own in self._languages.items()
+            }
+        )
+
+    def in_role(self, role: Role) -> EncodeByLanguage:
+        """Return the functions for queries or passages."""
+        return EncodeByLanguage(
+            {language: encode_in_role(own, role) for language, own in self._languages.items()}
         )
 
     def of(self, language: str) -> Encode:

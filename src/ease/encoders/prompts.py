@@ -1,0 +1,106 @@
+"""Prompts: texts before a sentence, chosen by the task, its kind and the role of the sentence.
+
+The names are those that sentence-transformers saves and MTEB reads: `query`, `document`, kinds such as `STS`, names of
+tasks, and `Retrieval-query` and so on. Does not import torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ease.errors import EaseError
+from ease.evaluation.tasks import KINDS, task_names
+from ease.evaluation.tasks.components.prompted import Role
+from ease.io.suggestions import nearest, suggest
+
+ALL = "all"
+"""Name of the prompt of all texts without another one."""
+
+ROLES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("document", "passage", "corpus")}
+"""Names of a role's prompt; the first one that exists is used."""
+
+
+class Use(NamedTuple):
+    """What a text is encoded for; empty if unknown."""
+
+    task: str = ""
+    kind: str = ""
+    role: Role | None = None
+
+
+def prompt_for(prompts: Mapping[str, str | None], default: str | None, use: Use) -> str:
+    """Return the text to put before sentences; empty if there is none.
+
+    The order is MTEB's: task and role, task, kind and role, kind, role, default. A prompt without a text means none.
+
+    Args:
+        prompts: Texts by name.
+        default: Name of the prompt of texts without another one.
+        use: What the sentences are encoded for.
+    """
+    name = next((name for name in _names(use) if name in prompts), default)
+    return (prompts.get(name) if name is not None else None) or ""
+
+
+def _names(use: Use) -> Iterator[str]:
+    roles = ROLES[use.role] if use.role else ()
+    for about in filter(None, (use.task, use.kind)):
+        yield from (f"{about}-{role}" for role in roles)
+        yield about
+    yield from roles
+
+
+def check_prompts(prompts: Mapping[str, str]) -> None:
+    """Refuse prompts of names that no text is encoded for.
+
+    Raises:
+        EaseError: With the known names.
+    """
+    roles = [role for names in ROLES.values() for role in names]
+    general = [ALL, *roles, *KINDS]
+    known = [*general, *task_names()]
+    for name in prompts:
+        about, _, role = name.rpartition("-")
+        if name not in known and not (about in known and role in roles):
+            near = nearest(name, known)
+            question = f"did you mean {' or '.join(near)}? " if near else ""
+            raise EaseError(
+                f"Unknown prompt {name!r}: {question}Choose from {', '.join(general)}, the name of a task, or a kind "
+                f"or task with a role, such as `STS-query`; the tasks are {', '.join(task_names())}."
+            )
+
+
+def merged_prompts(
+    saved: Mapping[str, str | None], given: Mapping[str, str], default: str | None
+) -> tuple[dict[str, str | None], str | None]:
+    """Lay given prompts over an encoder's own; a prompt of all texts replaces all of its own.
+
+    Args:
+        saved: The encoder's own prompts.
+        given: Prompts that replace those of the same name.
+        default: Name of the encoder's default prompt.
+
+    Returns:
+        The prompts, and the name of the default prompt.
+    """
+    if ALL in given:
+        return dict(given), ALL
+    # A new prompt of passages must not be hidden by another name of theirs.
+    aliases = {name for names in ROLES.values() if given.keys() & set(names) for name in names}
+    return {**{name: text for name, text in saved.items() if name not in aliases}, **given}, default
+
+
+def check_default(name: str, prompts: Mapping[str, str | None]) -> None:
+    """Refuse the name of a default prompt that the encoder does not have.
+
+    Raises:
+        EaseError: With the names that it has.
+    """
+    if prompts.get(name) is None:
+        known = [known for known, text in prompts.items() if text is not None]
+        raise EaseError(
+            f"The encoder has no prompt {name!r}: {suggest(name, known)}"
+            if known
+            else f"The encoder has no prompt {name!r}, and no other: set `prompts`."
+        )

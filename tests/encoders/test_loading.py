@@ -1,0 +1,145 @@
+"""Encoders are loaded as they were saved, or as options say, and what was used is recorded."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from huggingface_hub import constants
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
+
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.encoding import encode_with, fingerprint
+from ease.encoders.loading import describe_encoder, load_for_evaluation
+from ease.encoders.options import EncoderOptions, EncodingOptions, LoadingOptions, RandomBertOptions
+from ease.errors import EaseError
+from ease.evaluation.tasks.components.prompted import encode_for, encode_in_role
+
+SENTENCES = ["Berlin is the capital of Germany", "A short one", "Another sentence that is rather long"]
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved encoder with prompts, a normalising module, a truncated dimension and a maximum length."""
+    options = RandomBertOptions(layers=2, hidden_size=16, heads=2, intermediate_size=32, vocabulary_size=300)
+    encoder = build_encoder(EncoderOptions(random=options), SENTENCES)
+    encoder.add_module("2", Normalize())
+    encoder.prompts = {"query": "find: ", "document": "text: ", "Clustering": "topic: "}
+    encoder.default_prompt_name = "Clustering"
+    encoder.truncate_dim, encoder.max_seq_length = 8, 20
+    path = tmp_path_factory.mktemp("encoders") / "made"
+    save_encoder(encoder, path)
+    return path
+
+
+def loaded(folder: Path, **options: Any) -> SentenceTransformer:
+    return load_for_evaluation(str(folder), LoadingOptions(**options))
+
+
+def test_what_was_saved_is_used_by_default(folder: Path) -> None:
+    encoder = loaded(folder)
+    assert describe_encoder(encoder, str(folder)) == {
+        **{"revision": None, "used_pooling": "mean", "normalized": True, "embedding_dimension": 8},
+        **{"precision": "fp32", "max_length": 20},
+    }
+    plain = SentenceTransformer(str(folder), device="cpu")
+    encode = encode_with(encoder)
+    for name, prompt in (("tatoeba", "topic: "), ("stc", "topic: ")):
+        given = plain.encode(SENTENCES, prompt=prompt, normalize_embeddings=True)
+        np.testing.assert_allclose(encode_for(encode, name)(SENTENCES), given, atol=1e-6)
+    retrieval = encode_for(encode, "bel")
+    np.testing.assert_allclose(
+        encode_in_role(retrieval, "query")(SENTENCES),
+        plain.encode_query(SENTENCES, normalize_embeddings=True),
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        encode_in_role(retrieval, "passage")(SENTENCES),
+        plain.encode_document(SENTENCES, normalize_embeddings=True),
+        atol=1e-6,
+    )
+    assert retrieval.describe_prompts() == "query: 'find: '; passage: 'text: '"  # type: ignore[attr-defined]
+
+
+def test_options_replace_what_was_saved(folder: Path) -> None:
+    encoder = loaded(
+        folder,
+        normalize=False,
+        dimension=4,
+        precision="bf16",
+        max_length=10,
+        pooling="cls",
+        prompts={"all": "say: "},
+    )
+    assert describe_encoder(encoder, str(folder)) == {
+        **{"revision": None, "used_pooling": "cls", "normalized": False, "embedding_dimension": 4},
+        **{"precision": "bf16", "max_length": 10},
+    }
+    encode = encode_for(encode_with(encoder), "stc")
+    assert encode.describe_prompts() == "say: "  # type: ignore[attr-defined]
+    assert encode(SENTENCES).shape == (3, 4)
+    assert not np.allclose(np.linalg.norm(encode(SENTENCES), axis=1), 1, atol=0.05)
+    assert {weight.dtype.itemsize for weight in encoder.parameters()} == {2}
+
+
+def test_truncated_embeddings_have_length_one_if_the_encoder_normalises(folder: Path) -> None:
+    for dimension in (4, 16):
+        rows = encode_with(loaded(folder, dimension=dimension))(SENTENCES)
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dimension": 17}, r"has 16 dimensions: set `dimension` to at most 16, not 17"),
+        ({"max_length": 1000}, r"accepts at most 128 tokens: set `max_length` to that or less, not 1000"),
+        ({"default_prompt": "STS"}, r"no prompt 'STS': .*Clustering"),
+        ({"revision": "main"}, r"is a folder, which has no revision: remove `revision`"),
+    ],
+)
+def test_options_that_do_not_fit_the_encoder_are_refused(folder: Path, options: Any, message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        loaded(folder, **options)
+
+
+def test_embeddings_of_another_prompt_or_option_are_not_reused(folder: Path, tmp_path: Path) -> None:
+    cache = EncodingOptions(cache=tmp_path)
+    encode = encode_with(loaded(folder), cache)
+    queries, passages = (encode_in_role(encode, role)(SENTENCES) for role in ("query", "passage"))  # type: ignore[arg-type]
+    assert not np.allclose(queries, passages)
+    assert (encode_in_role(encode, "query")(SENTENCES) == queries).all()
+    changes: list[dict[str, Any]] = [
+        *(
+            {},
+            {"dimension": 4},
+            {"precision": "bf16"},
+            {"normalize": False},
+            {"max_length": 10},
+            {"pooling": "cls"},
+        ),
+        *({"prompts": {"query": "seek: "}}, {"default_prompt": "query"}),
+    ]
+    assert len({fingerprint(loaded(folder, **options)) for options in changes}) == len(changes)
+
+
+def test_a_hub_name_is_loaded_at_the_commit_on_this_machine_which_is_recorded(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "models--someone--made"
+    shutil.copytree(folder, repository / "snapshots" / COMMIT)
+    (repository / "refs").mkdir()
+    for reference in ("main", "v1"):
+        (repository / "refs" / reference).write_text(COMMIT)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    every: list[dict[str, str]] = [{}, {"revision": "v1"}, {"revision": COMMIT}]
+    for options in every:
+        encoder = load_for_evaluation("someone/made", LoadingOptions.model_validate(options))
+        assert describe_encoder(encoder, "someone/made", options.get("revision"))["revision"] == COMMIT
+    with pytest.raises(EaseError, match="'someone/made' does not load"):
+        load_for_evaluation("someone/made", LoadingOptions(revision="v2"))

@@ -1,0 +1,71 @@
+"""Prompts are chosen by task, kind and role, and unknown names are refused."""
+
+from __future__ import annotations
+
+import mteb
+import pytest
+from mteb.models.abs_encoder import get_prompt_name
+from mteb.types import PromptType
+from pydantic import ValidationError
+
+from ease.encoders.options import LoadingOptions
+from ease.encoders.prompts import Use, check_default, merged_prompts, prompt_for
+from ease.errors import EaseError
+
+PROMPTS: dict[str, str | None] = {
+    "STS17": "a task: ",
+    "STS17-query": "a task's query: ",
+    "STS": "a kind: ",
+    "Retrieval-document": "a kind's passage: ",
+    "Retrieval": "another kind: ",
+    "query": "query: ",
+    "document": "passage: ",
+}
+
+
+@pytest.mark.parametrize(
+    "dropped", [(), ("STS17-query",), ("STS17", "STS17-query"), ("STS17", "STS", "STS17-query")]
+)
+@pytest.mark.parametrize("role", [None, "query", "document"])
+@pytest.mark.parametrize(("task", "kind"), [("STS17", "STS"), ("NFCorpus", "Retrieval")])
+def test_the_order_of_prompts_is_mtebs(
+    dropped: tuple[str, ...], role: str | None, task: str, kind: str
+) -> None:
+    prompts = {name: text for name, text in PROMPTS.items() if name not in dropped}
+    use = Use(task, kind, {None: None, "query": "query", "document": "passage"}[role])  # type: ignore[arg-type]
+    metadata = mteb.get_task(task).metadata
+    name = get_prompt_name(prompts, metadata, PromptType(role) if role else None)  # type: ignore[arg-type]
+    assert prompt_for(prompts, None, use) == (prompts[name] if name else "")
+
+
+def test_the_default_stands_before_texts_without_another_prompt() -> None:
+    saved: dict[str, str | None] = {"query": None, "document": None, "STS": "similar: "}
+    assert prompt_for(saved, "STS", Use("tatoeba", "BitextMining")) == "similar: "
+    assert prompt_for(saved, None, Use("tatoeba", "BitextMining")) == ""
+    # As in sentence-transformers, a role without a text has no prompt.
+    assert prompt_for(saved, "STS", Use("bel", "Retrieval", "query")) == ""
+
+
+def test_given_prompts_replace_saved_ones_and_a_prompt_of_all_replaces_them_all() -> None:
+    saved: dict[str, str | None] = {"query": "q: ", "document": "d: ", "STS": "s: "}
+    merged, default = merged_prompts(saved, {"passage": "p: "}, "STS")
+    assert default == "STS"
+    assert prompt_for(merged, default, Use("", "Retrieval", "passage")) == "p: "
+    assert prompt_for(merged, default, Use("", "Retrieval", "query")) == "q: "
+    merged, default = merged_prompts(saved, {"all": "x: ", "Clustering": "c: "}, "STS")
+    assert prompt_for(merged, default, Use("stsb", "STS")) == "x: "
+    assert prompt_for(merged, default, Use("", "Retrieval", "query")) == "x: "
+    assert prompt_for(merged, default, Use("stc", "Clustering")) == "c: "
+
+
+def test_prompts_of_unknown_names_are_refused_with_the_known_ones() -> None:
+    LoadingOptions(
+        prompts={"query": "", "stsb": "", "tatoeba-query": "", "Retrieval-document": "", "all": ""}
+    )
+    for name in ("qurey", "stsb-qurey", "nothing-query"):
+        with pytest.raises(ValidationError, match=rf"Unknown prompt '{name}'.*document.*stsb"):
+            LoadingOptions(prompts={name: ""})
+    with pytest.raises(EaseError, match=r"no prompt 'STSS': did you mean STS\? Choose from STS, query"):
+        check_default("STSS", {"STS": "", "query": "q", "document": None})
+    with pytest.raises(EaseError, match="no prompt 'query', and no other: set `prompts`"):
+        check_default("query", {"query": None, "document": None})
