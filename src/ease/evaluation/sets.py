@@ -62,13 +62,20 @@ def _locate(name: str, options: TaskOptions) -> LocatedSet:
     files, path = get_task(name).files(task_options(name, options)), Path(options[name]["path"])
 
     def relative(paths: Sequence[Path]) -> tuple[str, ...]:
-        return tuple("" if file == path else os.path.relpath(file, path) for file in paths)
+        return tuple(_below(file, path) for file in paths)
 
     missing = missing_files(files)
     complete = {subset: relative(paths) for subset, paths in files.items() if subset not in missing}
     sums = {file: hash_contents(path / file) for file in sorted(set().union(*complete.values()))}
     lacking = {subset: relative(paths) for subset, paths in missing.items()}
     return LocatedSet(path=path, subsets=complete, sha256=sums, missing=lacking)
+
+
+def _below(file: Path, path: Path) -> str:
+    """Return a file's name below a folder, empty for the path itself; a file elsewhere keeps its complete path."""
+    if file == path:
+        return ""
+    return os.path.relpath(file, path) if file.is_relative_to(path) else str(file)
 
 
 def read_sets(located: Located, references: Sequence[str], options: TaskOptions) -> dict[str, LocatedSet]:

@@ -11,7 +11,15 @@ from omegaconf import OmegaConf
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.evaluation.tasks import Encode, Score, average_main_scores, get_task, main_score, task_names
+from ease.evaluation.tasks import (
+    KINDS,
+    Encode,
+    Score,
+    average_main_scores,
+    get_task,
+    main_score,
+    task_names,
+)
 
 CONFIGURATION = Path(__file__).parents[3] / "conf" / "base" / "parameters" / "tasks"
 
@@ -35,6 +43,7 @@ def configured(name: str) -> dict[str, Any]:
 def test_a_task_keeps_the_protocol(name: str) -> None:
     task, plain = get_task(name), configured(name)
     fields = task.Options.model_fields
+    assert task.KIND in KINDS
     assert all(field.description for field in fields.values()), "each option is explained"
     assert task.Options.model_config["frozen"]
     assert plain.keys() == fields.keys()
@@ -45,8 +54,9 @@ def test_a_task_keeps_the_protocol(name: str) -> None:
 
 @pytest.mark.parametrize("name", task_names())
 def test_errors_name_a_missing_file_and_an_unknown_subset(name: str, tmp_path: Path, encode: Encode) -> None:
-    task = get_task(name)
-    options = task.Options.model_validate({**configured(name), "path": tmp_path / "nowhere"})
+    task, plain = get_task(name), configured(name)
+    own = {"sets": {"mine": {"file": "mine.csv", "licence": "private"}}} if name.startswith("own_") else {}
+    options = task.Options.model_validate({**plain, **own, "path": tmp_path / "nowhere"})
     first, *_ = (path for paths in task.files(options).values() for path in paths)
     with pytest.raises(EaseError, match=f"^{re.escape(str(first))}: .*; set the task's `path`"):
         task.evaluate(encode, options)
