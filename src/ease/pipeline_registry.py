@@ -62,6 +62,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         SETTINGS
     )
     scored = of_all_settings(every, "evaluate") + evaluate.create_baselines_pipeline(SETTINGS)
+    scored = sum(map(score_students, SETTINGS), scored)
     return {
         # Kedro-Viz opens with this pipeline. It comes first: Viz shows commands that run the default pipeline, with the
         # node names of the first pipeline that has the node.
@@ -104,8 +105,12 @@ def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
 
 def create_distillation(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:
     """Create the students of one setting and their scores."""
-    scored = [evaluate.create_pipeline(setting, student) for student in distill.STUDENTS]
-    return sum(scored, pieces["acquire_evaluation"] + distill.create_pipeline(setting))
+    return pieces["acquire_evaluation"] + distill.create_pipeline(setting) + score_students(setting)
+
+
+def score_students(setting: str) -> Pipeline:
+    """Create `evaluate` for the students of one setting."""
+    return sum((evaluate.create_pipeline(setting, student) for student in distill.STUDENTS), Pipeline([]))
 
 
 def create_sweep(name: str, registered: sweep.Registered, data: Mapping[str, Pipeline]) -> Pipeline:

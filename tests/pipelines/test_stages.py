@@ -62,6 +62,7 @@ def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
         (("__default__",), "multilingual.ease", {"train_encoder", "score_encoder"}),
         (("__default__",), "ease", {"train_encoder", "score_encoder"}),
         (("distill",), "multilingual.static_student", {"distill_encoder", "score_encoder"}),
+        (("evaluate",), "monolingual.shallow_student", {"score_encoder"}),
         (("evaluate",), "baselines", {"locate_baseline_sets", "score_baselines"}),
         (("acquire_evaluation",), "monolingual", {"locate_evaluation_sets"}),
         (("train_monolingual",), "monolingual.acquire", {"locate_dumps", "locate_evaluation_sets"}),
