@@ -23,6 +23,8 @@ from ease.training.students.distilling import Distilled, distill_student
 from ease.training.students.learning import cosine_distance
 from ease.training.students.static import token_embeddings
 from ease.training.students.targets import principal_directions
+from tests.training.architectures import ARCHITECTURES, write_architecture
+from tests.training.tiny_training import sentences
 
 WORDS = "city river people house große Stadt Fluss Menschen большой город река 大きな 都市 川".split()
 SENTENCES = [f"{a} {b} {c}" for a in WORDS for b in WORDS[:8] for c in WORDS[3:6]]
@@ -167,6 +169,24 @@ def test_a_shallow_student_starts_as_its_teachers_first_layers(teacher: Path, tm
     assert (own.config.num_hidden_layers, len(own.encoder.layer), len(given.encoder.layer)) == (2, 2, 3)
     for name, tensor in own.state_dict().items():
         assert torch.equal(tensor, given.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_encoders_of_today_have_students(tmp_path: Path, name: str) -> None:
+    teacher, texts = write_architecture(name, tmp_path), sentences()
+    for options in (static(dimension=8), shallow(layers=1, learning={"learning_rate": 1e-3})):
+        learning = options.learning.model_copy(update={"report_every": 1, "batch_size": 8})
+        options = options.model_copy(update={"learning": learning})
+        made = distill_student(str(teacher), texts, options, tmp_path / type(options).__name__)
+        losses = [values["loss"] for values in made.history]
+        assert np.mean(losses[-5:]) < np.mean(losses[:5])
+        student = load_encoder(str(made.model))
+        found = encode_with(student)(texts)
+        assert found.shape == (len(texts), made.dimension)
+        assert np.isfinite(found).all()
+    assert first(student).model.config.num_hidden_layers == 1
+    wanted = unit(encode_with(load_encoder(str(teacher)))(texts))
+    assert 1 - (unit(found) * wanted).sum(axis=1).mean() < losses[0]
 
 
 class StoppedError(Exception):
