@@ -18,6 +18,15 @@ from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 UNITS = (
+    *(
+        "{{lang|fr|x}}",
+        "{{nowrap|",
+        "{{nowrap|{{a}}",
+        "{{lang|fr|[[x|",
+        "{{convert|1|-|",
+        "{{lang-fr|",
+        "{{formatnum:1",
+    ),
     *("{{", "{{a|", "{{a}} ,", "({{a}}", ", {{a}})", "{{{a}}", "{{{{{", "{{|}"),
     *("[[", "[[a|", "[[a]", "[[a|[b]]]", "[[a|[b", "[[File:a|", "[[File:a|[[b]]", "]]"),
     *("[http://a ", "[http://a["),
@@ -29,6 +38,7 @@ UNITS = (
 """Strings that a source repeats."""
 
 NESTED = (
+    *(("{{nowrap|", "x", "}}"), ("{{lang|fr|{{a}}", "x", "}}")),
     *(("{{a|", "x", "}}"), ("{{{{{", "", "}}"), ("{{", "", "}}}")),
     *(("[[a|", "x", "]]"), ("[[a|", "[[File:x.jpg]]", "]]"), ("[[a| ", "[[File:x.jpg]]", " ]]")),
     *(("[[File:a|", "x", "]]"), ("[[Category:a|", "", "]]")),
@@ -39,6 +49,10 @@ NESTED = (
 """Nested sources: the repeated opening string, the middle and the repeated closing string."""
 
 LONG: dict[str, Callable[[int], str]] = {
+    "a shown template with many arguments": lambda times: f"{{{{lang{'|a' * times}}}}}",
+    "shown templates with many arguments": lambda times: f"{{{{lang{'|[[a' * 400}}}}}" * (times // 400),
+    "a shown template with many templates": lambda times: f"{{{{nowrap|{'{{a}}' * times}}}}}",
+    "a range of many numbers": lambda times: f"{{{{convert{'|1|-' * times}|km}}}}",
     "spaces and the pipe trick": lambda times: f"[[a{' ' * (4 * times)}b|]]",
     "brackets and the pipe trick": lambda times: f"[[{'(' * (4 * times)}b)|]]",
     "pairs of brackets and the pipe trick": lambda times: f"[[a{'()' * times}b|]]",

@@ -176,7 +176,7 @@ def test_links_stay_in_list_items_but_not_in_headings() -> None:
         ("Berlin ({{x}} born 1950) is", "Berlin (born 1950) is"),
         ("Berlin ([[x]]; <ref>y</ref>) is", "Berlin (x) is"),
         ("Berlin （{{x}}、） is", "Berlin is"),
-        ("the word {{lang|fr|mot}}, which {{x}} means", "the word, which means"),
+        ("the word {{lang|fr|mot}}, which {{x}} means", "the word mot, which means"),
         ("mot {{x}} : suite", "mot : suite"),
         ("word {{x}}; next", "word; next"),
         ("end {{x}}.", "end."),

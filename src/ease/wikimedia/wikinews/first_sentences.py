@@ -73,7 +73,8 @@ class FirstSentences:
 
         source = _TEMPLATE.sub(show, source.replace(_ASIDE, ""))
         marked = _ITEM_OR_HEADING.sub(rf"\1{_ASIDE}", self._set_dates_apart(source))
-        article = parse_wikitext(marked, self._site)
+        # The published data set lacks the words of all templates.
+        article = parse_wikitext(marked, self._site, show=self._abbreviations is not None)
         starts = [link.start for link in article.links]
         start = 0
         for line in article.text.split("\n"):

@@ -28,6 +28,7 @@ from ease.wikimedia.wikitext.markup import (
     strip_tags,
 )
 from ease.wikimedia.wikitext.prose import join_blocks, normalize_gaps
+from ease.wikimedia.wikitext.templates import show_templates
 from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, is_address, read_target
 from ease.wikimedia.wikitext.variants import choose_variants
 
@@ -51,12 +52,13 @@ class _OpenLink(NamedTuple):
     targets: int
 
 
-def parse_wikitext(text: str, language: str | SiteInfo = "en") -> Article:
+def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True) -> Article:
     """Read the prose of a page, and its links to articles of the same wiki.
 
     Args:
         text: The page's wikitext.
         language: Wikipedia's code of the language; or the wiki, with the namespaces that its dump names.
+        show: Show templates that write words, such as `{{convert|5|km}}`; False removes them, as all others.
 
     Returns:
         The prose with its links; its method `sentences` splits it.
@@ -77,6 +79,8 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en") -> Article:
     for mark in _RESERVED:
         text = text.replace(mark, "")
     text, literals = hide_extensions(text)
+    if show:
+        text = show_templates(text, site.language)
     text = strip_tags(cut_tables(cut_templates(text)))
     text = strip_quotes(decode_spaces(choose_variants(text, site.language)))
     text = drop_magic_words(text)

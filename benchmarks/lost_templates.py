@@ -1,0 +1,77 @@
+"""Count the prose lines that lose words with a template that the parser removes, and name these templates.
+
+    python -m benchmarks.lost_templates                          # the dumps below EASE_TEST_DATA
+    python -m benchmarks.lost_templates my/enwiki-latest-pages-articles.xml.bz2
+
+A prose line has at least 40 characters, and is no heading, list item, table row or template. `templates.yml` lists
+the templates that are shown and those without words of the sentence; all others count as lost. The share without any
+shown template is given beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
+from ease.wikimedia.dumps.files import Shard, recognise_dump
+from ease.wikimedia.dumps.pages import iterate_pages, reason_to_skip
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.wikitext.markup import cut_tables, hide_extensions
+from ease.wikimedia.wikitext.templates import hidden_templates, show_templates
+
+LEAST_CHARACTERS = 40
+NOT_PROSE = tuple("=*#:;|!{<[")
+TEMPLATE = re.compile(r"\{\{(?<!\{\{\{)\s*+([^{}|]*[^{}|\s])\s*+(?:\|(?:[^{}]++|\{\{[^{}]*+\}\})*+)?\}\}")
+BLOCK = re.compile(r"^\{\{(?:[^{}]++|\{\{[^{}]*+\}\})*+\}\}[ \t]*+$", re.MULTILINE)
+
+
+def prose_lines(text: str) -> list[str]:
+    """Return the lines of running prose of a page, in wikitext."""
+    source = BLOCK.sub("", cut_tables(hide_extensions(text)[0]))
+    lines = map(str.strip, source.split("\n"))
+    return [line for line in lines if len(line) >= LEAST_CHARACTERS and not line.startswith(NOT_PROSE)]
+
+
+def names_of_lost(line: str, hidden: frozenset[str]) -> list[str]:
+    """Return the names of templates in a line that show words."""
+    names = (" ".join(found[1].replace("_", " ").lower().split()) for found in TEMPLATE.finditer(line))
+    return [name for name in names if name not in hidden and not name.startswith(("#", "ref", "ipa"))]
+
+
+def measure(path: Path) -> tuple[str, Counter[str]]:
+    """Return a row for a dump, and the names of its lost templates."""
+    _, dump = recognise_dump(path)
+    site = read_siteinfo(path, dump.language)
+    hidden = hidden_templates(site.language)
+    lines = before = after = 0
+    names = Counter[str]()
+    for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):
+        if reason_to_skip(page, site):
+            continue
+        for line in prose_lines(page.text):
+            lines += 1
+            before += bool(names_of_lost(line, hidden))
+            lost = names_of_lost(show_templates(line, site.language), hidden)
+            after += bool(lost)
+            names.update(lost)
+    if not lines:
+        return f"| {path.name} | 0 | | |", names
+    return f"| {path.name} | {lines:,} | {100 * before / lines:.1f} % | {100 * after / lines:.1f} % |", names
+
+
+def main() -> None:
+    """Print the shares, then the lost templates by their number."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("dumps", nargs="*", type=Path)
+    paths = parser.parse_args().dumps or real_wikipedia_dumps(parser)
+    found = {path: measure(path) for path in paths}
+    print("| dump | prose lines | with a visible template | with a lost one |\n|---|---|---|---|")
+    print("\n".join(row for row, _ in found.values()))
+    for path, (_, names) in found.items():
+        print(f"\n{path.name}: " + ", ".join(f"{name} {number}" for name, number in names.most_common(40)))
+
+
+if __name__ == "__main__":
+    main()
