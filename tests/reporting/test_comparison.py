@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+
+from ease.evaluation.item_files import write_items
+from ease.evaluation.items import mean_items
+from ease.evaluation.resampling import with_intervals
+from ease.evaluation.tasks import Score
 from ease.reporting.comparison import Cell, ComparisonTable, Row, build_plain_table, build_table
+from ease.reporting.own import gather_models, kept_resamples
 from ease.reporting.published import Source
 from tests.reporting.made import EASE_ROW, all_rows, baseline, own, paper, published, row, sts17
 
@@ -143,3 +152,47 @@ def test_cells_are_formatted() -> None:
     assert Cell(-12.34).text == "−12.3"
     assert Cell(2.0, signed=True).text == "+2.0"
     assert Cell(56.94, 0.349).text == "56.9 ± 0.3"
+
+
+def scored(tmp_path: Path, name: str, hits: np.ndarray, data: str = "same") -> dict[str, object]:
+    """Return a baseline's row whose items are kept in a folder."""
+    score = Score("xnli", "de-en", "retrieval_accuracy", 100 * float(hits.mean()), items=mean_items(hits))
+    (kept,), resampled = with_intervals([score])
+    write_items(tmp_path / f"{name}.parquet", [kept], resampled)
+    about = {"method": name, "model": name, "base": "one/encoder", "items": f"{name}.parquet", "data": data}
+    return baseline("xnli", kept.subset, kept.value, kept.metric, low=kept.low, high=kept.high, **about)
+
+
+def test_scores_that_are_not_significantly_below_the_best_are_bold(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    best_hits = random.random(1000) < 0.7
+    near = np.where(random.random(1000) < 0.1, random.random(1000) < 0.65, best_hits)
+    below = best_hits & (random.random(1000) < 0.97)
+    rows = [
+        scored(tmp_path, "best", best_hits),
+        scored(tmp_path, "near", near),
+        scored(tmp_path, "below", below),
+        scored(tmp_path, "other data", near, "other"),
+        baseline("xnli", "de-en", 69.9, "retrieval_accuracy", method="no items", base="one/encoder"),
+    ]
+    models = gather_models(rows, tmp_path)
+    table = build_plain_table("Pairs", "", {"de": Source("xnli", "de-en", "retrieval_accuracy")}, models)
+    assert best(table, "de") == ["best", "near"]
+    shown = {row.label: row.cells[0] for row in table.rows}
+    assert shown["below"].limits == f"[{rows[2]['low']:.1f}, {rows[2]['high']:.1f}]"
+    assert shown["no items"].limits == ""
+    # The intervals alone would not tell them apart.
+    assert shown["below"].interval.high > shown["best"].interval.low  # type: ignore[union-attr]
+
+
+def test_without_the_files_of_items_only_the_best_is_bold(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows = [scored(tmp_path, name, random.random(400) < 0.7) for name in ("one", "other")]
+    for file in tmp_path.glob("*.parquet"):
+        file.unlink()
+    kept_resamples.cache_clear()
+    table = build_plain_table(
+        "", "", {"de": Source("xnli", "de-en", "retrieval_accuracy")}, gather_models(rows, tmp_path)
+    )
+    assert len(best(table, "de")) == 1
+    assert all(row.cells[0].interval for row in table.rows), "the rows keep the intervals"

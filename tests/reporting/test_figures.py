@@ -45,7 +45,7 @@ def test_bars_without_a_counterpart_show_the_best_of_each_encoder_where_we_have_
     ]
 
 
-def test_the_bars_are_the_figures_with_whiskers_over_seeds() -> None:
+def test_the_bars_are_the_figures_with_whiskers_of_their_intervals() -> None:
     figure = plot_table_bars([("Pairs", rows_of("2")), ("English", rows_of("14"))])
     first, second = [trace for trace in figure.data if trace.name == "MiniLM"]
     assert (list(first.x), list(first.y)) == (["EN-EN"], [87.59])
@@ -56,7 +56,8 @@ def test_the_bars_are_the_figures_with_whiskers_over_seeds() -> None:
     assert list(newest.y) == [*EASE_ROW, pytest.approx(fmean(EASE_ROW))]
     assert newest.error_y.array is None
     (sweep,) = [trace for trace in figure.data if trace.name.startswith("EASE, multilingual (")]
-    assert list(sweep.error_y.array) == pytest.approx([0.4583] * 11, abs=1e-4)
+    half = [pytest.approx(4.3027 * 0.4583 / 3**0.5, abs=1e-3)] * 11
+    assert [list(sweep.error_y.array), list(sweep.error_y.arrayminus)] == [half, half]
     assert [note.text for note in figure.layout.annotations] == ["Pairs", "English"]
     assert plot_table_bars([("Pairs", rows_of("2"))]).layout.title.text == "Pairs"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,7 @@ def evaluate(
 
     Returns:
         One row per score: task, subset, metric, value (points; 100 is the best, a correlation may be negative),
-        deviation, note.
+        deviation, note, and the limits of the 95% interval, low and high.
 
     Raises:
         EaseError: If a task is unknown, its data are missing or wrong, or the encoder does not load.
@@ -59,6 +58,7 @@ def evaluate(
         >>> ease.evaluate("sentence-transformers/LaBSE", ["tatoeba:deu-eng", "stsb:test"], data="evaluation")
     """
     from ease.encoders.encoding import encode_with
+    from ease.evaluation.resampling import with_intervals
 
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     given = tasks if isinstance(tasks, Mapping) else {}
@@ -70,7 +70,8 @@ def evaluate(
         _loaded(model, options or {}),
         EncodingOptions(batch_size=batch_size, cache=Path(cache) if cache else None),
     )
-    return pd.DataFrame([asdict(score) for score in score_tasks(encode, names, chosen)])
+    scores, _ = with_intervals(score_tasks(encode, names, chosen))
+    return pd.DataFrame([score.row() for score in scores])
 
 
 def _loaded(model: SentenceTransformer | str | Path, options: Mapping[str, Any]) -> SentenceTransformer:

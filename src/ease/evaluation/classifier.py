@@ -74,7 +74,11 @@ class LinearClassifier:
 
     def accuracy(self, data: LabelledEmbeddings) -> float:
         """Share (0 to 1) of embeddings whose class is predicted."""
-        return float(np.mean(self.predict(data.embeddings) == data.labels))
+        return float(np.mean(self.hits(data)))
+
+    def hits(self, data: LabelledEmbeddings) -> NDArray[np.bool_]:
+        """Whether the class of each embedding is predicted: (n,)."""
+        return self.predict(data.embeddings) == data.labels
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,10 @@ class PairClassifier:
 
     def accuracy(self, pairs: LabelledPairs) -> float:
         """Share (0 to 1) of pairs whose class is predicted."""
+        return float(np.mean(self.hits(pairs)))
+
+    def hits(self, pairs: LabelledPairs) -> NDArray[np.bool_]:
+        """Whether the class of each pair is predicted: (pairs,)."""
         predicted = np.empty(len(pairs.labels), dtype=np.int64)
         training = self.model.training
         self.model.eval()
@@ -73,7 +77,8 @@ class PairClassifier:
             for rows in np.array_split(order, -(-len(order) // (2 * self.settings.batch_size))):
                 predicted[rows] = self.logits(pairs, rows.tolist()).argmax(dim=1).cpu().numpy()
         self.model.train(training)
-        return float(np.mean(self.classes[predicted] == np.asarray(pairs.labels)))
+        hits: NDArray[np.bool_] = self.classes[predicted] == np.asarray(pairs.labels)
+        return hits
 
     def logits(self, pairs: LabelledPairs, rows: Sequence[int]) -> Tensor:
         """Compute the scores of the classes: (rows, classes)."""

@@ -68,12 +68,14 @@ LOGISTIC_REGRESSION = Family(LogisticRegression(max_iter=MAX_ITERATIONS), "C")
 class Outcome(NamedTuple):
     """Test accuracies (0 to 1), accuracies on the data that chose C (rounded to 1e-4) and the chosen C, one a test.
 
+    `hits` says whether the class of each tested row is predicted, in the order of the rows.
     A single value of C is not chosen: `development` is then empty.
     """
 
     accuracies: tuple[float, ...]
     development: tuple[float, ...]
     strengths: tuple[float, ...]
+    hits: NDArray[np.bool_]
 
 
 def cross_validate(
@@ -90,12 +92,16 @@ def cross_validate(
     Raises:
         EaseError: If there is only one class, or a class has fewer rows than there are folds.
     """
-    splits = folds.splitter(data.labels).split(data.embeddings, data.labels)
+    splits = list(folds.splitter(data.labels).split(data.embeddings, data.labels))
     outcomes = [
         train_and_test(data.rows(fitted), data.rows(held), strengths, folds, family)
-        for fitted, held in tqdm(splits, desc="Folds", total=folds.count, delay=2, leave=False)
+        for fitted, held in tqdm(splits, desc="Folds", delay=2, leave=False)
     ]
-    return Outcome(*(sum(column, ()) for column in zip(*outcomes, strict=True)))
+    hits = np.zeros(len(data.labels), dtype=np.bool_)
+    for (_, held), outcome in zip(splits, outcomes, strict=True):
+        hits[held] = outcome.hits
+    accuracies, development, chosen, _ = zip(*outcomes, strict=True)
+    return Outcome(sum(accuracies, ()), sum(development, ()), sum(chosen, ()), hits)
 
 
 def train_and_test(
@@ -125,9 +131,9 @@ def train_and_test(
     points = _points(training, strengths, choosing, family) if len(strengths) > 1 else None
     chosen = strengths[0 if points is None else int(points.argmax())]
     fitted = _fit(family, training, chosen)
-    accuracy = fitted.score(test.embeddings.astype(np.float64), test.labels)
+    hits = fitted.predict(test.embeddings.astype(np.float64)) == test.labels
     development = () if points is None else (float(points.max()) / 100,)
-    return Outcome((float(accuracy),), development, (chosen,))
+    return Outcome((float(np.mean(hits)),), development, (chosen,), hits)
 
 
 def _points(

@@ -14,6 +14,7 @@ from ease.evaluation.search import (
     BLOCK,
     TIE_TOLERANCE,
     Embeddings,
+    Flags,
     Rows,
     hits_within,
     mutual_neighbours,
@@ -37,7 +38,30 @@ class ParallelAccuracy:
         return (self.forward + self.backward) / 2
 
 
+@dataclass(frozen=True, eq=False)
+class ParallelHits:
+    """Whether each row's nearest neighbour on the other side is its own translation, (rows,) in each direction."""
+
+    forward: Flags
+    backward: Flags
+
+    @property
+    def average(self) -> NDArray[np.float64]:
+        """Mean of both directions for each row."""
+        return (self.forward.astype(np.float64) + self.backward) / 2
+
+    @property
+    def accuracy(self) -> ParallelAccuracy:
+        """Share of the rows in each direction."""
+        return ParallelAccuracy(float(self.forward.mean()), float(self.backward.mean()))
+
+
 def parallel_accuracy(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> ParallelAccuracy:
+    """Return the accuracies of `parallel_hits`."""
+    return parallel_hits(left, right, block).accuracy
+
+
+def parallel_hits(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> ParallelHits:
     """Retrieve each row's translation, the same row of the other matrix, by cosine, in both directions.
 
     A translation that ties with another candidate is a miss.
@@ -62,7 +86,7 @@ def parallel_accuracy(left: ArrayLike, right: ArrayLike, block: tuple[int, int] 
         )
     own = np.arange(shapes[0][0])[:, None]
     found = mutual_neighbours(left, right, 2, block)
-    return ParallelAccuracy(*(float(hits_within(near.cosines, near.rows == own, 1).mean()) for near in found))
+    return ParallelHits(*(hits_within(near.cosines, near.rows == own, 1) for near in found))
 
 
 def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddings") -> Units:

@@ -209,9 +209,15 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def log_scores(run_id: str, scores: Sequence[Score], dimension: int | None = None) -> None:
-    """Log scores to a run; those of truncated embeddings as `task/subset/16_dimensions`."""
+    """Log scores and the limits of their intervals to a run; truncated embeddings' as `task/subset/16_dimensions`."""
     ending = "" if dimension is None else f"/{dimension}_dimensions"
-    log_values(run_id, [(0, {score_name(score) + ending: score.value for score in scores})])
+    values = {}
+    for score in scores:
+        name = score_name(score) + ending
+        values[name] = score.value
+        if score.low is not None and score.high is not None:
+            values |= {f"{name}/low": score.low, f"{name}/high": score.high}
+    log_values(run_id, [(0, values)])
 
 
 def score_name(score: Score) -> str:

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ease.evaluation.resampling import Interval, Resampled, holm, paired_p
 from ease.reporting.own import Measured, OwnModel
 from ease.reporting.published import Model, Paper, Source, base_name
 
 Kind = Literal["published", "own", "difference"]
 PAPER = "paper"
+SIGNIFICANCE = 0.05
+"""A score of a lower corrected p-value is significantly below the best one."""
+
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 
 
@@ -24,6 +28,16 @@ class Cell:
     comparable: bool = True
     best: bool = False
     footnote: int | None = None
+    interval: Interval | None = None
+    resampled: Resampled | None = field(default=None, repr=False, compare=False)
+    data: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def limits(self) -> str:
+        """The formatted 95% interval; empty if unknown."""
+        return (
+            "" if self.interval is None else f"[{_points(self.interval.low)}, {_points(self.interval.high)}]"
+        )
 
     @property
     def text(self) -> str:
@@ -34,6 +48,10 @@ class Cell:
         value = f"{rounded:{'+' if self.signed and rounded else ''}.1f}"
         spread = "" if self.deviation is None else f" ± {self.deviation:.1f}"
         return value.replace("-", MINUS) + spread
+
+
+def _points(value: float) -> str:
+    return f"{round(value, 1) + 0.0:.1f}".replace("-", MINUS)
 
 
 @dataclass(frozen=True)
@@ -135,7 +153,15 @@ def _own_rows(own: Iterable[OwnModel], sources: Sequence[tuple[Source, ...]]) ->
             continue
         notes = (shown.note(_footnote(model, *found)) for found in zip(measured, sources, strict=True))
         cells = tuple(
-            Cell(found.mean, found.deviation, comparable=found.comparable, footnote=note)
+            Cell(
+                found.mean,
+                found.deviation,
+                comparable=found.comparable,
+                footnote=note,
+                interval=found.interval,
+                resampled=found.resampled,
+                data=found.data,
+            )
             for found, note in zip(measured, notes, strict=True)
         )
         base = base_name(model.base)
@@ -153,20 +179,41 @@ def _footnote(model: OwnModel, found: Measured, needed: Sequence[Source]) -> str
 
 
 def _mark_best(group: Sequence[Row]) -> list[Row]:
-    """Mark the highest comparable score of each column, after rounding, if several models have one."""
+    """Mark the best comparable scores of each column, if several models have one: see `best_cells`."""
     marked = list(group)
     for column in range(len(group[0].cells) if group else 0):
-        figures = {
-            index: round(cell.value, 1)
-            for index, row in enumerate(group)
-            if (cell := row.cells[column]).value is not None and cell.comparable
-        }
-        for index, value in figures.items():
-            if len(figures) > 1 and value == max(figures.values()):
-                cells = list(marked[index].cells)
-                cells[column] = replace(cells[column], best=True)
-                marked[index] = replace(marked[index], cells=tuple(cells))
+        for index in best_cells([row.cells[column] for row in group]):
+            cells = list(marked[index].cells)
+            cells[column] = replace(cells[column], best=True)
+            marked[index] = replace(marked[index], cells=tuple(cells))
     return marked
+
+
+def best_cells(cells: Sequence[Cell]) -> set[int]:
+    """Return the positions of the highest comparable score and of those that are not significantly below it.
+
+    Scores that are equal after rounding are equally high. The others are compared with the highest one on the same
+    resamples of the test items, as far as both have some, by p-values that are corrected for their number.
+    """
+    figures = {
+        position: (round(cell.value, 1), cell.resampled is not None, cell.value)
+        for position, cell in enumerate(cells)
+        if cell.value is not None and cell.comparable
+    }
+    if len(figures) < 2:
+        return set()
+    first = max(figures, key=figures.__getitem__)
+    best = cells[first]
+    p_values = {
+        str(position): paired_p(best.resampled, other)
+        for position in figures
+        if position != first
+        and best.resampled is not None
+        and (other := cells[position].resampled) is not None
+        and cells[position].data == best.data
+    }
+    near = {int(position) for position, p in holm(p_values).items() if p >= SIGNIFICANCE}
+    return near | {position for position, (rounded, *_) in figures.items() if rounded == figures[first][0]}
 
 
 def _differences(

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ease.reporting.comparison import ComparisonTable, Row
 
-COLUMNS = ["label", "kind", "method", "column", "value", "deviation"]
+COLUMNS = ["label", "kind", "method", "column", "value", "low", "high"]
 
 
 def bar_rows(table: ComparisonTable) -> pd.DataFrame:
@@ -16,14 +16,15 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
     column, which is the average.
 
     Returns:
-        One row a score: `label`, `kind` (published or own), `method`, `column`, `value`, `deviation`.
+        One row a score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
+        95% interval, `low` and `high`.
     """
     named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}
     compared = [row for row in table.rows if row.kind == "published" and row.name in named]
     own = [row for row in table.rows if row.kind == "own"]
     ours = [any(row.cells[place].value is not None for row in own) for place in range(len(table.headers))]
     rows = [
-        (row.label, row.kind, row.method, header, cell.value, cell.deviation)
+        (row.label, row.kind, row.method, header, cell.value, *(cell.interval or (None, None)))
         for row in (*(compared or best_published(table)), *own)
         for header, cell, shown in zip(table.headers, row.cells, ours, strict=True)
         if shown and cell.value is not None

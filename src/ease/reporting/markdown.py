@@ -37,7 +37,8 @@ def table_markdown(table: ComparisonTable) -> str:
 
 def _cell_markdown(cell: Cell) -> str:
     text = f"**{cell.text}**" if cell.best else cell.text
-    return text + (_superscript(cell.footnote) if cell.footnote else "")
+    footnote = _superscript(cell.footnote) if cell.footnote else ""
+    return f"{text}{footnote} {cell.limits}".rstrip()
 
 
 def _superscript(number: int) -> str:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ease.encoders.options import RANDOM
+from ease.evaluation.item_files import read_resampled
+from ease.evaluation.resampling import Interval, Resampled, interval, seed_interval
 from ease.evaluation.tasks import AVERAGE
 from ease.reporting.encoding import ENCODING
 from ease.reporting.plots import method_label
@@ -22,14 +27,15 @@ UNTRAINED = "untrained"
 
 COLUMNS = (
     *("setting", "method", "base", "pooling", "model", "sweep", "seed", "task", "subset", "metric"),
-    *("value", "deviation", "note", "data", "code"),
+    *("value", "deviation", "low", "high", "note", "data", "code", "items"),
     *ENCODING,
 )
 """Columns of rows of scores; missing ones are unknown.
 
 `base` is the encoder that training started from, `model` the version or name of the scored encoder, `sweep` the sweep
-that trained it, `deviation` the standard deviation over the task's repetitions, `data` the digest of the task's files.
-The last ones are how the encoder embedded the texts.
+that trained it, `deviation` the standard deviation over the task's repetitions, `low` and `high` the limits of the 95%
+interval over the test items, `data` the digest of the task's files, `items` the file of the items in the folder of the
+cache. The last ones are how the encoder embedded the texts.
 """
 
 
@@ -43,6 +49,12 @@ class Measured(NamedTuple):
     note: str
     partial: bool
     """Whether one of the scores is an average without some subsets."""
+    interval: Interval | None = None
+    """95% interval: over training seeds if there are several, else over the test items."""
+    resampled: Resampled | None = None
+    """Means of the scores of paired resamples of the test items."""
+    data: tuple[str, ...] = ()
+    """Digests of the test files; resampled scores of other files are not paired."""
 
     @property
     def comparable(self) -> bool:
@@ -64,6 +76,8 @@ class OwnModel:
     seeds: tuple[str, ...]
     """Training seeds; empty for encoders that are not trained here."""
     rows: pd.DataFrame
+    cache: Path | None = None
+    """Folder of the files of items."""
 
     @property
     def name(self) -> str:
@@ -91,7 +105,27 @@ class OwnModel:
         means = [fmean(row) for row in values.dropna().to_numpy()]
         if missing or not means:
             return Measured(None, None, missing or tuple(sources), note, partial)
-        return Measured(fmean(means), stdev(means) if len(means) > 1 else None, (), note, partial)
+        kept = pd.concat([rows[rows["seed"].isin(values.dropna().index)] for rows in found.values()])
+        resampled = self._resampled(kept)
+        return Measured(
+            fmean(means),
+            stdev(means) if len(means) > 1 else None,
+            (),
+            note,
+            partial,
+            seed_interval(means) if len(means) > 1 else _item_interval(kept, resampled),
+            resampled,
+            tuple(sorted(kept["data"].unique())),
+        )
+
+    def _resampled(self, rows: pd.DataFrame) -> Resampled | None:
+        """Return the mean of the rows' resampled scores; None if one of them is not kept."""
+        found = [
+            kept_resamples(self.cache / items).get((subset, metric)) if self.cache and items else None
+            for items, subset, metric in zip(rows["items"], rows["subset"], rows["metric"], strict=True)
+        ]
+        values = [resampled for resampled in found if resampled is not None]
+        return np.mean(values, axis=0) if values and len(values) == len(rows) else None
 
     def _of(self, source: Source) -> pd.DataFrame:
         scores = self.rows
@@ -107,14 +141,29 @@ class OwnModel:
         return published.trains_like(method) and same_pooling and published.starts_from(self.base)
 
 
-def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:
+def _item_interval(rows: pd.DataFrame, resampled: Resampled | None) -> Interval | None:
+    """Return the interval of a single row, or of the mean of several."""
+    if resampled is not None:
+        return interval(resampled)
+    limits = rows[["low", "high"]].to_numpy(dtype=float)
+    return Interval(*map(float, limits[0])) if len(rows) == 1 and np.isfinite(limits).all() else None
+
+
+@lru_cache(maxsize=64)
+def kept_resamples(file: Path) -> dict[tuple[str, str], Resampled]:
+    """Return the resampled scores of a task by subset and metric; nothing if the file has been deleted."""
+    return read_resampled(file) if file.is_file() else {}
+
+
+def gather_models(rows: Iterable[dict[str, object]], cache: Path | None = None) -> list[OwnModel]:
     """Group rows of scores by model, in order.
 
     Args:
         rows: Dictionaries with some of `COLUMNS`.
+        cache: Folder of the files of items; without it, encoders are not compared on the same items.
     """
     scores = pd.DataFrame(list(rows)).reindex(columns=list(COLUMNS))
-    texts = ["setting", "method", "base", "pooling", "model", "sweep", "note", "data", "code"]
+    texts = ["setting", "method", "base", "pooling", "model", "sweep", "note", "data", "code", "items"]
     scores[texts] = scores[texts].astype(object).fillna("").astype(str)
     scores["seed"] = [str(int(seed)) if pd.notna(seed) else "" for seed in scores["seed"]]
     keys = ["setting", "method", "base", "pooling", "model", "sweep"]
@@ -122,7 +171,7 @@ def gather_models(rows: Iterable[dict[str, object]]) -> list[OwnModel]:
     models = []
     for key, group in unique.groupby(keys, sort=False):
         about = dict(zip(keys, key, strict=True))
-        models.append(OwnModel(**about, seeds=_seeds(about, group), rows=group))
+        models.append(OwnModel(**about, seeds=_seeds(about, group), rows=group, cache=cache))
     return models
 
 

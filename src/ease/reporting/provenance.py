@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ease.evaluation.resampling import Interval, seed_interval
 from ease.reporting.encoding import encoding_text
 from ease.reporting.own import OwnModel
 
@@ -38,7 +39,8 @@ def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
 def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
     """Return all scores of each task as text: one row a subset and metric, one column a model, and the data version.
 
-    A standard deviation over training seeds follows ±; one over repetitions of the task is in brackets.
+    A standard deviation over training seeds follows ±; one over repetitions of the task is in parentheses. The 95%
+    interval, in square brackets, is over the seeds if there are several, else over the test items.
     """
     rows = pd.concat([model.rows.assign(label=model.label) for model in own], ignore_index=True)
     return {str(task): _scores_of(group) for task, group in rows.groupby("task", sort=False)}
@@ -61,6 +63,13 @@ def _data_text(scores: pd.DataFrame) -> str:
     return next(iter(models), UNKNOWN)
 
 
+def _limits(scores: pd.DataFrame) -> Interval | None:
+    if len(scores) > 1:
+        return seed_interval(list(scores["value"]))
+    limits = scores[["low", "high"]].iloc[0].astype(float)
+    return None if limits.isna().any() else Interval(*limits)
+
+
 def _score_text(scores: pd.DataFrame) -> str:
     """Format a score with its standard deviation and note."""
     deviations = scores["deviation"].dropna()
@@ -69,5 +78,7 @@ def _score_text(scores: pd.DataFrame) -> str:
         text += f" ± {scores['value'].std():.2f}"
     elif len(deviations):
         text += f" ({deviations.iloc[0]:.2f})"
+    if limits := _limits(scores):
+        text += f" [{limits.low:.2f}, {limits.high:.2f}]"
     notes = [note for note in scores["note"].unique() if note]
     return f"{text}, {'; '.join(notes)}" if notes else text

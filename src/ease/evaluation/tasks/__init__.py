@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from statistics import fmean
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from pydantic import BaseModel
 from tqdm import tqdm
 
 from ease.errors import EaseError
+from ease.evaluation.items import Items
 from ease.io.registry import module_names, named_module
 
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -39,7 +40,8 @@ class Score:
     """One score: `value` in points, 0 to 100 (correlations may be negative).
 
     `deviation` is the standard deviation over the task's own repetitions, such as seeds of k-means. `note` is shown
-    beside the score, for example that an average is over some subsets only.
+    beside the score, for example that an average is over some subsets only. `low` and `high` are the limits of the 95%
+    interval over the test items; None if the items are not known or fewer than 30.
     """
 
     task: str
@@ -48,11 +50,22 @@ class Score:
     value: float
     deviation: float | None = None
     note: str = ""
+    low: float | None = None
+    high: float | None = None
+    items: Items | None = field(default=None, repr=False, compare=False)
+    """What each test item contributed; not kept in rows."""
+    parts: tuple[Score, ...] = field(default=(), repr=False, compare=False)
+    """The scores of which this is the mean; not kept in rows."""
 
     @property
     def averaged(self) -> bool:
         """Whether this is a mean of other scores."""
         return self.subset.startswith(AVERAGE)
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields that are kept in rows of scores."""
+        hidden = ("items", "parts")
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
 
 
 class Task(Protocol):
@@ -126,7 +139,7 @@ def average(scores: Sequence[Score], wanted: int, subset: str = AVERAGE) -> Scor
     """Mean of scores of one task and metric, with a note if they are fewer than the `wanted` subsets."""
     note = "" if len(scores) == wanted else f"{len(scores)} of {wanted} subsets"
     value = fmean(score.value for score in scores)
-    return Score(scores[0].task, subset, scores[0].metric, value, note=note)
+    return Score(scores[0].task, subset, scores[0].metric, value, note=note, parts=tuple(scores))
 
 
 def averages(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ease.evaluation.items import mean_items
 from ease.evaluation.search import Flags, hits_within, nearest_neighbours
 from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
 from ease.evaluation.tasks.components.mentions import (
@@ -103,8 +104,16 @@ def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Scor
     with error_prefix(f"{TASK} {subset}"):
         found = link(encode, names, queries, f"{TASK} {subset}")
     ends = np.cumsum([len(fold) for fold in folds])[:-1]
+    # The mean of folds of different sizes weights the mentions of each fold by its size.
+    weights = np.concatenate([np.full(len(fold), len(queries) / len(fold) / len(folds)) for fold in folds])
     scores = [
-        repeated_score(TASK, subset, metric, [float(np.mean(fold)) for fold in np.split(hits, ends)])
+        repeated_score(
+            TASK,
+            subset,
+            metric,
+            [float(np.mean(fold)) for fold in np.split(hits, ends)],
+            items=mean_items(hits * weights, [query.parts for query in queries]),
+        )
         for metric, hits in found.items()
     ]
     logger.info(

@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from ease.errors import EaseError
+from ease.evaluation.items import mean_items
 from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
 from ease.evaluation.search import Rows
 from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
@@ -185,7 +186,11 @@ def score_pair(encode: Encode, pair: str, paths: tuple[Path, ...], options: Opti
         "%s %s: accuracy @1 %.1f, mean reciprocal rank %.1f, of %d words among %d",
         *(TASK, pair, accuracy, reciprocal, len(ranks), target.candidates),
     )
-    return [Score(TASK, pair, METRIC, accuracy), Score(TASK, pair, RANK_METRIC, reciprocal)]
+    texts = [(word,) for word in dict.fromkeys(word for word, _ in test)]
+    return [
+        Score(TASK, pair, METRIC, accuracy, items=mean_items(ranks == 1, texts)),
+        Score(TASK, pair, RANK_METRIC, reciprocal, items=mean_items(1 / ranks, texts)),
+    ]
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from ease.errors import EaseError
+from ease.evaluation.items import Items, mean_items
 from ease.evaluation.mining import MinedPairs, best_pairs, best_threshold, margin_scores, mining_score
 from ease.evaluation.search import Rows, mutual_neighbours
 from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
@@ -129,20 +130,29 @@ def score_pair(encode: Encode, subset: str, paths: tuple[Path, ...], options: Op
     scores = []
     for tuned, other, ending, remark in ((SAMPLE, TRAINING, "", ""), (TRAINING, scored, TUNED, note)):
         for metric in (METRIC, MARGIN_METRIC):
-            value = _f1(mined[tuned][metric], mined[other][metric], f"{TASK} {subset}: {metric}{ending}")
-            scores.append(Score(TASK, subset, metric + ending, value, note=remark))
+            both = mined[tuned][metric], mined[other][metric]
+            value, threshold = _f1(*both, f"{TASK} {subset}: {metric}{ending}")
+            items = query_items(splits[other], both[1], threshold)
+            scores.append(Score(TASK, subset, metric + ending, value, note=remark, items=items))
     return scores
 
 
-def _f1(tuned: MinedPairs, scored: MinedPairs, name: str) -> float:
-    """Return F1 of the scored pairs at the best threshold of the tuned pairs, in points."""
+def query_items(split: Split, mined: MinedPairs, threshold: float) -> Items:
+    """Return what each query contributes to F1 at a threshold: twice its hits over its mined and its gold pairs."""
+    found = mined.scores.astype(np.float64) >= threshold
+    gold = np.bincount(split.gold[:, 0], minlength=len(split.queries))
+    return mean_items(2.0 * (mined.right & found), [(query,) for query in split.queries], found + gold)
+
+
+def _f1(tuned: MinedPairs, scored: MinedPairs, name: str) -> tuple[float, float]:
+    """Return F1, in points, of the scored pairs at the best threshold of the tuned pairs, and that threshold."""
     threshold = best_threshold(tuned)
     score = mining_score(scored, threshold)
     logger.info(
         "%s %.1f (precision %.1f, recall %.1f) of %d pairs at threshold %.4f",
         *(name, 100 * score.f1, 100 * score.precision, 100 * score.recall, scored.gold, threshold),
     )
-    return 100 * score.f1
+    return 100 * score.f1, threshold
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:

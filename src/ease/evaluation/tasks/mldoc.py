@@ -69,6 +69,12 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     def read(path: Path) -> LabelledFile:
         documents = read_tab_separated(path, CATEGORIES, clean_document)
         name = f"embeddings of {path.name}"
-        return LabelledFile(partial(encode, documents.texts), documents.labels, name, documents.note)
+        return LabelledFile(
+            partial(encode, documents.texts),
+            documents.labels,
+            name,
+            documents.note,
+            [(text,) for text in documents.texts],
+        )
 
     return score_transfer(read, available_subsets(files(options)), options, TASK, len(LANGUAGES))

@@ -57,6 +57,11 @@ class Pairs:
     untranslated: int
 
     @property
+    def texts(self) -> list[tuple[str, ...]]:
+        """Both sentences of each pair."""
+        return list(zip(self.left, self.right, strict=True))
+
+    @property
     def note(self) -> str:
         """Note shown beside the score."""
         return f"untranslated pairs skipped: {self.untranslated}" if self.untranslated else ""
@@ -109,6 +114,6 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
             embeddings = finite_rows(encode([*pairs.left, *pairs.right]), name)
             return pair_features(*np.split(embeddings, 2))
 
-        return LabelledFile(embed, pairs.labels, name, pairs.note)
+        return LabelledFile(embed, pairs.labels, name, pairs.note, pairs.texts)
 
     return score_transfer(read, available_subsets(files(options)), options, TASK, len(LANGUAGES))

@@ -7,12 +7,16 @@ paper does not give its settings; the defaults are those of XTREME (Hu et al., 2
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 from sentence_transformers import SentenceTransformer
 
 from ease.errors import EaseError
 from ease.evaluation.fine_tuning import FineTuningSettings, LabelledPairs, fine_tune
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets, average, error_prefix, pawsx
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
@@ -71,13 +75,7 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     accuracies = [classifier.accuracy(_labelled(development)) for classifier in trained]
     best = repeated_score(TASK, "en", DEVELOPMENT_METRIC, accuracies, development.note)
     scores = [
-        repeated_score(
-            TASK,
-            language,
-            METRIC,
-            [classifier.accuracy(_labelled(test)) for classifier in trained],
-            test.note,
-        )
+        _tested(language, test, [classifier.hits(_labelled(test)) for classifier in trained])
         for language, test in tests.items()
     ]
     mean = average(scores, len(LANGUAGES))
@@ -85,6 +83,11 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         "%s: accuracy %.1f over %d languages; English %.1f", TASK, mean.value, len(scores), best.value
     )
     return [best, *scores, mean]
+
+
+def _tested(language: str, test: Pairs, hits: Sequence[NDArray[np.bool_]]) -> Score:
+    items = mean_items(np.mean(hits, axis=0), test.texts)
+    return repeated_score(TASK, language, METRIC, [float(np.mean(own)) for own in hits], test.note, items)
 
 
 def _labelled(pairs: Pairs) -> LabelledPairs:

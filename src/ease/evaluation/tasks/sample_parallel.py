@@ -10,9 +10,10 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.retrieval import parallel_accuracy
+from ease.evaluation.retrieval import parallel_hits
 from ease.evaluation.tasks import Encode, Files, Score, average, error_prefix
 from ease.evaluation.tasks.components.options import TaskOptions
+from ease.evaluation.tasks.components.parallel import Sides, score_hits
 from ease.evaluation.tasks.components.parquet import read_columns
 
 logger = logging.getLogger(__name__)
@@ -98,8 +99,9 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     for language, chosen in shared.items():
         own = encode([facts[language][fact] for fact in chosen])
         with error_prefix(f"{TASK} {language}-{options.pivot}"):
-            accuracy = parallel_accuracy(own, pivot[[pivot_row[fact] for fact in chosen]])
-        scores.append(Score(TASK, f"{language}-{options.pivot}", METRIC, 100 * accuracy.average))
+            hits = parallel_hits(own, pivot[[pivot_row[fact] for fact in chosen]])
+        sides = Sides(*([facts[code][fact] for fact in chosen] for code in (language, options.pivot)))
+        scores.append(score_hits(TASK, f"{language}-{options.pivot}", hits, sides))
     mean = average(scores, len(languages))
     logger.info(
         "%s: %.1f of 100 retrieved among %d candidates, %d languages, both directions",

@@ -16,6 +16,7 @@ from pydantic import Field, PositiveFloat
 
 from ease.errors import EaseError
 from ease.evaluation.classifier import LabelledEmbeddings
+from ease.evaluation.items import mean_items
 from ease.evaluation.logistic_regression import (
     LOGISTIC_REGRESSION,
     Family,
@@ -140,7 +141,8 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
     for subset, paths in available_subsets(files(options)).items():
         texts = read_set(subset, paths)
         with error_prefix(f"{TASK} {subset}"):
-            scores += _score(_embedded(encode, texts), subset, options, _note(texts))
+            tested = [(text,) for text in (texts.get("test") or texts["all"]).texts]
+            scores += _score(_embedded(encode, texts), subset, options, _note(texts), tested)
     shown = [[score for score in scores if score.metric == metric] for metric in (METRIC, NETWORK_METRIC)]
     return [*scores, *(average(own, len(FILES)) for own in shown if own)]
 
@@ -156,11 +158,18 @@ def _embedded(encode: Encode, texts: Mapping[str, LabelledTexts]) -> dict[str, L
     }
 
 
-def _score(data: Mapping[str, LabelledEmbeddings], subset: str, options: Options, note: str) -> list[Score]:
+def _score(
+    data: Mapping[str, LabelledEmbeddings],
+    subset: str,
+    options: Options,
+    note: str,
+    tested: Sequence[tuple[str, ...]],
+) -> list[Score]:
     folds = Folds(options.folds, options.seed)
     strengths = options.strengths_trec if subset == "trec" else options.strengths
     outcome = _tested(data, strengths, folds, LOGISTIC_REGRESSION)
-    scores = [repeated_score(TASK, subset, METRIC, outcome.accuracies, note)]
+    items = mean_items(outcome.hits, tested)
+    scores = [repeated_score(TASK, subset, METRIC, outcome.accuracies, note, items)]
     if outcome.development:
         scores.append(repeated_score(TASK, subset, DEVELOPMENT_METRIC, outcome.development))
     logger.info(
@@ -170,8 +179,9 @@ def _score(data: Mapping[str, LabelledEmbeddings], subset: str, options: Options
     if options.network is not None:
         given = options.network.model_dump(exclude={"weight_decays"})
         family = Family(NetworkClassifier(**given, seed=options.seed), "weight_decay")
-        accuracies = _tested(data, options.network.weight_decays, folds, family).accuracies
-        scores.append(repeated_score(TASK, subset, NETWORK_METRIC, accuracies, note))
+        outcome = _tested(data, options.network.weight_decays, folds, family)
+        items = mean_items(outcome.hits, tested)
+        scores.append(repeated_score(TASK, subset, NETWORK_METRIC, outcome.accuracies, note, items))
     return scores
 
 

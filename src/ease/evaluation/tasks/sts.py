@@ -8,7 +8,12 @@ from statistics import fmean
 import numpy as np
 
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
-from ease.evaluation.tasks.components.graded_pairs import compare_pairs, read_paired_files, score_cosines
+from ease.evaluation.tasks.components.graded_pairs import (
+    compare_pairs,
+    read_paired_files,
+    score_cosines,
+    texts_of,
+)
 from ease.evaluation.tasks.components.options import SubsetOptions
 
 METRIC = "spearman"
@@ -48,10 +53,11 @@ def evaluate(encode: Encode, options: Options) -> list[Score]:
         parts = [read_paired_files(*both) for both in zip(paths[::2], paths[1::2], strict=True)]
         names = [f"{year} {name}" for name in PARTS[year]]
         compared = [compare_pairs(encode, part, "sts", name) for name, part in zip(names, parts, strict=True)]
-        values = [score_cosines(*both, "sts", name).value for name, both in zip(names, compared, strict=True)]
+        own = tuple(score_cosines(*both, "sts", name) for name, both in zip(names, compared, strict=True))
         cosines, grades = map(np.concatenate, zip(*compared, strict=True))
-        scores.append(score_cosines(cosines, grades, "sts", year))
-        scores.append(Score("sts", year, PART_MEAN, fmean(values)))
+        texts = [text for part in parts for text in texts_of(part)]
+        scores.append(score_cosines(cosines, grades, "sts", year, texts))
+        scores.append(Score("sts", year, PART_MEAN, fmean(part.value for part in own), parts=own))
     return scores
 
 

@@ -6,14 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.score_cache import cached_scores
+from ease.evaluation.score_cache import cached_scores, items_file
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, score_task, task_options
 from ease.evaluation.sets import Located, LocatedSet, at_paths, scorable
 from ease.evaluation.tasks import Encode, Score, get_task
@@ -51,6 +51,8 @@ class Scored(NamedTuple):
     """How the encoder embeds texts, for the rows of its scores"""
     prompts: dict[str, str]
     """The texts before sentences, by task"""
+    items: dict[str, str]
+    """The file of each task's items, below the folder of the cache; empty without a cache."""
 
 
 def score_each(
@@ -85,7 +87,7 @@ def score_each(
     from ease.evaluation.search import best_device
 
     there = scorable(references, located)
-    scored = Scored([], _unreadable(references, located), [], {}, {})
+    scored = Scored([], _unreadable(references, located), [], {}, {}, {})
     if not there:
         logger.warning("Nothing to score: there are no data of %s", ", ".join(references) or "no task")
         return scored
@@ -93,7 +95,7 @@ def score_each(
         model = load(encoder).to(best_device())
     except EaseError as error:
         logger.warning("Not scored: %s", error)
-        return Scored([], [Unscored(None, None, str(error))], [], {}, {})
+        return Scored([], [Unscored(None, None, str(error))], [], {}, {}, {})
     scored = scored._replace(used=describe_encoder(model, encoder, revision))
     cache = encoding.cache and encoding.cache / f"{fingerprint(model)}.scores"
     shorter = _shorter(dimensions, embedding_dimension(model), encoder)
@@ -103,7 +105,7 @@ def score_each(
             scored.prompts[name] = encode.for_task(name, get_task(name).KIND).describe_prompts()
             for dimension in (None, *shorter) if scores_truncated(name) else (None,):
                 try:
-                    scores = _score_task(name, options, encode, located[name], cache, dimension)
+                    scores, items = _score_task(name, options, encode, located[name], cache, dimension)
                 except EaseError as error:
                     logger.warning("The task %s could not be scored: %s", name, error)
                     scored.unscored.append(Unscored(name, None, str(error)))
@@ -111,6 +113,8 @@ def score_each(
                 report(scores, dimension)
                 if dimension is None:
                     scored.scores.extend(scores)
+                    if items is not None and encoding.cache is not None:
+                        scored.items[name] = str(items.relative_to(encoding.cache))
                 else:
                     scored.truncated.extend((dimension, score) for score in scores)
     return scored
@@ -176,8 +180,12 @@ def _score_task(
     found: LocatedSet,
     cache: Path | None,
     dimension: int | None,
-) -> list[Score]:
-    """Score all or the first dimensions on a task, or read the scores of a stopped run."""
+) -> tuple[list[Score], Path | None]:
+    """Score all or the first dimensions on a task, or read the scores of a stopped run.
+
+    Returns:
+        The scores, and the file of their items if there is a cache.
+    """
     validated = task_options(name, {name: options})
     data = {subset: found.version(subset) for subset in found.subsets}
     depends_on = {
@@ -188,10 +196,11 @@ def _score_task(
     }
     encode = encode if dimension is None else Truncated(encode, dimension)
     scores = cached_scores(cache, name, depends_on, lambda: score_task(encode, name, validated))
+    items = items_file(cache, name, depends_on) if cache else None
     if not found.faults:
-        return scores
+        return scores, items
     note = f"without {', '.join(found.faults)}"
-    return [replace(score, note=score.note or note) if score.averaged else score for score in scores]
+    return [replace(score, note=score.note or note) if score.averaged else score for score in scores], items
 
 
 def log_scored(encoder: object, scored: Scored) -> None:
@@ -207,14 +216,17 @@ def log_scored(encoder: object, scored: Scored) -> None:
         logger.info("Scored %s: %s", encoder, ", ".join(parts))
 
 
-def score_rows(scores: Sequence[Score], located: Located, **about: Any) -> list[dict[str, Any]]:
-    """Return scores as rows with the versions of model, data and code."""
+def score_rows(
+    scores: Sequence[Score], located: Located, items: Mapping[str, str] | None = None, **about: Any
+) -> list[dict[str, Any]]:
+    """Return scores as rows with the versions of model, data and code, and the file of their items."""
     return [
         {
             **about,
-            **asdict(score),
+            **score.row(),
             "data": located[score.task].version(score.subset),
             "code": code_version(),
+            "items": (items or {}).get(score.task, ""),
         }
         for score in scores
     ]
@@ -235,5 +247,5 @@ def rows_of(scored: Scored, located: Located, **about: Any) -> list[dict[str, An
         for dimension, score in scored.truncated
         for row in score_rows([score], located, **about)
     ]
-    rows = [*score_rows(scored.scores, located, **about), *truncated]
+    rows = [*score_rows(scored.scores, located, scored.items, **about), *truncated]
     return [*({**row, "prompt": scored.prompts.get(row["task"], "")} for row in rows), *unscored]

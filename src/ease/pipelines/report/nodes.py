@@ -10,12 +10,14 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from ease.encoders.options import EncodingOptions
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.lazy import ibis
 from ease.pipelines.mlflow_runs import log_folder, log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.dimensions import dimension_tables, full_rows
+from ease.reporting.exports import write_exports
 from ease.reporting.figures import bar_rows
 from ease.reporting.html import render_comparison, render_html
 from ease.reporting.markdown import render_markdown, table_markdown
@@ -30,7 +32,21 @@ from ease.reporting.score_summaries import COLUMNS, score_table
 logger = logging.getLogger(__name__)
 
 COLUMNS_OF_SWEEPS = (
-    *("base", "pooling", "seed", "task", "subset", "metric", "value", "deviation", "note", "data", "code"),
+    *(
+        "base",
+        "pooling",
+        "seed",
+        "task",
+        "subset",
+        "metric",
+        "value",
+        "deviation",
+        "low",
+        "high",
+        "note",
+        "data",
+        "code",
+    ),
 )
 HISTORY_COLUMNS = ["method", "step", "name", "value"]
 
@@ -119,6 +135,7 @@ def write_report(
     published: Published,
     options: ReportOptions,
     work: str,
+    encoding: EncodingOptions,
     baselines: list[dict[str, Any]],
     **settings: list[dict[str, Any]],
 ) -> tuple[Path, go.Figure, go.Figure]:
@@ -128,15 +145,15 @@ def write_report(
         published: The papers' figures.
         options: What else to show.
         work: Folder for temporary files.
+        encoding: Its cache holds the items of the scores.
         baselines: Scores of encoders that are not trained here.
         settings: Scores of each setting, as `gather_scores` gives them.
 
     Returns:
         The folder with `report.md` and `report.html`, the tables as bars, tasks against tasks as points.
     """
-    rows = [row for own in settings.values() for row in own]
-    rows += [{"base": row.get("model"), **row} for row in baselines]
-    report = build_report(published, options, gather_models(full_rows(rows)))
+    rows = all_rows(baselines, settings)
+    report = build_report(published, options, gather_models(full_rows(rows), encoding.cache))
     report.tables += dimension_tables(rows)
     log_tables(report)
     written = scratch_for_run(work, "report") / "report"
@@ -149,6 +166,29 @@ def write_report(
     log_plot(bars, "report_bars")
     log_plot(scatter, "report_scatter")
     return written, bars, scatter
+
+
+def export_scores(work: str, baselines: list[dict[str, Any]], **settings: list[dict[str, Any]]) -> Path:
+    """Write the scores as MTEB's result files and as the evaluation results that the Hugging Face hub reads.
+
+    Args:
+        work: Folder for temporary files.
+        baselines: Scores of encoders that are not trained here.
+        settings: Scores of each setting, as `gather_scores` gives them.
+    """
+    written = scratch_for_run(work, "exported_scores") / "exported_scores"
+    with atomic_folder(written) as folder:
+        count = write_exports(folder, gather_models(full_rows(all_rows(baselines, settings))))
+    logger.info("Scores of %d encoders written for MTEB and for the hub", count)
+    return written
+
+
+def all_rows(
+    baselines: Sequence[dict[str, Any]], settings: Mapping[str, Sequence[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return the rows of scores of all settings and of the baselines."""
+    rows = [row for own in settings.values() for row in own]
+    return rows + [{"base": row.get("model"), **row} for row in baselines]
 
 
 def log_tables(report: Report) -> None:

@@ -7,6 +7,7 @@ from kedro.pipeline import Pipeline, node, pipeline
 from ease.pipelines.report.nodes import (
     compare_curves,
     compare_scores,
+    export_scores,
     gather_scores,
     gather_sweeps,
     write_comparison,
@@ -83,14 +84,22 @@ def create_report_pipeline(
         "published": "params:published",
         "options": "params:report",
         "work": "params:work",
+        "encoding": "params:encoding",
         "baselines": "baselines.scores",
         **{setting: f"{setting}.report_scores" for setting in methods},
     }
     written = node(
         write_report, given, ["report", "report_bars", "report_scatter"], name="write_report", tags="report"
     )
+    exported = node(
+        export_scores,
+        {name: given[name] for name in given if name not in ("published", "options", "encoding")},
+        "exported_scores",
+        name="export_scores",
+        tags="report",
+    )
     gathered = (
         in_stage(create_gathering_pipeline(setting, own, sweeps[setting]), setting, "report")
         for setting, own in methods.items()
     )
-    return sum(gathered, Pipeline([written]))
+    return sum(gathered, Pipeline([written, exported]))

@@ -29,7 +29,7 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
 
     Args:
         tables: Titles, and scores in points with the columns `label`, `kind` (published or own), `method`, `column`,
-            `value`, `deviation` (over seeds, may be missing).
+            `value`, and `low` and `high`, the limits of the 95% interval (may be missing).
     """
     title = "Scores beside the published ones"
     tables = [(name, rows) for name, rows in tables if not rows.empty]
@@ -45,9 +45,10 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
                 series["column"], series["value"], label, styles[label], numbered=len(rows) <= LABELLED_BARS
             )
             bars.update(legendgroup=label, showlegend=label not in shown)
-            spread = series["deviation"].astype(float)
-            if spread.notna().any():  # an error bar would cross a label above the bar
-                bars.update(error_y={"type": "data", "array": spread, "visible": True}, textposition="inside")
+            low, value, high = (series[name].astype(float) for name in ("low", "value", "high"))
+            if low.notna().any():  # an error bar would cross a label above the bar
+                error = {"type": "data", "array": high - value, "arrayminus": value - low, "symmetric": False}
+                bars.update(error_y={**error, "visible": True}, textposition="inside")
             figure.add_trace(bars, panel, 1)
             shown.add(label)
         _set_axes(figure, panel, rows)

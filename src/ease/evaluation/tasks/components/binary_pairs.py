@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ease.errors import EaseError
+from ease.evaluation.items import auc_items
 from ease.evaluation.tasks import Encode, Score
-from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, pair_cosines, texts_of
 from ease.io.text_tables import read_records
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ def score_binary_pairs(encode: Encode, pairs: Sequence[GradedPair], task: str, s
     from sklearn.metrics import roc_auc_score
 
     cosines = pair_cosines(encode, pairs, f"{task} {subset}", BLOCK)
-    area = float(roc_auc_score([pair.gold > 0 for pair in pairs], cosines))
+    positive = [pair.gold > 0 for pair in pairs]
+    area = float(roc_auc_score(positive, cosines))
     logger.info("%s %s: AUC %.1f over %d pairs", task, subset, 100 * area, len(pairs))
-    return Score(task, subset, METRIC, 100 * area)
+    return Score(task, subset, METRIC, 100 * area, items=auc_items(cosines, positive, texts_of(pairs)))

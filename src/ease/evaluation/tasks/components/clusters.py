@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,17 @@ from ease.evaluation.clustering import (
     adjusted_mutual_information,
     cluster,
     hungarian_accuracy,
+    mean_cluster_purity,
+    purity,
     v_measure,
+)
+from ease.evaluation.items import (
+    Items,
+    accuracy_of_clusters,
+    agreement_items,
+    mean_items,
+    mean_purity_of_clusters,
+    purity_of_clusters,
 )
 from ease.evaluation.tasks import Encode, Score, averages, error_prefix
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
@@ -34,6 +44,28 @@ MEASURES: Measures = {
     "v_measure": v_measure,
     "adjusted_mutual_information": adjusted_mutual_information,
 }
+
+
+ROWS = {
+    hungarian_accuracy: accuracy_of_clusters,
+    purity: purity_of_clusters,
+    mean_cluster_purity: mean_purity_of_clusters,
+}
+"""What each row contributes to a measure that is a mean over rows."""
+
+
+def items_of(
+    measure: Callable[[ArrayLike, ArrayLike], float], data: LabelledTexts, runs: Sequence[ArrayLike]
+) -> Items | None:
+    """Return the texts' contributions to a measure with the clusters of several runs; None for other measures."""
+    texts = [(text,) for text in data.texts]
+    if measure is v_measure:
+        return agreement_items("v_measure", data.labels, runs, texts)
+    if measure is adjusted_mutual_information:
+        return agreement_items("adjusted_mutual_information", data.labels, runs, texts)
+    if measure not in ROWS:
+        return None
+    return mean_items(np.mean([ROWS[measure](data.labels, run) for run in runs], axis=0), texts)
 
 
 class ClusteringOptions(SubsetOptions):
@@ -94,7 +126,14 @@ def _score_clusters(
     zero = int((~embeddings.any(axis=1)).sum())
     note = "; ".join(filter(None, [data.note, f"zero vectors: {zero}" if zero else ""]))
     scores = [
-        repeated_score(task, subset, metric, [measure(data.labels, clusters) for clusters in found], note)
+        repeated_score(
+            task,
+            subset,
+            metric,
+            [measure(data.labels, clusters) for clusters in found],
+            note,
+            items_of(measure, data, found),
+        )
         for metric, measure in measures.items()
     ]
     shown = ", ".join(f"{score.metric.replace('_', ' ')} {score.value:.1f}" for score in scores)

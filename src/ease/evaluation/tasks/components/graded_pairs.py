@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ease.errors import EaseError
+from ease.evaluation.items import correlation_items
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.tasks import Encode, Score, error_prefix
 from ease.io.text_tables import find_columns, read_rows
@@ -101,11 +102,21 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     return pairs
 
 
+def graded_only(pairs: Sequence[GradedPair]) -> list[GradedPair]:
+    """Return the pairs that have a grade."""
+    return [pair for pair in pairs if not math.isnan(pair.gold)]
+
+
+def texts_of(pairs: Sequence[GradedPair]) -> list[tuple[str, ...]]:
+    """Return the texts of the graded pairs, in order."""
+    return [(pair.left, pair.right) for pair in graded_only(pairs)]
+
+
 def compare_pairs(
     encode: Encode, pairs: Sequence[GradedPair], task: str, subset: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the cosines and grades of the graded pairs, in order: 2 x (graded,); log how many pairs are ungraded."""
-    graded = [pair for pair in pairs if not math.isnan(pair.gold)]
+    graded = graded_only(pairs)
     if not graded:
         raise EaseError(f"{task} {subset}: none of {len(pairs)} sentence pairs has a gold score.")
     if ungraded := len(pairs) - len(graded):
@@ -126,17 +137,23 @@ def pair_cosines(
     return np.concatenate(cosines)
 
 
-def score_cosines(cosines: ArrayLike, grades: ArrayLike, task: str, subset: str) -> Score:
-    """Spearman's correlation, in points, of cosines with grades (section 4.1)."""
+def score_cosines(
+    cosines: ArrayLike,
+    grades: ArrayLike,
+    task: str,
+    subset: str,
+    texts: Sequence[tuple[str, ...]] | None = None,
+) -> Score:
+    """Spearman's correlation, in points, of cosines with grades (section 4.1); `texts` are those of the pairs."""
     with error_prefix(f"{task} {subset}"):
         value = 100 * spearman(cosines, grades)
     logger.info("%s %s: Spearman %.1f over %d pairs", task, subset, value, np.size(grades))
-    return Score(task, subset, "spearman", value)
+    return Score(task, subset, "spearman", value, items=correlation_items(cosines, grades, texts))
 
 
 def score_graded_sets(encode: Encode, sets: Mapping[str, Sequence[GradedPair]], task: str) -> list[Score]:
     """Spearman's correlation, in points, of the pairs' cosines with their grades, for each subset (section 4.1)."""
     return [
-        score_cosines(*compare_pairs(encode, pairs, task, subset), task, subset)
+        score_cosines(*compare_pairs(encode, pairs, task, subset), task, subset, texts_of(pairs))
         for subset, pairs in sets.items()
     ]

@@ -7,7 +7,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from ease.errors import EaseError
-from ease.evaluation.retrieval import parallel_accuracy
+from ease.evaluation.items import mean_items
+from ease.evaluation.retrieval import ParallelHits, parallel_hits
 from ease.evaluation.tasks import Encode, Score, error_prefix
 
 METRIC = "retrieval_accuracy"
@@ -52,5 +53,10 @@ def score_retrieval(encode: Encode, task: str, subset: str, sides: Sides) -> Sco
     embeddings = encode([*sides.left, *sides.right])
     count = len(sides.left)
     with error_prefix(f"{task} {subset}"):
-        accuracy = parallel_accuracy(embeddings[:count], embeddings[count:])
-    return Score(task, subset, METRIC, 100 * accuracy.average)
+        return score_hits(task, subset, parallel_hits(embeddings[:count], embeddings[count:]), sides)
+
+
+def score_hits(task: str, subset: str, hits: ParallelHits, sides: Sides) -> Score:
+    """Return the share of sentences, in points, whose translation was found, averaged over both directions."""
+    items = mean_items(hits.average, list(zip(sides.left, sides.right, strict=True)))
+    return Score(task, subset, METRIC, 100 * hits.accuracy.average, items=items)

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from ease.errors import EaseError
+from ease.evaluation.items import Items
 from ease.evaluation.tasks import Score
 
 
@@ -24,8 +25,18 @@ Seeds = Annotated[
 """Seeds of independent runs, whose scores are averaged."""
 
 
-def repeated_score(task: str, subset: str, metric: str, values: Sequence[float], note: str = "") -> Score:
-    """Mean, in points, of a score of 0 to 1 over runs, with the sample standard deviation if there are several."""
+def repeated_score(
+    task: str,
+    subset: str,
+    metric: str,
+    values: Sequence[float],
+    note: str = "",
+    items: Items | None = None,
+) -> Score:
+    """Mean, in points, of a score of 0 to 1 over runs, with the sample standard deviation if there are several.
+
+    `items` are the means over the runs of what each item contributed.
+    """
     points = [100 * value for value in values]
     deviation = stdev(points) if len(points) > 1 else None
-    return Score(task, subset, metric, fmean(points), deviation=deviation, note=note)
+    return Score(task, subset, metric, fmean(points), deviation=deviation, note=note, items=items)

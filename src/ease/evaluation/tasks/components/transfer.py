@@ -21,6 +21,7 @@ from ease.evaluation.classifier import (
     require_known_classes,
     select_classifiers,
 )
+from ease.evaluation.items import mean_items
 from ease.evaluation.tasks import Files, Score, average, error_prefix
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.repetitions import Seeds, repeated_score
@@ -57,12 +58,13 @@ class TransferOptions(SubsetOptions):
 
 
 class LabelledFile(NamedTuple):
-    """A labelled file to be encoded, and the note shown beside its score."""
+    """A labelled file to be encoded, the note shown beside its score, and the texts of each row."""
 
     embed: Callable[[], np.ndarray]
     labels: list[str]
     name: str
     note: str
+    texts: list[tuple[str, ...]]
 
     def encoded(self) -> LabelledEmbeddings:
         """Encode the file."""
@@ -97,8 +99,10 @@ def score_transfer(
         selection = select_classifiers(learnt, chosen_by, options.grid, options.seeds)
     scores = []
     for language, data in embedded.items():
-        accuracies = [classifier.accuracy(data) for classifier in selection.classifiers]
-        scores.append(repeated_score(task, language, METRIC, accuracies, tests[language].note))
+        hits = [classifier.hits(data) for classifier in selection.classifiers]
+        items = mean_items(np.mean(hits, axis=0), tests[language].texts)
+        accuracies = [float(np.mean(own)) for own in hits]
+        scores.append(repeated_score(task, language, METRIC, accuracies, tests[language].note, items))
     mean, settings = average(scores, wanted), selection.settings
     note = f"batch size {settings.batch_size}, learning rate {settings.learning_rate:g}"
     chosen = repeated_score(task, "en", DEVELOPMENT_METRIC, selection.accuracies, note)

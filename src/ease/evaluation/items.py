@@ -1,0 +1,223 @@
+"""What each test item contributed to a score, so that the score can be computed again on some of the items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ease.errors import EaseError
+
+Floats = NDArray[np.float64]
+Kind = Literal["ratio", "spearman", "auc", "v_measure", "adjusted_mutual_information"]
+NUMERATOR, DENOMINATOR = "numerator", "denominator"
+LEFT, GOLD, CLASSES, CLUSTERS = "cosine", "gold", "class", "clusters"
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Numbers of the items of a test set, one array of equal length for each column.
+
+    `ratio` is the sum of `numerator` over the sum of `denominator`, or over the number of items without that column.
+    `spearman` is the rank correlation of `cosine` with `gold`, `auc` the area under the ROC curve of `cosine` for
+    `gold` of 0 or 1, `v_measure` and `adjusted_mutual_information` the means over the columns `clusters…` of their
+    agreement with `class`.
+    """
+
+    kind: Kind
+    columns: Mapping[str, Floats]
+    texts: Sequence[tuple[str, ...]] | None = None
+    """The texts of each item, kept in memory only."""
+
+    def __post_init__(self) -> None:
+        """Check the lengths."""
+        lengths = {len(column) for column in self.columns.values()}
+        if len(lengths) != 1 or (self.texts is not None and len(self.texts) not in lengths):
+            raise EaseError(
+                f"Items of {sorted(lengths)} rows with {len(self.texts or ())} texts: give one each."
+            )
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(next(iter(self.columns.values())))
+
+    def take(self, rows: ArrayLike) -> Items:
+        """Return some of the items, by their row numbers or by a mask."""
+        return Items(self.kind, {name: column[rows] for name, column in self.columns.items()})
+
+    def value(self) -> float:
+        """Return the score of the items in points; NaN where it is not defined, such as for a single gold score."""
+        if not len(self):
+            return float("nan")
+        if self.kind != "spearman":
+            numerators, denominators = self.contributions()
+            total = float(denominators.sum())
+            return 100 * float(numerators.sum()) / total if total else float("nan")
+        cosines, gold = self.columns[LEFT], self.columns[GOLD]
+        if np.ptp(cosines) == 0 or np.ptp(gold) == 0:
+            return 0.0 if np.ptp(gold) else float("nan")
+        return 100 * float(np.corrcoef(_ranks(cosines), _ranks(gold))[0, 1])
+
+    def contributions(self) -> tuple[Floats, Floats]:
+        """Return what each item adds to the numerator and to the denominator of the score, (items,) each.
+
+        An AUC and an agreement of clusters with classes are linear in the items to first order: the mean of these
+        contributions is the score.
+        """
+        if self.kind == "ratio":
+            numerators = self.columns[NUMERATOR]
+            return numerators, self.columns.get(DENOMINATOR, np.ones(len(self)))
+        if self.kind == "auc":
+            return auc_contributions(self.columns[LEFT], self.columns[GOLD]), np.ones(len(self))
+        if self.kind in AGREEMENTS:
+            runs = [column for name, column in self.columns.items() if name.startswith(CLUSTERS)]
+            each = [AGREEMENTS[self.kind](self.columns[CLASSES], clusters) for clusters in runs]
+            return np.mean(each, axis=0), np.ones(len(self))
+        raise EaseError(f"A score of the kind {self.kind!r} is no sum over items.")
+
+
+def mean_items(
+    values: ArrayLike, texts: Sequence[tuple[str, ...]] | None = None, denominators: ArrayLike | None = None
+) -> Items:
+    """Return the items of a mean of values (0 to 1), or of the ratio of two sums."""
+    columns = {NUMERATOR: np.asarray(values, dtype=np.float64)}
+    if denominators is not None:
+        columns[DENOMINATOR] = np.asarray(denominators, dtype=np.float64)
+    return Items("ratio", columns, texts)
+
+
+def correlation_items(
+    cosines: ArrayLike, gold: ArrayLike, texts: Sequence[tuple[str, ...]] | None = None
+) -> Items:
+    """Return the items of Spearman's correlation of cosines with gold scores."""
+    columns = {LEFT: np.asarray(cosines, dtype=np.float64), GOLD: np.asarray(gold, dtype=np.float64)}
+    return Items("spearman", columns, texts)
+
+
+def auc_items(
+    cosines: ArrayLike, positive: ArrayLike, texts: Sequence[tuple[str, ...]] | None = None
+) -> Items:
+    """Return the items of the area under the ROC curve of cosines."""
+    columns = {LEFT: np.asarray(cosines, dtype=np.float64), GOLD: np.asarray(positive, dtype=np.float64)}
+    return Items("auc", columns, texts)
+
+
+def agreement_items(
+    kind: Literal["v_measure", "adjusted_mutual_information"],
+    classes: ArrayLike,
+    runs: Sequence[ArrayLike],
+    texts: Sequence[tuple[str, ...]] | None = None,
+) -> Items:
+    """Return the items of the mean agreement of several clusterings with classes."""
+    columns = {CLASSES: _numbered(classes)}
+    columns |= {f"{CLUSTERS}_{number}": _numbered(run) for number, run in enumerate(runs)}
+    return Items(kind, columns, texts)
+
+
+def auc_contributions(cosines: Floats, positive: Floats) -> Floats:
+    """Return contributions whose mean is the AUC: the placement of each row among those of the other class.
+
+    References: DeLong et al. 1988.
+    """
+    chosen = positive > 0
+    counts = int(chosen.sum()), int((~chosen).sum())
+    if 0 in counts:
+        return np.full(len(cosines), np.nan)
+    ranks, placements = _ranks(cosines), np.empty(len(cosines))
+    placements[chosen] = (ranks[chosen] - _ranks(cosines[chosen])) / counts[1]
+    placements[~chosen] = 1 - (ranks[~chosen] - _ranks(cosines[~chosen])) / counts[0]
+    area = float(placements[chosen].mean())
+    shares = np.where(chosen, counts[0], counts[1]) / len(cosines)
+    return area + (placements - area) / shares
+
+
+def v_measure_contributions(classes: Floats, clusters: Floats) -> Floats:
+    """Return contributions whose mean is the V-measure: its first derivative by the weight of each row."""
+    marginal, joint = _surprisals(classes, clusters)
+    total, shared = float(marginal.mean()), float(joint.mean())
+    if not total:
+        return np.ones(len(classes))
+    change = -2 * (joint - shared) / total + 2 * shared * (marginal - total) / total**2
+    return 2 - 2 * shared / total + change
+
+
+def adjusted_contributions(classes: Floats, clusters: Floats) -> Floats:
+    """Return contributions whose mean is the adjusted mutual information, for a fixed one of random clusters."""
+    from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
+
+    marginal, joint = _surprisals(classes, clusters)
+    total, shared = float(marginal.mean()), float(joint.mean())
+    counts = contingency_matrix(classes, clusters, sparse=True)
+    random = expected_mutual_information(counts, len(classes))
+    above, most = total - shared - random, total / 2 - random
+    if not most:
+        return np.ones(len(classes))
+    change = (marginal - total - joint + shared) / most - above * (marginal - total) / (2 * most**2)
+    return above / most + change
+
+
+AGREEMENTS = {"v_measure": v_measure_contributions, "adjusted_mutual_information": adjusted_contributions}
+"""The contributions of rows to the agreement of clusters with classes, by its kind."""
+
+
+def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
+    """Return whether each row is in the cluster of its class, matched one-to-one by the Hungarian algorithm: (n,)."""
+    from scipy.optimize import linear_sum_assignment
+
+    counts, own, found = _contingency(classes, clusters)
+    matched = np.zeros(counts.shape, dtype=bool)
+    matched[linear_sum_assignment(counts, maximize=True)] = True
+    return matched[own, found].astype(np.float64)
+
+
+def purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
+    """Return whether each row is of the most frequent class of its cluster: (n,)."""
+    counts, own, found = _contingency(classes, clusters)
+    return (counts.argmax(axis=0)[found] == own).astype(np.float64)
+
+
+def mean_purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
+    """Return contributions whose mean is the unweighted mean of the clusters' purities: (n,)."""
+    counts, _, found = _contingency(classes, clusters)
+    sizes = counts.sum(axis=0)
+    purities, flags = counts.max(axis=0) / sizes, purity_of_clusters(classes, clusters)
+    scale = len(found) / (sizes[found] * len(sizes))
+    return float(purities.mean()) + (flags - purities[found]) * scale
+
+
+def _contingency(
+    classes: ArrayLike, clusters: ArrayLike
+) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+    """Return the counts, (classes, clusters), and the row and the column of each item."""
+    own, found = (np.unique(np.asarray(side), return_inverse=True)[1] for side in (classes, clusters))
+    counts = np.zeros((own.max() + 1, found.max() + 1))
+    np.add.at(counts, (own, found), 1)
+    return counts, own, found
+
+
+def _surprisals(classes: Floats, clusters: Floats) -> tuple[Floats, Floats]:
+    """Return the surprisal of each row's class and cluster: the sum of both, and that of both together."""
+    joint = _surprisal(classes * (clusters.max() + 1) + clusters)
+    return _surprisal(classes) + _surprisal(clusters), joint
+
+
+def _surprisal(labels: Floats) -> Floats:
+    """Return minus the logarithm of the share of each row's label; the mean is the entropy."""
+    _, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    surprisal: Floats = -np.log(counts / len(labels))[numbers]
+    return surprisal
+
+
+def _numbered(labels: ArrayLike) -> Floats:
+    """Number the distinct labels."""
+    return np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.float64)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Rank values from 1; ties share their mean rank."""
+    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[numbers]
+    return ranks

@@ -1,0 +1,191 @@
+"""Paired bootstrap over test items: intervals of scores, and comparisons of encoders on the same items.
+
+The resamples depend on the task, the subset and the number of items alone. So every encoder is scored on the same
+resamples, in any process, and differences of two encoders' resampled scores are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ease.evaluation.items import GOLD, LEFT, Items
+from ease.evaluation.tasks import Score
+
+RESAMPLES = 10_000
+SEED = 20_221_105
+LEVEL = 0.95
+FEWEST_ITEMS = 30
+"""Fewer items give no interval."""
+
+TOO_FEW = f"fewer than {FEWEST_ITEMS} items: no interval"
+
+MOST_UNITS = 2_000
+"""More items of a sum are resampled in this many random groups, which changes an interval by a few per cent."""
+
+BLOCK_ELEMENTS = 2_000_000
+"""Numbers of one array held at once."""
+
+Resampled = NDArray[np.float32]
+"""Scores of the resamples in points, (RESAMPLES,)."""
+
+
+class Interval(NamedTuple):
+    """Limits of a 95% interval in points."""
+
+    low: float
+    high: float
+
+
+def with_intervals(scores: Sequence[Score]) -> tuple[list[Score], dict[int, Resampled]]:
+    """Return the scores with their intervals, and the resampled scores by the position of their score.
+
+    A score without items keeps none; one of fewer than 30 items is marked in its note.
+    """
+    found: list[Score] = []
+    resampled: dict[int, Resampled] = {}
+    known: dict[int, Resampled | None] = {}
+    for position, score in enumerate(scores):
+        values = _resampled(score, known)
+        if values is not None:
+            resampled[position] = values
+            found.append(replace(score, **interval(values)._asdict()))
+        elif score.items is not None and len(score.items) < FEWEST_ITEMS:
+            found.append(replace(score, note="; ".join(filter(None, [score.note, TOO_FEW]))))
+        else:
+            found.append(score)
+    return found, resampled
+
+
+def _resampled(score: Score, known: dict[int, Resampled | None]) -> Resampled | None:
+    """Resample the items of a score, or average what its parts have; `known` are those of parts, by their identity."""
+    if id(score) not in known:
+        parts = [_resampled(part, known) for part in score.parts]
+        if score.items is not None and len(score.items) >= FEWEST_ITEMS:
+            known[id(score)] = resample(score.items, f"{score.task}/{score.subset}")
+        elif parts and all(part is not None for part in parts):
+            known[id(score)] = np.mean([part for part in parts if part is not None], axis=0)
+        else:
+            known[id(score)] = None
+    return known[id(score)]
+
+
+def resample(items: Items, place: str, resamples: int = RESAMPLES) -> Resampled:
+    """Return the scores, in points, of seeded resamples of the items, as many each as there are: (resamples,).
+
+    Args:
+        items: What the items contributed.
+        place: Task and subset; the same place and number of items give the same resamples.
+        resamples: Number of resamples.
+    """
+    generator = np.random.default_rng([SEED, crc32(place.encode()), len(items)])
+    if items.kind == "spearman":
+        return _resampled_correlations(items.columns[LEFT], items.columns[GOLD], generator, resamples)
+    sums = np.stack(items.contributions())
+    if len(items) > MOST_UNITS:
+        order = generator.permutation(len(items))
+        starts = np.linspace(0, len(items), MOST_UNITS, endpoint=False).astype(np.int64)
+        sums = np.add.reduceat(sums[:, order], starts, axis=1)
+    units = sums.shape[1]
+    parts = []
+    for count in _blocks(resamples, units):
+        rows = generator.integers(0, units, size=(count, units), dtype=np.int32)
+        numerators, denominators = (
+            side[rows].sum(axis=1) if np.ptp(side) else np.full(count, units * side[0]) for side in sums
+        )
+        parts.append(np.divide(numerators, denominators, out=np.zeros(count), where=denominators != 0))
+    return (100 * np.concatenate(parts)).astype(np.float32)
+
+
+def _blocks(resamples: int, units: int) -> Iterator[int]:
+    """Divide a number of resamples into blocks of bounded memory."""
+    size = max(1, BLOCK_ELEMENTS // max(1, units))
+    for start in range(0, resamples, size):
+        yield min(size, resamples - start)
+
+
+def _resampled_correlations(
+    cosines: NDArray[np.float64], gold: NDArray[np.float64], generator: np.random.Generator, resamples: int
+) -> Resampled:
+    """Return Spearman's correlation, in points, of each resample.
+
+    A resample weights each row by how often it was drawn. Ranks are cumulative weights in the order of the values.
+    """
+    count = len(cosines)
+    order = np.argsort(cosines, kind="stable")
+    starts = _starts(cosines[order])
+    by_gold = np.argsort(gold[order], kind="stable")
+    gold_starts = _starts(gold[order][by_gold])
+    tied = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, count)))
+    parts = []
+    for rows in _blocks(resamples, count):
+        drawn = generator.integers(0, count, size=(rows, count), dtype=np.int32)
+        drawn += (np.arange(rows, dtype=np.int32) * count)[:, None]
+        weights = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
+        weights = weights.astype(np.float32)[:, order]
+        if len(starts) == count:
+            ranks = _centred_ranks(weights, count)
+            spread = np.einsum("rn,rn,rn->r", weights, ranks, ranks)
+        else:
+            grouped = np.add.reduceat(weights, starts, axis=1)
+            of_groups = _centred_ranks(grouped, count)
+            spread = np.einsum("rn,rn,rn->r", grouped, of_groups, of_groups)
+            ranks = of_groups[:, tied]
+        ranks *= weights
+        of_gold = np.add.reduceat(weights[:, by_gold], gold_starts, axis=1)
+        gold_ranks = _centred_ranks(of_gold, count)
+        gold_spread = np.einsum("rn,rn,rn->r", of_gold, gold_ranks, gold_ranks)
+        shared = np.einsum("rn,rn->r", np.add.reduceat(ranks[:, by_gold], gold_starts, axis=1), gold_ranks)
+        scale = np.sqrt(spread * gold_spread)
+        parts.append(np.divide(shared, scale, out=np.zeros(rows, np.float32), where=scale > 0))
+    return np.clip(100 * np.concatenate(parts), -100, 100).astype(np.float32)
+
+
+def _starts(ordered: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return where each run of equal values starts."""
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+
+
+def _centred_ranks(weights: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+    """Return the mean rank of each weighted value of ascending values, minus the mean of all ranks."""
+    ranks = np.cumsum(weights, axis=1)
+    ranks -= weights / 2
+    ranks -= np.float32(count / 2)
+    return ranks
+
+
+def interval(resampled: Resampled, level: float = LEVEL) -> Interval:
+    """Return the interval between the outer quantiles of the resampled scores."""
+    outside = (1 - level) / 2
+    low, high = np.quantile(resampled, [outside, 1 - outside])
+    return Interval(float(low), float(high))
+
+
+def seed_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
+    """Return the interval of the mean over training seeds, of at least two scores, by Student's t."""
+    from scipy.stats import t  # import takes a second
+
+    mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
+    half = float(t.ppf((1 + level) / 2, len(values) - 1)) * error
+    return Interval(mean - half, mean + half)
+
+
+def paired_p(better: Resampled, worse: Resampled) -> float:
+    """Return the two-sided p-value of the difference of two encoders' scores on the same resamples."""
+    below = int(np.sum(better <= worse))
+    above = int(np.sum(better >= worse))
+    return min(1.0, 2 * (1 + min(below, above)) / (1 + len(better)))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Return p-values corrected for their number by Holm's method, by name."""
+    corrected, largest = {}, 0.0
+    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
+        corrected[name] = largest
+    return corrected

@@ -1,0 +1,172 @@
+"""Scores in the forms that others read: MTEB's result files, and evaluation results of the Hugging Face hub."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from ease.evaluation.tasks import AVERAGE, get_task
+from ease.io.data_files import read_data_file
+from ease.io.models import StrictModel
+from ease.io.names import safe_name
+from ease.reporting.own import BASELINES, OwnModel
+
+SPLIT = "test"
+"""The split of result files of subsets that MTEB lacks, and of those that it has."""
+
+UNKNOWN_REVISION = "no_revision_available"
+"""MTEB's name for an unknown revision of a model."""
+
+
+class MtebSubset(StrictModel):
+    """The same subset in MTEB."""
+
+    task: str
+    subset: str
+    languages: tuple[str, ...]
+    dataset: str
+    revision: str
+
+
+MTEB: dict[str, dict[str, MtebSubset]] = {
+    task: {subset: MtebSubset.model_validate(about) for subset, about in subsets.items()}
+    for task, subsets in read_data_file("ease.reporting", "mteb_tasks.yml").items()
+}
+"""Our subsets that MTEB has, by task and subset."""
+
+
+def write_exports(folder: Path, models: Sequence[OwnModel]) -> int:
+    """Write the main scores of every model that is no part of a sweep; return the number of models.
+
+    `mteb/results/MODEL/REVISION` holds a result file for each task, as MTEB's own cache does. `hub/MODEL` holds what to
+    copy into the model's repository: `.eval_results`, and a card whose metadata has the older form `model-index`.
+    """
+    count = 0
+    for model in models:
+        scores = main_rows(model)
+        if model.sweep or scores.empty:
+            continue
+        name, revision = hub_name(model), model_revision(model)
+        _write_mteb(folder / "mteb" / "results" / name.replace("/", "__") / revision, name, revision, scores)
+        _write_hub(folder / "hub" / name.replace("/", "__"), name, scores)
+        count += 1
+    return count
+
+
+def main_rows(model: OwnModel) -> pd.DataFrame:
+    """Return a model's scores of single subsets by the tasks' main metrics, the last one of each subset."""
+    rows = model.rows[model.rows["value"].notna()]
+    metrics = rows["task"].map({task: get_task(task).METRIC for task in rows["task"].unique()})
+    single = rows[(rows["metric"] == metrics) & ~rows["subset"].str.startswith(AVERAGE)]
+    return single.drop_duplicates(["task", "subset"], keep="last")
+
+
+def hub_name(model: OwnModel) -> str:
+    """Return the name of a model in result files: its hub name, or one of its setting and method."""
+    given = model.model if model.setting == BASELINES else ""
+    is_hub_name = given.count("/") == 1 and not given.startswith((".", "/")) and not Path(given).exists()
+    return given if is_hub_name else f"ease/{safe_name(f'{model.setting}-{model.method}')}"
+
+
+def model_revision(model: OwnModel) -> str:
+    """Return the version of an encoder that was trained here; baselines have none."""
+    return UNKNOWN_REVISION if model.setting == BASELINES or not model.model else safe_name(model.model)
+
+
+def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the content of MTEB's result files by the name of the task; scores are from 0 to 1.
+
+    Tasks that MTEB lacks have our names after `ease_`, and the digest of their data as revision.
+    """
+    results: dict[str, dict[str, Any]] = {}
+    for row in scores.to_dict("records"):
+        own = MTEB.get(row["task"], {}).get(row["subset"])
+        name = own.task if own else f"ease_{row['task']}"
+        result = results.setdefault(
+            name,
+            {
+                "dataset_revision": own.revision if own else row["data"] or "unknown",
+                "task_name": name,
+                "mteb_version": None,
+                "scores": {SPLIT: []},
+                "evaluation_time": None,
+                "kg_co2_emissions": None,
+            },
+        )
+        value = row["value"] / 100
+        entry = {
+            "main_score": value,
+            "cosine_spearman" if own else row["metric"]: value,
+            "hf_subset": own.subset if own else row["subset"],
+            "languages": list(own.languages) if own else [],
+        }
+        if pd.notna(row["low"]):
+            entry["interval_95"] = [row["low"] / 100, row["high"] / 100]
+        result["scores"][SPLIT].append(entry)
+    return results
+
+
+def _write_mteb(folder: Path, name: str, revision: str, scores: pd.DataFrame) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for task, result in task_results(scores).items():
+        (folder / f"{task}.json").write_text(json.dumps(result, indent=2), encoding="utf-8")
+    meta = {"name": name, "revision": revision, "release_date": None, "languages": None, "loader": None}
+    (folder / "model_meta.json").write_text(json.dumps(meta, indent=2), encoding="utf-8")
+
+
+def _write_hub(folder: Path, name: str, scores: pd.DataFrame) -> None:
+    from huggingface_hub import ModelCard, ModelCardData, eval_result_entries_to_yaml
+
+    entries = hub_entries(scores)
+    results = folder / ".eval_results"
+    results.mkdir(parents=True, exist_ok=True)
+    for task, own in entries.items():
+        text = yaml.safe_dump(eval_result_entries_to_yaml(own), sort_keys=False)
+        (results / f"{safe_name(task)}.yaml").write_text(text, encoding="utf-8")
+    data = ModelCardData(model_name=name, eval_results=list(_card_results(scores)))
+    (folder / "README.md").write_text(str(ModelCard(f"---\n{data}\n---\n")), encoding="utf-8")
+
+
+def hub_entries(scores: pd.DataFrame) -> Mapping[str, list[Any]]:
+    """Return the hub's evaluation results, in points, of the subsets whose data set is on the hub, by MTEB's task."""
+    from huggingface_hub import EvalResultEntry
+
+    entries = defaultdict(list)
+    for row in scores.to_dict("records"):
+        if own := MTEB.get(row["task"], {}).get(row["subset"]):
+            interval = f", 95% interval {row['low']:.2f} to {row['high']:.2f}" if pd.notna(row["low"]) else ""
+            entries[own.task].append(
+                EvalResultEntry(
+                    dataset_id=own.dataset,
+                    task_id=own.subset,
+                    value=round(row["value"], 4),
+                    dataset_revision=own.revision,
+                    notes=f"{row['metric']} in points{interval}",
+                )
+            )
+    return entries
+
+
+def _card_results(scores: pd.DataFrame) -> Iterator[Any]:
+    """Yield all scores in the form of a model card's `model-index`."""
+    from huggingface_hub import EvalResult
+
+    for row in scores.to_dict("records"):
+        own = MTEB.get(row["task"], {}).get(row["subset"])
+        yield EvalResult(
+            task_type="sentence-similarity",
+            dataset_type=own.dataset if own else row["task"],
+            dataset_name=f"{own.task if own else row['task']} {row['subset']}",
+            dataset_config=own.subset if own else row["subset"],
+            dataset_split=SPLIT,
+            dataset_revision=own.revision if own else row["data"] or None,
+            metric_type=row["metric"],
+            metric_name=row["metric"].replace("_", " "),
+            metric_value=round(row["value"], 4),
+        )

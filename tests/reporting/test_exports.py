@@ -1,0 +1,127 @@
+"""Scores in the forms of MTEB and of the hub, read by their own libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mteb
+import numpy as np
+import pytest
+import yaml
+from datasets import Dataset
+from huggingface_hub import ModelCard, parse_eval_result_entries
+from mteb.cache import ResultCache
+from mteb.results import TaskResult
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.encoder import build_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.evaluation.tasks.components.graded_pairs import GradedPair, score_graded_sets
+from ease.reporting.exports import MTEB, write_exports
+from ease.reporting.own import gather_models
+from tests.reporting.made import baseline, row
+
+SUBSETS = [(task, subset) for task, subsets in MTEB.items() for subset in subsets]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SentenceTransformer:
+    small = RandomBertOptions(hidden_size=16, intermediate_size=32, vocabulary_size=600, max_positions=64)
+    return build_encoder(EncoderOptions(random=small), [left for left, _, _ in pairs("en-en")])
+
+
+def pairs(seed: str) -> list[GradedPair]:
+    """Make 40 graded pairs."""
+    random = np.random.default_rng(list(seed.encode()))
+    words = "a man plays chess guitar cats sleep under the old tree and some people dance".split()
+    drawn = [(" ".join(random.choice(words, 6)), " ".join(random.choice(words, 6))) for _ in range(40)]
+    return [
+        GradedPair(*pair, float(grade)) for pair, grade in zip(drawn, random.integers(0, 6, 40), strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def exported(encoder: SentenceTransformer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scores of one encoder on made pairs of every subset that MTEB has, written for others."""
+    rows = []
+    for task, subset in SUBSETS:
+        (score,) = score_graded_sets(encode_with(encoder), {subset: pairs(subset)}, task)
+        rows.append(baseline(task, subset, score.value, low=score.value - 1, high=score.value + 1))
+    rows.append(baseline("tatoeba", "deu-eng", 12.5, "retrieval_accuracy"))
+    rows.append(baseline("tatoeba", "average", 12.5, "retrieval_accuracy"))
+    rows.append(row("stsb", "test", 70.0))
+    rows.append(row("stsb", "test", 71.0, sweep="seeds", seed=1, model="sweep seeds"))
+    folder = tmp_path_factory.mktemp("exported")
+    assert write_exports(folder, gather_models(rows)) == 2
+    return folder
+
+
+def result_files(folder: Path) -> dict[str, TaskResult]:
+    (place,) = folder.glob("mteb/results/sentence-transformers__all-MiniLM-L6-v2/*")
+    files = [file for file in place.glob("*.json") if file.name != "model_meta.json"]
+    return {file.stem: TaskResult.from_disk(file) for file in files}
+
+
+@pytest.mark.parametrize("name", sorted({own.task for subsets in MTEB.values() for own in subsets.values()}))
+def test_mteb_scores_its_own_task_alike(name: str, encoder: SentenceTransformer, exported: Path) -> None:
+    task: Any = mteb.get_task(name)
+    ours = {
+        own.subset: (subset, own)
+        for subsets in MTEB.values()
+        for subset, own in subsets.items()
+        if own.task == name
+    }
+    made = {
+        theirs: {
+            "test": Dataset.from_dict(
+                dict(zip(("sentence1", "sentence2", "score"), zip(*pairs(subset), strict=True), strict=True))
+            )
+        }
+        for theirs, (subset, _) in ours.items()
+    }
+    task.dataset = made if task.metadata.is_multilingual else made["default"]
+    task.data_loaded = True
+    if task.metadata.is_multilingual:
+        task.hf_subsets = list(made)
+    done = mteb.evaluate(encoder, [task], cache=None, show_progress_bar=False).task_results[0]
+    read = result_files(exported)[name]
+    theirs_by_subset = {entry["hf_subset"]: entry for entry in done.scores["test"]}
+    ours_by_subset = {entry["hf_subset"]: entry for entry in read.scores["test"]}
+    assert ours_by_subset.keys() == theirs_by_subset.keys()
+    for subset, entry in ours_by_subset.items():
+        assert entry["main_score"] == pytest.approx(theirs_by_subset[subset]["main_score"], abs=1e-6)
+        assert sorted(entry["languages"]) == sorted(theirs_by_subset[subset]["languages"])
+    assert read.dataset_revision == done.dataset_revision
+    assert read.get_score() == pytest.approx(done.get_score(), abs=1e-6)
+
+
+def test_mteb_reads_the_folders_as_its_cache(exported: Path) -> None:
+    found = ResultCache(exported / "mteb").load_results(include_remote=False)
+    by_model = {
+        result.model_name: {task.task_name for task in result.task_results} for result in found.model_results
+    }
+    assert by_model["ease/multilingual-ease"] == {"STSBenchmark"}
+    names = by_model["sentence-transformers/all-MiniLM-L6-v2"]
+    assert {"STS12", "STS17", "SICK-R", "ease_tatoeba"} <= names
+
+
+def test_the_hub_reads_evaluation_results(exported: Path) -> None:
+    folder = exported / "hub" / "sentence-transformers__all-MiniLM-L6-v2"
+    text = (folder / ".eval_results" / "STS17.yaml").read_text(encoding="utf-8")
+    entries = parse_eval_result_entries(yaml.safe_load(text))
+    assert {entry.task_id for entry in entries} == {own.subset for own in MTEB["sts17"].values()}
+    assert {entry.dataset_id for entry in entries} == {"mteb/sts17-crosslingual-sts"}
+    assert all("95% interval" in (entry.notes or "") for entry in entries)
+    assert not (folder / ".eval_results" / "ease_tatoeba.yaml").exists(), "its data set is not on the hub"
+
+
+def test_the_hub_reads_the_card(exported: Path) -> None:
+    card = ModelCard.load(exported / "hub" / "ease__multilingual-ease" / "README.md")
+    (result,) = card.data.eval_results
+    assert (result.dataset_type, result.metric_type, result.metric_value) == (
+        "mteb/stsbenchmark-sts",
+        "spearman",
+        70.0,
+    )
