@@ -46,7 +46,8 @@ class Items:
 
     def take(self, rows: ArrayLike) -> Items:
         """Return some of the items, by their row numbers or by a mask."""
-        return Items(self.kind, {name: column[rows] for name, column in self.columns.items()})
+        chosen = np.arange(len(self))[np.asarray(rows, dtype=None if np.size(rows) else np.int64)]
+        return Items(self.kind, {name: column[chosen] for name, column in self.columns.items()})
 
     def value(self) -> float:
         """Return the score of the items in points; NaN where it is not defined, such as for a single gold score."""

@@ -126,8 +126,8 @@ def _resampled_correlations(
     for rows in _blocks(resamples, count):
         drawn = generator.integers(0, count, size=(rows, count), dtype=np.int32)
         drawn += (np.arange(rows, dtype=np.int32) * count)[:, None]
-        weights = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
-        weights = weights.astype(np.float32)[:, order]
+        drawings = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
+        weights = drawings.astype(np.float32)[:, order]
         if len(starts) == count:
             ranks = _centred_ranks(weights, count)
             spread = np.einsum("rn,rn,rn->r", weights, ranks, ranks)

@@ -68,7 +68,7 @@ def score_joined(
     with nested_run(name) as run_id:
         scores = score_tasks(encode, references, at_paths(tasks, located)) if references else []
         log_scores(run_id, scores)
-    about = {"variant": title, "recipe": title, "under": "", "method": JOINED, "seed": seed}
+    about: dict[str, Any] = {"variant": title, "recipe": title, "under": "", "method": JOINED, "seed": seed}
     about |= {
         "languages": " ".join(models),
         "base": joined.base,
