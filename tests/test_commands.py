@@ -20,7 +20,7 @@ from tests.project import METHODS, Done, Project
 
 PIPELINES = register_pipelines()
 SUMS = {"__default__", *(f"train_{setting}" for setting in (*SETTINGS, LOW_RESOURCE)), *SWEEPS}
-SUMS |= {"train", "analysis_monolingual", "validate_evaluation", "distill", "distill_monolingual"}
+SUMS |= {"train", "analysis_monolingual", "contamination_monolingual", "validate_evaluation", "distill", "distill_monolingual"}
 """Pipelines with their own tests, among them `__default__`."""
 
 LISTS = {"mirror_words": "words.txt", "mirror_phrases": "names.txt"}
@@ -90,6 +90,10 @@ def test_the_monolingual_job_runs_as_configured(copy: Project) -> None:
     assert table[["untrained", "simcse", "ease", "ease_plus"]].notna().all(axis=None)
     assert "| sample_graded |" in done.stderr
     assert "Alignment" in copy.run("analysis_monolingual").stderr
+    assert (
+        "test texts are among the training sentences of monolingual"
+        in copy.run("contamination_monolingual").stderr
+    )
 
 
 def test_the_monolingual_job_runs_without_wikidata(copy: Project) -> None:

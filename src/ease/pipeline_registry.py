@@ -11,6 +11,7 @@ from ease.pipelines import (
     acquire,
     acquire_evaluation,
     analysis,
+    contamination,
     distill,
     entity_embeddings,
     entity_pairs,
@@ -78,6 +79,8 @@ def register_pipelines() -> dict[str, Pipeline]:
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", methods),
         "analysis_monolingual": analysis.create_pipeline("monolingual", methods, across_languages=False),
+        "contamination": contamination.create_pipeline("multilingual", methods),
+        "contamination_monolingual": contamination.create_pipeline("monolingual", methods),
         "mewsc16": mewsc16.create_pipeline(),
         "validate_evaluation": validate_evaluation.create_pipeline(),
     }

@@ -35,7 +35,7 @@ def test_an_encoder_is_scored_from_memory_and_from_its_folder(
     encoder: SentenceTransformer, data: Path
 ) -> None:
     scores = evaluate(encoder, ["stsb:test", "stsb:dev"], data)
-    assert list(scores.columns) == ["task", "subset", "metric", "value", "deviation", "note"]
+    assert list(scores.columns) == ["task", "subset", "metric", "value", "deviation", "note", "low", "high"]
     assert list(zip(scores["task"], scores["subset"], strict=True)) == [("stsb", "test"), ("stsb", "dev")]
     assert scores["value"].between(-100, 100).all()
     save_encoder(encoder, data / "model")

@@ -173,7 +173,7 @@ def test_scores_that_are_not_significantly_below_the_best_are_bold(tmp_path: Pat
         scored(tmp_path, "near", near),
         scored(tmp_path, "below", below),
         scored(tmp_path, "other data", near, "other"),
-        baseline("xnli", "de-en", 69.9, "retrieval_accuracy", method="no items", base="one/encoder"),
+        baseline("xnli", "de-en", 60.0, "retrieval_accuracy", method="no items", base="one/encoder"),
     ]
     models = gather_models(rows, tmp_path)
     table = build_plain_table("Pairs", "", {"de": Source("xnli", "de-en", "retrieval_accuracy")}, models)

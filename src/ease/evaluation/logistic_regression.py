@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
     accuracies: tuple[float, ...]
     development: tuple[float, ...]
     strengths: tuple[float, ...]
-    hits: NDArray[np.bool_]
+    hits: tuple[bool, ...]
 
 
 def cross_validate(
@@ -101,7 +101,7 @@ def cross_validate(
     for (_, held), outcome in zip(splits, outcomes, strict=True):
         hits[held] = outcome.hits
     accuracies, development, chosen, _ = zip(*outcomes, strict=True)
-    return Outcome(sum(accuracies, ()), sum(development, ()), sum(chosen, ()), hits)
+    return Outcome(sum(accuracies, ()), sum(development, ()), sum(chosen, ()), tuple(hits.tolist()))
 
 
 def train_and_test(
@@ -133,7 +133,7 @@ def train_and_test(
     fitted = _fit(family, training, chosen)
     hits = fitted.predict(test.embeddings.astype(np.float64)) == test.labels
     development = () if points is None else (float(points.max()) / 100,)
-    return Outcome((float(np.mean(hits)),), development, (chosen,), hits)
+    return Outcome((float(np.mean(hits)),), development, (chosen,), tuple(hits.tolist()))
 
 
 def _points(
