@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from sklearn.metrics import roc_auc_score, v_measure_score
+from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure_score
 
 from ease.errors import EaseError
 from ease.evaluation.clustering import hungarian_accuracy, mean_cluster_purity, purity
@@ -62,12 +62,12 @@ def test_contributions_of_texts_average_to_the_measure_of_their_clusters(
     assert np.mean(rows(CLASSES, CLUSTERS)) == pytest.approx(measure(CLASSES, CLUSTERS))
 
 
-@pytest.mark.parametrize("kind", ["auc", "v_measure"])
+@pytest.mark.parametrize("kind", ["auc", "v_measure", "adjusted_mutual_information"])
 def test_contributions_predict_the_score_of_a_resample(kind: str) -> None:
     def items(rows: np.ndarray) -> Items:
         if kind == "auc":
             return auc_items(COSINES[rows], GOLD[rows] > 2)
-        return agreement_items("v_measure", CLASSES[rows], [CLUSTERS[rows]])
+        return agreement_items(kind, CLASSES[rows], [CLUSTERS[rows]])
 
     contributions = items(np.arange(400)).contributions()[0]
     drawn = [RANDOM.integers(0, 400, 400) for _ in range(200)]
@@ -118,3 +118,10 @@ def test_a_broken_file_of_items_is_named(tmp_path: Path) -> None:
         EaseError, match="items.parquet: not a file of test items .*; delete it and evaluate again"
     ):
         read_items(file)
+
+
+def test_the_adjusted_mutual_information_of_several_runs() -> None:
+    runs = [CLUSTERS, CLUSTERS[::-1]]
+    expected = 100 * np.mean([adjusted_mutual_info_score(CLASSES, run) for run in runs])
+    found = agreement_items("adjusted_mutual_information", CLASSES, runs).value()
+    assert found == pytest.approx(expected)

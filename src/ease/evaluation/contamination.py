@@ -124,6 +124,11 @@ def _windows(values: Hashes, owners: Rows, length: int, chosen: NDArray[np.bool_
     return Fingerprints(_runs(values, starts, length), owners[starts])
 
 
+def _together(*found: Fingerprints) -> Fingerprints:
+    hashes, texts = ([part[side] for part in found] for side in (0, 1))
+    return Fingerprints(np.concatenate(hashes), np.concatenate(texts))
+
+
 class Batch:
     """Fingerprints of a batch of texts, of each kind."""
 
@@ -158,13 +163,13 @@ class Batch:
         """Return the fingerprints of all runs of tokens."""
         spaced = _windows(self.tokens, self.owners, self.options.words, ~self.unspaced)
         unspaced = _windows(self.tokens, self.owners, self.options.characters, self.unspaced)
-        return Fingerprints(*map(np.concatenate, zip(spaced, unspaced, strict=True)))
+        return _together(spaced, unspaced)
 
     def shingles(self) -> Fingerprints:
         """Return the fingerprints of all runs of letters."""
         spaced = _windows(self.letters, self.of_letters, self.options.shingle, ~self.unspaced)
         unspaced = _windows(self.letters, self.of_letters, UNSPACED_SHINGLE, self.unspaced)
-        return Fingerprints(*map(np.concatenate, zip(spaced, unspaced, strict=True)))
+        return _together(spaced, unspaced)
 
     def bands(self) -> Fingerprints:
         """Return the bands of MinHash: one permutation, whose empty bins have the value of the last filled one.
@@ -202,7 +207,7 @@ class _Sorted:
     """Hashes of test texts of one kind, in order, and a table that rejects most other hashes."""
 
     def __init__(self, found: Sequence[Fingerprints]) -> None:
-        hashes, texts = (np.concatenate(side) for side in zip(*found, strict=True))
+        hashes, texts = _together(*found)
         order = np.argsort(hashes, kind="stable")
         self.hashes, self.texts = hashes[order], texts[order]
         self.flags = np.zeros(2**FILTER_BITS, dtype=bool)
