@@ -56,8 +56,8 @@ class ContaminationOptions(StrictModel):
         0.8, gt=0, le=1, description="least Jaccard similarity of the sets of character n-grams"
     )
     shingle: int = Field(5, ge=2, description="characters of these n-grams; 3 where there are no spaces")
-    bands: int = Field(16, ge=1, description="bands of MinHash: a pair is compared if one of them is equal")
-    rows: int = Field(4, ge=1, description="minimal hashes of each band")
+    bands: int = Field(20, ge=1, description="bands of MinHash: a pair is compared if one of them is equal")
+    rows: int = Field(6, ge=1, description="minimal hashes of each band")
 
 
 class Match(NamedTuple):
@@ -184,9 +184,10 @@ class Batch:
         twice = np.tile(minima.reshape(-1, bins), 2)
         filled = np.maximum.accumulate(np.where(twice != EMPTY, np.arange(2 * bins), 0), axis=1)
         values = np.take_along_axis(twice, filled[:, bins:], axis=1)
-        banded = values.reshape(len(rows), self.options.bands, self.options.rows)
+        # The bins of a band are far from each other, so that few of them have the value of the same filled bin.
+        banded = values.reshape(len(rows), self.options.rows, self.options.bands)
         powers, _ = _powers(self.options.rows.bit_length())
-        mixed = (banded * powers[: self.options.rows]).sum(axis=2, dtype=np.uint64)
+        mixed = (banded * powers[: self.options.rows, None]).sum(axis=1, dtype=np.uint64)
         keys = _mixed(mixed + _mixed(np.arange(self.options.bands, dtype=np.uint64)))
         return Fingerprints(keys.ravel(), np.repeat(rows, self.options.bands))
 
@@ -246,17 +247,33 @@ class TestIndex:
         """Yield the row of a test text and its match for each sentence that contains or nearly equals it."""
         candidates = self.candidates(sentences)
         kinds = {pair: kind for kind in (MINHASH, NGRAM, EXACT) for pair in candidates.get(kind, ())}
+        own = self._sets(sentences, {row for row, _ in kinds})
+        tested = self._sets(self.texts, {text for _, text in kinds})
         for (row, text), kind in kinds.items():
-            sentence = sentences[row] or ""
-            similarity = self.similarity(sentence, self.texts[text])
+            similarity = jaccard(own[row], tested[text])
             if kind != MINHASH or similarity >= self.options.similarity:
-                yield text, Match(kind, 1.0 if kind == EXACT else similarity, sentence)
+                yield text, Match(kind, 1.0 if kind == EXACT else similarity, sentences[row] or "")
 
-    def similarity(self, first: str, second: str) -> float:
-        """Return the Jaccard similarity of two texts' sets of character n-grams."""
-        sets = [set(Batch([text], self.options).shingles().hashes.tolist()) for text in (first, second)]
-        union = sets[0] | sets[1]
-        return len(sets[0] & sets[1]) / len(union) if union else 0.0
+    def _sets(self, texts: Sequence[str | None], rows: Iterable[int]) -> dict[int, NDArray[np.uint64]]:
+        """Return the distinct character n-grams of some of the texts, in order."""
+        chosen = sorted(rows)
+        hashes, owners = Batch([texts[row] for row in chosen], self.options).shingles()
+        order = np.lexsort((hashes, owners))
+        parts = np.split(hashes[order], np.searchsorted(owners[order], np.arange(1, len(chosen))))
+        return dict(zip(chosen, map(_distinct, parts), strict=False))
+
+
+def _distinct(ordered: Hashes) -> Hashes:
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+
+
+def jaccard(first: Hashes, second: Hashes) -> float:
+    """Return the Jaccard similarity of two sets of numbers in ascending order."""
+    if not len(first) or not len(second):
+        return 0.0
+    places = np.minimum(np.searchsorted(second, first), len(second) - 1)
+    shared = int(np.count_nonzero(second[places] == first))
+    return shared / (len(first) + len(second) - shared)
 
 
 def best_matches(index: TestIndex, batches: Iterable[Sequence[str | None]]) -> dict[int, tuple[Match, int]]:

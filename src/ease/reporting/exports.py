@@ -75,8 +75,11 @@ def hub_name(model: OwnModel) -> str:
 
 
 def model_revision(model: OwnModel) -> str:
-    """Return the version of an encoder that was trained here; baselines have none."""
-    return UNKNOWN_REVISION if model.setting == BASELINES or not model.model else safe_name(model.model)
+    """Return the commit of a baseline, as far as it is known, and the version of an encoder that was trained here."""
+    if model.setting != BASELINES:
+        return f"version_{safe_name(model.model)}" if model.model else UNKNOWN_REVISION
+    known = model.rows["revision"].dropna()
+    return safe_name(str(known.iloc[-1])) if len(known) and known.iloc[-1] else UNKNOWN_REVISION
 
 
 def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ease.errors import EaseError
+from ease.evaluation.items import mean_items
 from ease.evaluation.ranking import ndcg
 from ease.evaluation.tasks import Encode, Score, error_prefix
 from ease.evaluation.tasks.components.prompted import encode_in_role
@@ -65,4 +66,5 @@ def score_relevance(encode: Encode, task: str, subset: str, data: Relevance) -> 
     logger.info(
         "%s %s: nDCG@10 %.1f, %d queries, %d documents", task, subset, value, len(values), len(documents)
     )
-    return Score(task, subset, METRIC, value)
+    items = mean_items(values, [(query,) for query in data.queries])
+    return Score(task, subset, METRIC, value, items=items)
