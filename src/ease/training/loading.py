@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
@@ -35,8 +36,9 @@ def load_for_training(job: TrainingJob) -> SentenceTransformer:
 
 
 def warn_of_equal_views(encoder: SentenceTransformer, method: TrainingMethod[Any]) -> None:
-    """Warn if two views of a text have equal embeddings, since they differ by dropout alone."""
-    if len(set(method.views)) < len(method.views) and not has_dropout(encoder):
+    """Warn if two views of a text by a transformer have equal embeddings, since they differ by dropout alone."""
+    repeated = len(set(method.views)) < len(method.views)
+    if repeated and isinstance(encoder[0], Transformer) and not has_dropout(encoder):
         logger.warning(
             "The encoder has no dropout: both views of a sentence have equal embeddings. Set `encoder_dropout`, such "
             "as to 0.1."
