@@ -68,14 +68,15 @@ LOGISTIC_REGRESSION = Family(LogisticRegression(max_iter=MAX_ITERATIONS), "C")
 class Outcome(NamedTuple):
     """Test accuracies (0 to 1), accuracies on the data that chose C (rounded to 1e-4) and the chosen C, one a test.
 
-    `hits` says whether the class of each tested row is predicted, in the order of the rows.
+    `hits` has what each tested row adds to the mean accuracy, in the order of the rows: 1 if its class is predicted,
+    else 0, times the mean size of the folds over the size of its own.
     A single value of C is not chosen: `development` is then empty.
     """
 
     accuracies: tuple[float, ...]
     development: tuple[float, ...]
     strengths: tuple[float, ...]
-    hits: tuple[bool, ...]
+    hits: tuple[float, ...]
 
 
 def cross_validate(
@@ -97,9 +98,9 @@ def cross_validate(
         train_and_test(data.rows(fitted), data.rows(held), strengths, folds, family)
         for fitted, held in tqdm(splits, desc="Folds", delay=2, leave=False)
     ]
-    hits = np.zeros(len(data.labels), dtype=np.bool_)
+    hits = np.zeros(len(data.labels))
     for (_, held), outcome in zip(splits, outcomes, strict=True):
-        hits[held] = outcome.hits
+        hits[held] = np.multiply(outcome.hits, len(hits) / len(splits) / len(held))
     accuracies, development, chosen, _ = zip(*outcomes, strict=True)
     return Outcome(sum(accuracies, ()), sum(development, ()), sum(chosen, ()), tuple(hits.tolist()))
 
@@ -133,7 +134,7 @@ def train_and_test(
     fitted = _fit(family, training, chosen)
     hits = fitted.predict(test.embeddings.astype(np.float64)) == test.labels
     development = () if points is None else (float(points.max()) / 100,)
-    return Outcome((float(np.mean(hits)),), development, (chosen,), tuple(hits.tolist()))
+    return Outcome((float(np.mean(hits)),), development, (chosen,), tuple(map(float, hits)))
 
 
 def _points(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks import Encode, Score
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +22,20 @@ def encode() -> Encode:
         return bags
 
     return encode_bags
+
+
+@pytest.fixture(autouse=True)
+def _items_give_the_scores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Check for every score of these tests that its items, if it has some, give its value."""
+    made: list[Score] = []
+    plain = Score.__init__
+
+    def remembered(score: Score, *given: Any, **named: Any) -> None:
+        plain(score, *given, **named)
+        made.append(score)
+
+    monkeypatch.setattr(Score, "__init__", remembered)
+    yield
+    for score in made:
+        if score.items is not None:
+            assert score.items.value() == pytest.approx(score.value, abs=0.05)
