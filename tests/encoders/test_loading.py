@@ -52,7 +52,7 @@ def test_what_was_saved_is_used_by_default(folder: Path) -> None:
     for name, prompt in (("tatoeba", "topic: "), ("stc", "topic: ")):
         given = plain.encode(SENTENCES, prompt=prompt, normalize_embeddings=True)
         np.testing.assert_allclose(encode_for(encode, name)(SENTENCES), given, atol=1e-6)
-    retrieval = encode_for(encode, "bel")
+    retrieval = encode_for(encode, "belebele")
     np.testing.assert_allclose(
         encode_in_role(retrieval, "query")(SENTENCES),
         plain.encode_query(SENTENCES, normalize_embeddings=True),

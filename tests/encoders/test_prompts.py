@@ -43,7 +43,7 @@ def test_the_default_stands_before_texts_without_another_prompt() -> None:
     assert prompt_for(saved, "STS", Use("tatoeba", "BitextMining")) == "similar: "
     assert prompt_for(saved, None, Use("tatoeba", "BitextMining")) == ""
     # As in sentence-transformers, a role without a text has no prompt.
-    assert prompt_for(saved, "STS", Use("bel", "Retrieval", "query")) == ""
+    assert prompt_for(saved, "STS", Use("belebele", "Retrieval", "query")) == ""
 
 
 def test_given_prompts_replace_saved_ones_and_a_prompt_of_all_replaces_them_all() -> None:

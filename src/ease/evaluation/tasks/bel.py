@@ -26,7 +26,7 @@ from ease.evaluation.tasks.components.repetitions import repeated_score
 logger = logging.getLogger(__name__)
 
 TASK, METRIC, FIVE_METRIC = "bel", "accuracy_at_1", "accuracy_at_5"
-KIND = "Retrieval"
+KIND = "STS"
 SOURCE = (
     "https://github.com/cambridgeltl/sapbert/tree/main/evaluation: mel-test-data.tar.gz, which contains "
     "ncbi-disease, bc5cdr-disease, bc5cdr-chemical and askapatient (AskAPatient: CC BY 4.0); cometa comes from "
