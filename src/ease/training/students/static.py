@@ -12,6 +12,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +107,9 @@ def frequency_weights(
     """Return the weight a / (a + p) of each token, p being its share of all tokens of the sentences: (tokens,)."""
     counts = np.zeros(tokens, dtype=np.int64)
     for batch in sentences:
-        for encoded in tokenizer.encode_batch_fast(list(batch), add_special_tokens=False):
-            np.add.at(counts, encoded.ids, 1)
+        encoded = tokenizer.encode_batch_fast(list(batch), add_special_tokens=False)
+        ids = np.fromiter(chain.from_iterable(one.ids for one in encoded), np.int64)
+        counts += np.bincount(ids, minlength=tokens)
     return scale / (scale + counts / max(1, counts.sum()))
 
 
