@@ -34,6 +34,8 @@ def distilled(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Pro
             "matryoshka": "8",
         }.items()
     }
+    refining = {"max_steps": 2, "learning_rate": 0.01}
+    options |= {f"multilingual__static_student__refining__{name}": refining[name] for name in refining}
     made.run("distill,report", **options)
     return made
 
@@ -66,6 +68,7 @@ def test_the_report_and_mlflow_have_the_students(distilled: Project) -> None:
     client = MlflowClient(distilled.store)
     experiments = [found.experiment_id for found in client.search_experiments()]
     runs = {run.info.run_name: run.data for run in client.search_runs(experiments)}
+    assert "entity_loss" in runs["multilingual.static_student.refined"].metrics
     for student in STUDENTS:
         metrics = runs[f"multilingual.{student}"].metrics
         assert {"loss", "sample_graded/en", "sample_graded/en/8_dimensions"} <= set(metrics)
