@@ -271,3 +271,19 @@ def test_a_language_pair_has_a_panel_for_each_model_and_one_legend() -> None:
 def test_an_empty_table_says_so(figure: go.Figure) -> None:
     assert not figure.data
     assert "empty" in figure.layout.annotations[0].text
+
+
+def test_scores_have_error_bars_where_their_intervals_are_known() -> None:
+    rows = [("ease", "sample_parallel", "de-en", 40.0), ("ease", "sample_parallel", "ja-en", 20.0)]
+    rows += [("ease", "sample_parallel", "average", 30.0), ("ease", "sample_graded", "en", 80.0)]
+    scores = pd.DataFrame(rows, columns=["method", "task", "subset", "value"])
+    scores["metric"] = ["retrieval_accuracy"] * 3 + ["spearman"]
+    scores = scores.assign(low=scores["value"] - 2, high=scores["value"] + 1)
+    scores.loc[scores["subset"] == "ja-en", ["low", "high"]] = None
+    panel, mains = plot_scores(scores).data
+    assert panel.error_y.arrayminus[0] == 2
+    assert np.isnan(panel.error_y.array[1])
+    assert list(mains.y) == [30.0, 80.0]
+    assert [list(mains.error_y.array), list(mains.error_y.arrayminus)] == [[1, 1], [2, 2]]
+    plain = plot_scores(scores.drop(columns=["low", "high"])).data[0]
+    assert plain.error_y.array is None

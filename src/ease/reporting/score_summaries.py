@@ -27,6 +27,16 @@ def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return single[several], mains[COLUMNS]
 
 
+def with_limits(rows: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Add to rows of `split_scores` the limits of their intervals, `low` and `high`, as far as the scores have them."""
+    keys = ["method", "task", "subset", "metric"]
+    limits = scores.reindex(columns=[*keys, "low", "high"])
+    # The main score of a task with a single subset is that of the subset.
+    lone = limits[limits.groupby("task")["subset"].transform("nunique") == 1].assign(subset=AVERAGE)
+    known = pd.concat([limits, lone]).drop_duplicates(keys, keep="last")
+    return rows.merge(known, on=keys, how="left")
+
+
 def _averaged(scores: pd.DataFrame) -> pd.Series:
     """Whether each score is a mean of other scores."""
     return scores["subset"].str.startswith(AVERAGE).astype(bool)

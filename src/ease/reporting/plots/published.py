@@ -9,7 +9,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.reporting.plots.labels import place_labels
-from ease.reporting.plots.style import PUBLISHED_STYLES, Style, finish, nothing, score_bars, series_styles
+from ease.reporting.plots.style import (
+    PUBLISHED_STYLES,
+    Style,
+    finish,
+    nothing,
+    score_bars,
+    series_styles,
+    show_intervals,
+)
 
 Scatter = tuple[str, pd.DataFrame, str, str]
 """Title of a panel; points with columns `label`, `kind`, `method`, `x`, `y`; titles of the axes."""
@@ -45,10 +53,7 @@ def plot_table_bars(tables: Sequence[tuple[str, pd.DataFrame]]) -> go.Figure:
                 series["column"], series["value"], label, styles[label], numbered=len(rows) <= LABELLED_BARS
             )
             bars.update(legendgroup=label, showlegend=label not in shown)
-            low, value, high = (series[name].astype(float) for name in ("low", "value", "high"))
-            if low.notna().any():  # an error bar would cross a label above the bar
-                error = {"type": "data", "array": high - value, "arrayminus": value - low, "symmetric": False}
-                bars.update(error_y={**error, "visible": True}, textposition="inside")
+            show_intervals(bars, series)
             figure.add_trace(bars, panel, 1)
             shown.add(label)
         _set_axes(figure, panel, rows)

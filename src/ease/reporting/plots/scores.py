@@ -9,8 +9,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from ease.evaluation.tasks import get_task
-from ease.reporting.plots.style import finish, method_label, method_styles, nothing, score_bars
-from ease.reporting.score_summaries import split_scores
+from ease.reporting.plots.style import (
+    finish,
+    method_label,
+    method_styles,
+    nothing,
+    score_bars,
+    show_intervals,
+)
+from ease.reporting.score_summaries import split_scores, with_limits
 
 METRIC_LABELS = {"retrieval_accuracy": "retrieval<br>accuracy", "spearman": "Spearman's ρ<br>× 100"}
 MAIN_PANEL = "Main score of each task"
@@ -20,14 +27,15 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
     """Plot methods side by side: one panel a task with several subsets, and one of all main scores.
 
     Args:
-        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points); only main metrics are shown.
+        scores: Columns `method`, `task`, `subset`, `metric`, `value` (points), and `low` and `high`, the limits of the
+            95% interval, if they are known; only main metrics are shown.
     """
     title = "Scores by method"
     if scores.empty:
         return nothing(title)
     metrics = {task: get_task(task).METRIC for task in scores["task"].unique()}
     scores = scores[scores["metric"] == scores["task"].map(metrics)]
-    subsets, mains = split_scores(scores)
+    subsets, mains = (with_limits(rows, scores) for rows in split_scores(scores))
     panels = [_panel(task, rows) for task, rows in subsets.groupby("task", sort=False)]
     figure, main_column = _score_grid([name for name, _ in panels], mains["task"].nunique())
     mains = mains.assign(subset=mains["task"] + "<br>" + mains["metric"].replace(METRIC_LABELS))
@@ -36,6 +44,7 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
         for rows, place in (*places, (mains, {"row": 1, "col": main_column})):
             own, main = rows[rows["method"] == method], rows is mains
             bars = score_bars(own["subset"], own["value"], method_label(method), style, numbered=main)
+            show_intervals(bars, own)
             # Only the panel of main scores has labels and the legend.
             figure.add_trace(bars.update(legendgroup=method, showlegend=main), **place)
     figure.update_layout(barmode="group", bargap=0.25)

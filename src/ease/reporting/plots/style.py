@@ -70,6 +70,14 @@ def score_bars(
     )
 
 
+def show_intervals(bars: go.Bar, rows: pd.DataFrame) -> None:
+    """Give a model's bars error bars from `low` to `high`, if one of the rows has them."""
+    low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
+    if low.notna().any():  # an error bar would cross a label above the bar
+        error = {"type": "data", "array": high - value, "arrayminus": value - low, "symmetric": False}
+        bars.update(error_y={**error, "visible": True, "thickness": 1}, textposition="inside")
+
+
 def panel_grid(
     titles: Sequence[str], columns: int, gap: float, spacing: float, **shared: str
 ) -> tuple[go.Figure, list[dict[str, int]]]:
