@@ -28,8 +28,8 @@ TOO_FEW = f"fewer than {FEWEST_ITEMS} items: no interval"
 MOST_UNITS = 2_000
 """More items of a sum are resampled in this many random groups, which changes an interval by a few per cent."""
 
-BLOCK_ELEMENTS = 2_000_000
-"""Numbers of one array held at once."""
+BLOCK_ELEMENTS = 50_000
+"""Numbers of one array held at once: 200 kB, which a processor's cache holds."""
 
 Resampled = NDArray[np.float32]
 """Scores of the resamples in points, (RESAMPLES,)."""
@@ -114,36 +114,39 @@ def _resampled_correlations(
 ) -> Resampled:
     """Return Spearman's correlation, in points, of each resample.
 
-    A resample weights each row by how often it was drawn. Ranks are cumulative weights in the order of the values.
+    A resample weights each row by how often it was drawn. Ranks are cumulative weights in the order of the values. Rows
+    are drawn by their place in the order of the gold scores, which is the same for all encoders.
     """
-    count = len(cosines)
-    order = np.argsort(cosines, kind="stable")
-    starts = _starts(cosines[order])
-    by_gold = np.argsort(gold[order], kind="stable")
-    gold_starts = _starts(gold[order][by_gold])
-    tied = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, count)))
+    count, by_gold = len(cosines), np.argsort(gold, kind="stable")
+    gold_starts = _starts(gold[by_gold])
+    order = np.argsort(cosines[by_gold], kind="stable")
+    starts = _starts(cosines[by_gold][order])
+    groups, tied = (_groups(found, count) for found in (gold_starts, starts))
     parts = []
     for rows in _blocks(resamples, count):
         drawn = generator.integers(0, count, size=(rows, count), dtype=np.int32)
         drawn += (np.arange(rows, dtype=np.int32) * count)[:, None]
         drawings = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
-        weights = drawings.astype(np.float32)[:, order]
-        if len(starts) == count:
-            ranks = _centred_ranks(weights, count)
-            spread = np.einsum("rn,rn,rn->r", weights, ranks, ranks)
-        else:
-            grouped = np.add.reduceat(weights, starts, axis=1)
-            of_groups = _centred_ranks(grouped, count)
-            spread = np.einsum("rn,rn,rn->r", grouped, of_groups, of_groups)
-            ranks = of_groups[:, tied]
-        ranks *= weights
-        of_gold = np.add.reduceat(weights[:, by_gold], gold_starts, axis=1)
+        weights = drawings.astype(np.float32)
+        of_gold = np.add.reduceat(weights, gold_starts, axis=1)
         gold_ranks = _centred_ranks(of_gold, count)
         gold_spread = np.einsum("rn,rn,rn->r", of_gold, gold_ranks, gold_ranks)
-        shared = np.einsum("rn,rn->r", np.add.reduceat(ranks[:, by_gold], gold_starts, axis=1), gold_ranks)
+        weights = weights.take(order, axis=1)
+        of_ties = np.add.reduceat(weights, starts, axis=1) if len(starts) < count else weights
+        ranks = _centred_ranks(of_ties, count)
+        spread = np.einsum("rn,rn,rn->r", of_ties, ranks, ranks)
+        weighted = weights * gold_ranks.take(groups[order], axis=1)
+        if len(starts) < count:
+            ranks = ranks.take(tied, axis=1)
+        shared = np.einsum("rn,rn->r", weighted, ranks)
         scale = np.sqrt(spread * gold_spread)
         parts.append(np.divide(shared, scale, out=np.zeros(rows, np.float32), where=scale > 0))
     return np.clip(100 * np.concatenate(parts), -100, 100).astype(np.float32)
+
+
+def _groups(starts: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return the number of the run of equal values of each row."""
+    return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, count)))
 
 
 def _starts(ordered: NDArray[np.float64]) -> NDArray[np.intp]:
