@@ -54,3 +54,13 @@ def test_long_runs_end_in_the_same_clusters() -> None:
     means = KMeans(10, n_init=2, random_state=5).fit(rows)
     assert means.n_iter_ > 30
     np.testing.assert_array_equal(cluster_rows(rows, 10, 5, 2), means.labels_)
+
+
+def test_rows_that_tie_between_centres_get_scikit_learns_clusters() -> None:
+    """Bags of words that share no word are equally far from each other."""
+    random = np.random.default_rng(0)
+    bags = np.zeros((1500, 400), dtype=np.float32)
+    for row in bags:
+        row[random.integers(400, size=4)] = 0.5
+    expected = KMeans(8, n_init=4, random_state=2).fit(bags).labels_
+    np.testing.assert_array_equal(cluster_rows(bags, 8, 2, 4), expected)

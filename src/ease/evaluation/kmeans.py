@@ -6,6 +6,9 @@
   (Elkan, 2003, "Using the triangle inequality to accelerate k-means"; Hamerly, 2010, "Making k-means even faster").
 - While most rows of a start have to be compared, they are compared with the centres of all such starts at once.
 - Sums of clusters are updated by the rows that changed their cluster.
+
+Where many rows are as near to one centre as to another, as bags of words that share no word with any centre, rounding
+decides. scikit-learn itself does such a start, and one with an empty cluster, which it refills.
 """
 
 from __future__ import annotations
@@ -27,6 +30,10 @@ TOLERANCE = 1e-4
 
 ROUNDING = 2e-6
 """Rounding error of a squared distance in single precision, in units of the largest squared length."""
+
+TIE, MOST_TIED = 1e-6, 1e-3
+"""Difference of squared distances, in units of the largest squared length, that rounding may decide; and the share of
+rows with such a difference above which scikit-learn does a start."""
 
 BLOCK = 4096
 """Rows compared at once."""
@@ -50,7 +57,8 @@ def cluster_rows(rows: Rows, clusters: int, seed: int, n_init: int) -> Labels:
     centred -= centred.mean(axis=0)
     starts = draw_starts(centred, clusters, np.random.RandomState(seed), n_init)
     best: Clustering | None = None
-    for found in _run(centred, [centred[start] for start in starts]):
+    for own, found in zip(starts, _run(centred, [centred[start] for start in starts]), strict=True):
+        found = found or _by_scikit_learn(rows, rows[own])
         if best is None or (found.inertia < best.inertia and not _same(found.labels, best.labels)):
             best = found
     assert best is not None
@@ -98,8 +106,8 @@ def draw_starts(rows: Rows, clusters: int, random: np.random.RandomState, n_init
     return starts
 
 
-def _run(rows: Rows, centres: Sequence[Rows]) -> Iterator[Clustering]:
-    """Yield the result of each start, in order."""
+def _run(rows: Rows, centres: Sequence[Rows]) -> Iterator[Clustering | None]:
+    """Yield the result of each start, in order; None for one that scikit-learn has to do."""
     lengths = np.einsum("nd,nd->n", rows, rows)
     starts = [_Start(rows, lengths, own) for own in centres]
     tolerance = TOLERANCE * float(rows.var(axis=0).mean())
@@ -113,8 +121,7 @@ def _run(rows: Rows, centres: Sequence[Rows]) -> Iterator[Clustering]:
             if start not in crowded:
                 start.compare_marked()
             start.advance(tolerance)
-    for start, own in zip(starts, centres, strict=True):
-        yield start.result() if start.counts.all() else _with_empty_clusters(rows, own)
+    yield from (start.result() for start in starts)
 
 
 class _Start:
@@ -139,7 +146,8 @@ class _Start:
         self._lower = np.zeros((len(rows), len(centres)), dtype=rows.dtype)
         self._marked = np.arange(len(rows))
         self._changed = self._last = False
-        self._iterations = 0
+        self._iterations = self._tied = 0
+        self._undecided = False
 
     def mark(self) -> float:
         """Mark the rows whose bounds overlap; return their share."""
@@ -147,7 +155,7 @@ class _Start:
         nearest = (self._lower[marked] - self._shifts).min(axis=1)
         self._others[marked] = nearest
         self._marked = marked[nearest < self._upper[marked]]
-        self._changed = False
+        self._changed, self._tied = False, 0
         return len(self._marked) / len(self.rows)
 
     def compare_marked(self) -> None:
@@ -163,11 +171,14 @@ class _Start:
         labels = squared.argmin(axis=1)
         squared += self._lengths[chosen, None]
         every = np.arange(len(rows))
-        self._upper[chosen] = np.sqrt(np.maximum(squared[every, labels], 0) + self._slack)
+        own = squared[every, labels]
+        self._upper[chosen] = np.sqrt(np.maximum(own, 0) + self._slack)
         squared -= self._slack
         bounds = np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
         bounds[every, labels] = np.inf
-        self._others[chosen] = bounds.min(axis=1)
+        others = bounds.min(axis=1)
+        self._others[chosen] = others
+        self._tied += np.count_nonzero(others**2 + self._slack - own < self._slack * TIE / ROUNDING)
         self._lower[chosen] = np.add(bounds, self._shifts, out=bounds)
         before = self._labels[chosen]
         moved = np.flatnonzero(labels != before)
@@ -195,7 +206,8 @@ class _Start:
     def advance(self, tolerance: float) -> None:
         """Move the centres to the means of their rows and widen the bounds, or end."""
         self._iterations += 1
-        if self._last or not self._changed or not self.counts.all():
+        self._undecided |= not self.counts.all() or self._tied > MOST_TIED * len(self.rows)
+        if self._last or not self._changed or self._undecided:
             self.going = False
             return
         means = (self._sums / self.counts[:, None]).astype(self.rows.dtype)
@@ -207,18 +219,22 @@ class _Start:
         self.centres = means
         self._last = bool(squared.sum() <= tolerance) or self._iterations == ITERATIONS
 
-    def result(self) -> Clustering:
-        """Return the clusters with their inertia."""
-        within = self.rows - self.centres[self._labels]
-        return Clustering(self._labels, float(np.vdot(within, within)))
+    def result(self) -> Clustering | None:
+        """Return the clusters with their inertia; None if rounding decides them or one is empty."""
+        if self._undecided:
+            return None
+        inertia = 0.0
+        for part in _blocks(len(self.rows)):
+            within = self.rows[part] - self.centres[self._labels[part]]
+            inertia += float(np.vdot(within, within))
+        return Clustering(self._labels, inertia)
 
 
 def _blocks(count: int) -> Iterator[slice]:
     return (slice(start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
 
 
-def _with_empty_clusters(rows: Rows, centres: Rows) -> Clustering:
-    """Let scikit-learn, which refills empty clusters, do a start that has had one."""
+def _by_scikit_learn(rows: Rows, centres: Rows) -> Clustering:
     means = KMeans(len(centres), init=centres, n_init=1, max_iter=ITERATIONS, tol=TOLERANCE).fit(rows)
     return Clustering(means.labels_.astype(np.int64), float(means.inertia_))
 
