@@ -178,7 +178,7 @@ class _Start:
         bounds[every, labels] = np.inf
         others = bounds.min(axis=1)
         self._others[chosen] = others
-        self._tied += np.count_nonzero(others**2 + self._slack - own < self._slack * TIE / ROUNDING)
+        self._tied += int(np.count_nonzero(others**2 + self._slack - own < self._slack * TIE / ROUNDING))
         self._lower[chosen] = np.add(bounds, self._shifts, out=bounds)
         before = self._labels[chosen]
         moved = np.flatnonzero(labels != before)
