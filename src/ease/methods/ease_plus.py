@@ -57,8 +57,8 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
     reads_entities = True
     title = "EASE+"
     summary = (
-        "EASE+ pulls a sentence towards the embeddings of all entities that it links to; entities of other sentences are "
-        "negatives."
+        "EASE+ pulls a sentence towards the embeddings of all entities that it links to; entities of other sentences "
+        "are negatives."
     )
     negatives_summary = "Entities of the same type are hard negatives."
 
