@@ -116,7 +116,9 @@ def write_architecture(name: str, folder: Path) -> Path:
 def _train_tokenizer(made: Architecture) -> Any:
     """Train a tokenizer of the architecture's class on the sentences."""
     prompts = [prompt.strip() for prompt in made.prompts.values()]
-    tokenizer = made.tokenizer().train_new_from_iterator([*sentences(), *prompts], 300)
+    # Gemma's tokenizer joins words: with more entries, a sentence would be a single token.
+    size = 100 if made.tokenizer is GemmaTokenizer else 300
+    tokenizer = made.tokenizer().train_new_from_iterator([*sentences(), *prompts], size)
     if made.tokenizer is GPTNeoXTokenizer:
         special = {f"{kind}_token": f"[{kind.upper()}]" for kind in ("pad", "unk", "cls", "sep", "mask")}
         tokenizer.add_special_tokens(special)

@@ -12,13 +12,15 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from ease.encoders.encoder import load_encoder
-from ease.methods import get_method, method_options
+from ease.errors import EaseError
+from ease.methods import get_method, method_names, method_options
 from ease.methods.components.drophead import MERGES, set_drophead
 from ease.training import run_job
 from ease.training.batches import make_batch, open_pairs, prepare_pairs
 from ease.training.model import TrainingModel
 from ease.training.prompts import prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
+from tests.training.gradients import Case, gradients
 from tests.training.tiny_training import MakeJob, sentences
 
 NAMES = sorted(ARCHITECTURES)
@@ -102,6 +104,31 @@ def test_packed_texts_have_the_embeddings_of_padded_ones(
     expected = np.concatenate([encoder.encode([text]) for text in sentences()])
     _, found = trained_embeddings(encoder, files, tmp_path, packed=True)
     assert np.allclose(found, expected, atol=1e-3)
+
+
+REFUSED = {
+    ("qwen3-embedding", "mlm"): r"Qwen2Tokenizer.* has none",
+    ("qwen3-embedding", "mirror_bert"): r"Qwen2Tokenizer.* has none: set `span: 0`",
+    ("embeddinggemma", "mlm"): "'gemma3_text' has no masked-language model",
+}
+"""Methods that an architecture does not support, with their messages"""
+
+
+@pytest.mark.parametrize("method", method_names())
+@pytest.mark.parametrize("name", ["embeddinggemma", "mmbert", "qwen3-embedding"])
+def test_a_method_trains_an_architecture_or_refuses_it(
+    encoders: dict[str, Path], files: Path, tmp_path: Path, name: str, method: str
+) -> None:
+    case = Case(files, method, {}, 13, encoder=str(encoders[name]))
+    if message := REFUSED.get((name, method)):
+        with pytest.raises(EaseError, match=message):
+            gradients(case, tmp_path)
+        return
+    found = gradients(case, tmp_path)
+    assert found["loss"] > 0
+    of_encoder = [value for parameter, value in found.items() if parameter.startswith("encoder.")]
+    assert sum(float(value.abs().sum()) for value in of_encoder) > 0
+    assert all(bool(value.isfinite().all()) for value in of_encoder)
 
 
 @pytest.mark.parametrize("name", NAMES)
