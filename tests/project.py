@@ -161,6 +161,7 @@ def run_forked(arguments: tuple[str, ...], folder: Path, environment: dict[str, 
         server.stdin.flush()
         if not select.select([server.stdout], [], [], LIMIT)[0]:
             os.killpg(server.pid, signal.SIGKILL)
+            kedro_server.cache_clear()
             pytest.fail(
                 f"kedro {' '.join(arguments)} timed out after {LIMIT} s:\n{stderr.read_text('utf-8')}"
             )

@@ -135,7 +135,7 @@ def shorten_variant(variant: dict[str, Any]) -> None:
     variant.pop("seeds", None)
     if "batch_size" in variant.get("training", {}):
         variant["training"]["batch_size"] = FEW_STEPS["batch_size"]
-    if "rows" in variant:
+    if "rows" in variant or "data" in variant:
         variant["rows"] = FEW_ROWS
 
 
