@@ -50,7 +50,7 @@ NESTED = (
 
 LONG: dict[str, Callable[[int], str]] = {
     "a shown template with many arguments": lambda times: f"{{{{lang{'|a' * times}}}}}",
-    "shown templates with many arguments": lambda times: f"{{{{lang{'|[[a' * 400}}}}}" * (times // 400),
+    "shown templates with many arguments": lambda times: f"{{{{lang{'|[[a' * 400}}}}}" * max(1, times // 400),
     "a shown template with many templates": lambda times: f"{{{{nowrap|{'{{a}}' * times}}}}}",
     "a range of many numbers": lambda times: f"{{{{convert{'|1|-' * times}|km}}}}",
     "spaces and the pipe trick": lambda times: f"[[a{' ' * (4 * times)}b|]]",

@@ -222,7 +222,7 @@ def imported(folder: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "extras"), [("src", ["spark"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])]
+    ("folder", "extras"), [("src", ["spark", "mteb"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])]
 )
 def test_imported_libraries_are_declared(folder: str, extras: list[str]) -> None:
     libraries = {canonicalize_name(requirement.name) for requirement in declared(*extras)}

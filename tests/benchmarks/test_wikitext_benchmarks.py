@@ -37,6 +37,6 @@ def test_growth_is_the_ratio_of_the_last_to_the_first_time(
     wikitext_growth.main(["--times", "2", "8", "--repeats", "2"])
     head, _, *rows = map(cells, capsys.readouterr().out.splitlines())
     assert head == ["source", "2 times", "8 times", "growth"]
-    assert rows[0] == ["`'{{'`", "0.500", "2.000", "4.0"]
+    assert ["`'{{'`", "0.500", "2.000", "4.0"] in rows
     assert ["`'[[a|' … 'x' … ']]'`", "1.625", "6.125", "3.8"] in rows
     assert len(rows) == len(wikitext_growth.hostile_sources())

@@ -58,7 +58,7 @@ def local(project: Project, name: str, values: dict[str, Any]) -> None:
 
 def assert_lines(lines: list[str], *expected: str) -> None:
     """Check that there is exactly one line for each fault."""
-    assert len(lines) == (1 if len(expected) == 1 else len(expected) + 1), lines
+    assert len(lines) == (1 if len(expected) == 1 else len(expected) + 1), "\n".join(lines)
     for fault in expected:
         assert any(re.search(fault, line) for line in lines), (fault, lines)
 
@@ -143,8 +143,7 @@ def test_the_faults_of_each_variant_are_found(empty: Project, tmp_path: Path) ->
         "'mirror_ablation' reads the training pairs of 'monolingual', and there are none yet: make them by "
         "`kedro run --pipelines=train_monolingual --tags=acquire,",
         "variant 'ease encoder=conf' of 'mirror_ablation' trains on entities, and the pipeline makes none",
-        "^(?!The teacher).*Encoder 'conf' does not load: .*no config.json",
-        "The teacher cannot be loaded .*Encoder 'conf' does not load: .*no config.json",
+        "Encoder 'conf' does not load: .*no config.json",
     )
 
 

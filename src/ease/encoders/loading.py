@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from sentence_transformers import SentenceTransformer
@@ -60,13 +61,14 @@ def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | No
     pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
     precisions = {dtype: precision for precision, dtype in _dtypes().items()}
     dtype = next((weight.dtype for weight in encoder.parameters()), None)
+    length = encoder.max_seq_length  # None or infinite without a limit
     return {
         "revision": commit_of(name, revision),
         "used_pooling": None if pooling is None else _joined(pooling.pooling_mode),
         "normalized": any(isinstance(module, Normalize) for module in encoder),
         "embedding_dimension": embedding_dimension(encoder),
         "precision": None if dtype is None else precisions.get(dtype, str(dtype)),
-        "max_length": encoder.max_seq_length,
+        "max_length": None if length is None or math.isinf(length) else int(length),
     }
 
 

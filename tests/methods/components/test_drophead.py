@@ -24,8 +24,11 @@ VALUES = {
     "albert": "value",
     "deberta-v2": "value_proj",
     "distilbert": "v_lin",
+    "gemma3_text": "v_proj",
     "modernbert": "Wqkv",
     "mpnet": "v",
+    "nomic_bert": "v_proj",
+    "qwen3": "v_proj",
 }
 """By architecture, the layer that makes the attention's values; its rows belong to the heads in turn."""
 
@@ -55,6 +58,8 @@ def tiny(architecture: str, folder: Path) -> SentenceTransformer:
         sizes.update(num_hidden_layers=1, embedding_size=16)
     if architecture == "modernbert":
         sizes.update(cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3)
+    if architecture in ("gemma3_text", "qwen3"):  # by default, heads of another size share their values
+        sizes.update(head_dim=SIZE, num_key_value_heads=HEADS)
     if architecture == "deberta-v2":
         sizes.update(relative_attention=True, pos_att_type=["c2p", "p2c"])
     torch.manual_seed(1)

@@ -292,7 +292,9 @@ def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Set
     if missing := [name for name, own in by_name.items() if not own]:
         logger.info("Trainings of %s without scores: %s", sweep.name, ", ".join(missing))
     rows = pd.DataFrame([{"split": TEST, **row} for own in by_name.values() for row in own])
-    return rows.astype(dict.fromkeys(("development", "deviation", "low", "high"), float))
+    # Scores of earlier versions have no intervals.
+    numbers = rows.columns.intersection(["development", "deviation", "low", "high"])
+    return rows.astype(dict.fromkeys(numbers, float))
 
 
 def _subsets(language: str) -> tuple[str, str]:
