@@ -22,7 +22,7 @@ from ease.encoders.known import (
     read_known,
 )
 from ease.encoders.options import EncoderOptions
-from ease.encoders.reckoning import training_memory
+from ease.encoders.estimates import training_memory
 from ease.errors import EaseError
 from ease.methods import method_names, method_options
 from ease.training.options import training_options

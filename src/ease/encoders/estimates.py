@@ -1,4 +1,4 @@
-"""Memory and time of a training, reckoned from an encoder's sizes; nothing is measured. Does not import torch.
+"""Estimates of the memory and time of a training from an encoder's sizes; nothing is measured. Does not import torch.
 
 Weights, gradients and both moments of AdamW have 4 bytes each. Activations are in bf16, as in Korthikanti et al. (2022,
 equation 2) without their factor for a feed-forward layer of four times the hidden size. The entity table, whose size
@@ -19,7 +19,7 @@ TOKENS = 32
 GATED = ("modernbert", "qwen3", "gemma3_text", "nomic_bert")
 """Architectures whose feed-forward layers multiply two projections"""
 PEAK = 312e12
-"""Operations a second of an A100 in bf16"""
+"""Operations per second of an A100 in bf16"""
 UTILISATION = 0.3
 """Share of the peak that a training of short sentences reaches"""
 
@@ -30,7 +30,7 @@ def training_memory(known: KnownEncoder, method: str = "ease", *, lora: bool | N
     Args:
         known: The encoder, with its batch size.
         method: The training method.
-        lora: Whether to train by LoRA; None: as the encoder's file says.
+        lora: Whether to train by LoRA; None: the default of the encoder's file.
     """
     rank = _rank(known) if lora is None else (_rank(known) or 16) * lora
     trained = adapter_weights(known.architecture, rank) if rank else known.parameters

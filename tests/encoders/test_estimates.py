@@ -9,7 +9,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from ease.encoders.known import KnownEncoder, known_encoder, known_names
-from ease.encoders.reckoning import adapter_weights, hours, training_memory
+from ease.encoders.estimates import adapter_weights, hours, training_memory
 from ease.training.lora import add_lora
 from ease.training.options import LoraOptions
 from tests.training.architectures import write_architecture
@@ -97,5 +97,5 @@ def test_activations_of_a_real_step() -> None:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         output = model(torch.randint(50, (16, 32))).last_hidden_state
     assert output.requires_grad
-    reckoned = 3 * (34 * 96 + 5 * 4 * 32) * 16 * 32
-    assert 0.7 < sum(kept.values()) / 2 / reckoned < 1.3
+    expected = 3 * (34 * 96 + 5 * 4 * 32) * 16 * 32
+    assert 0.7 < sum(kept.values()) / 2 / expected < 1.3
