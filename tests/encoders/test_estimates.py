@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from ease.encoders.known import KnownEncoder, known_encoder, known_names
 from ease.encoders.estimates import adapter_weights, hours, training_memory
+from ease.encoders.known import KnownEncoder, known_encoder, known_names
 from ease.training.lora import add_lora
 from ease.training.options import LoraOptions
 from tests.training.architectures import write_architecture

@@ -13,6 +13,7 @@ from transformers import CONFIG_MAPPING, AutoModel
 
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.encoding import encode_with
+from ease.encoders.estimates import training_memory
 from ease.encoders.known import (
     FILES,
     KnownEncoder,
@@ -22,7 +23,6 @@ from ease.encoders.known import (
     read_known,
 )
 from ease.encoders.options import EncoderOptions
-from ease.encoders.estimates import training_memory
 from ease.errors import EaseError
 from ease.methods import method_names, method_options
 from ease.training.options import training_options
