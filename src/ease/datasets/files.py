@@ -25,7 +25,7 @@ ROWS_SHOWN = 200
 
 
 def link_to(target: Path, link: Path) -> None:
-    """Point a symbolic link to a path, atomically; do nothing on a file system without links."""
+    """Point a symbolic link to a path, atomically; does nothing on a file system without links."""
     new = link.with_name(f".{link.name}.new")
     with suppress(OSError):
         new.unlink(missing_ok=True)
@@ -126,7 +126,7 @@ class RowsDataset(JSONDataset):
         return list(newest.load())
 
     def statistics(self) -> dict[str, int]:
-        """Return the number of rows and of columns, too."""
+        """Return the file size and the numbers of rows and columns."""
         size = super().statistics()
         rows = self.load() if size else []
         return {"rows": len(rows), "columns": len(_columns(rows)), **size} if size else {}

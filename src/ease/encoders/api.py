@@ -43,8 +43,8 @@ def evaluate(
             that name.
         batch_size: Sentences encoded at once; by default 32 on a CPU and 256 on a GPU.
         cache: Folder that keeps embeddings between calls; None keeps none.
-        options: How an encoder that is given by its name is loaded, where it differs from how it was saved: prompts,
-            pooling, dimension and so on, as in `evaluate.baselines`.
+        options: For an encoder given by its name: values that replace those that it was saved with, such as prompts,
+            pooling and dimension, as in `evaluate.baselines`.
 
     Returns:
         One row per score: task, subset, metric, value (points; 100 is the best, a correlation may be negative),
@@ -99,7 +99,7 @@ def load(
 
     Args:
         setting: Name of the setting, such as `multilingual` or `monolingual`.
-        method: Name of the method; `untrained` is what all methods of the setting start from.
+        method: Name of the method; `untrained` is the encoder that all methods of the setting start from.
         project: Folder of the project, which holds `data/06_models`.
 
     Raises:

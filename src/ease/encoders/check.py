@@ -21,7 +21,7 @@ WHERE_FROM = (
     "Offline, run `hf download NAME --local-dir FOLDER` on a machine with network access and give that folder; cached "
     "models load with HF_HUB_OFFLINE=1."
 )
-"""Ways to give an encoder, for error messages."""
+"""Ways to name an encoder, for error messages."""
 
 MODULES, CONFIG = "modules.json", "config.json"
 INDEX = ".index.json"
@@ -85,7 +85,7 @@ def commit_of(name: str, revision: str | None = None) -> str | None:
 
 
 def check_layers(name: str, revision: str | None = None) -> None:
-    """Check that an encoder on this machine has the layers of its configuration; others would get random weights.
+    """Check that an encoder on this machine has all layers of its configuration; missing ones would get random weights.
 
     Args:
         name: A folder or a hub name.

@@ -58,7 +58,7 @@ def load_encoder(
     """Load an encoder from a folder, the hub or a file of word vectors, onto the CPU.
 
     A model that was not saved by sentence-transformers gets the pooling of its file in `ease/encoders/known`, or else
-    the mean, unless `pooling` is given. Prompts of that file complete those that the model was saved with.
+    the mean, unless `pooling` is given. Prompts of that file are added to those that the model was saved with.
 
     Args:
         name: A hub name, a folder, or a text file of word vectors (`.txt`, `.vec`, either with `.gz`).
@@ -108,7 +108,7 @@ def _converted(encoder: SentenceTransformer, dtype: torch.dtype | None) -> Sente
 
 
 def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
-    """Add what the saved encoder lacks: its authors' prompts, and without modules the pooling and normalisation."""
+    """Add missing prompts to a loaded encoder and, if it was saved without modules, pooling and normalisation."""
     saved = {prompt: text for prompt, text in encoder.prompts.items() if text}
     encoder.prompts = {**encoder.prompts, **known.prompts, **saved}
     encoder.default_prompt_name = encoder.default_prompt_name or known.default_prompt
@@ -119,7 +119,7 @@ def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> 
 
 
 def set_pooling(encoder: SentenceTransformer, pooling: str, seed: int = 0) -> None:
-    """Replace every module after the transformer by those of a pooling, in place; `seed` decides their weights.
+    """Replace all modules after the transformer by those of a pooling, in place; `seed` determines their weights.
 
     Raises:
         EaseError: If the pooling is unknown or the encoder does not begin with a transformer.

@@ -29,7 +29,7 @@ from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
 
 CHUNK = 256
-"""Batches a write to the cache."""
+"""Batches per write to the cache."""
 STREAMED = 8192
 """Sentences of a stream encoded at a time."""
 
@@ -107,14 +107,14 @@ class Encoding:
         return embeddings
 
     def _keys(self, sentences: list[str]) -> list[str]:
-        """Return what the embeddings depend on beside the encoder: prompt, sentence, and the role if it routes."""
+        """Return what embeddings depend on besides the encoder: sentence, prompt, and the role if a router reads it."""
         routed = self.use.role and any(isinstance(module, Router) for module in self.encoder)
         before = [*filter(None, [self.use.role if routed else None, self.prompt])]
         return ["\0".join([*before, sentence]) for sentence in sentences] if before else sentences
 
 
 def _normalizes(model: SentenceTransformer) -> bool:
-    """Return whether embeddings are to be normalised again, because those of a normalising encoder are truncated."""
+    """Return whether embeddings must be normalised again: if a normalising encoder's embeddings are truncated."""
     return model.truncate_dim is not None and isinstance(model[-1], Normalize)
 
 

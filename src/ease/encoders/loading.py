@@ -1,4 +1,4 @@
-"""Encoders loaded for evaluation as their makers meant them, or as options say, and what was used."""
+"""Loading of encoders for evaluation, with their own settings or given options, and a record of the settings used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
 
     Args:
         name: A hub name, a folder, or a text file of word vectors.
-        options: What differs.
+        options: Values that replace the encoder's own.
 
     Raises:
         EaseError: If the encoder does not load, or an option does not fit it.
@@ -51,12 +51,12 @@ def load_for_evaluation(name: str, options: LoadingOptions) -> SentenceTransform
 
 
 def describe_encoder(encoder: SentenceTransformer, name: str, revision: str | None = None) -> dict[str, Any]:
-    """Return how an encoder embeds texts, which stands beside its scores.
+    """Return how an encoder embeds texts, to be saved with its scores.
 
     Args:
         encoder: The loaded encoder.
-        name: Its hub name, folder or file; of a model of the hub, the commit is `revision` in the result.
-        revision: The commit, branch or tag that was asked for.
+        name: Its hub name, folder or file. For a model of the hub, `revision` in the result is the commit.
+        revision: The requested commit, branch or tag.
     """
     pooling = next((module for module in encoder if isinstance(module, Pooling)), None)
     precisions = {dtype: precision for precision, dtype in _dtypes().items()}
@@ -83,7 +83,7 @@ def _dtypes() -> dict[str, torch.dtype]:
 
 
 def _set_normalization(encoder: SentenceTransformer, normalized: bool) -> None:
-    """Remove the modules that normalise, and append one if embeddings are to be normalised."""
+    """Remove all normalising modules, and append one if embeddings are to be normalised."""
     kept = [module for module in encoder if not isinstance(module, Normalize)]
     encoder._modules.clear()
     for position, module in enumerate([*kept, *([Normalize()] if normalized else [])]):

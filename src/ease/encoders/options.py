@@ -122,7 +122,7 @@ class WhiteningOptions(StrictModel):
 
 
 def check_rank(rank: int, *, languages: int | None = None, dimension: int | None = None) -> None:
-    """Refuse a rank that the means of so many languages do not span, or that leaves no dimension.
+    """Refuse a rank that is too high for the number of languages or the number of dimensions.
 
     Raises:
         EaseError: With the largest rank that is possible.

@@ -22,7 +22,7 @@ ROLES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("docum
 
 
 class Use(NamedTuple):
-    """What a text is encoded for; empty if unknown."""
+    """The purpose for which a text is encoded; empty if unknown."""
 
     task: str = ""
     kind: str = ""
@@ -52,7 +52,7 @@ def _names(use: Use) -> Iterator[str]:
 
 
 def check_prompts(prompts: Mapping[str, str]) -> None:
-    """Refuse prompts of names that no text is encoded for.
+    """Refuse prompts with names that no task, kind or role has.
 
     Raises:
         EaseError: With the known names.
@@ -74,11 +74,11 @@ def check_prompts(prompts: Mapping[str, str]) -> None:
 def merged_prompts(
     saved: Mapping[str, str | None], given: Mapping[str, str], default: str | None
 ) -> tuple[dict[str, str | None], str | None]:
-    """Lay given prompts over an encoder's own; a prompt of all texts replaces all of its own.
+    """Override an encoder's prompts by given ones; a given prompt `all` replaces all of the encoder's own.
 
     Args:
         saved: The encoder's own prompts.
-        given: Prompts that replace those of the same name.
+        given: Prompts that replace the encoder's prompts of the same name.
         default: Name of the encoder's default prompt.
 
     Returns:
@@ -86,7 +86,7 @@ def merged_prompts(
     """
     if ALL in given:
         return dict(given), ALL
-    # A new prompt of passages must not be hidden by another name of theirs.
+    # A new prompt for passages must not be hidden by another name for their prompt.
     aliases = {name for names in ROLES.values() if given.keys() & set(names) for name in names}
     return {**{name: text for name, text in saved.items() if name not in aliases}, **given}, default
 

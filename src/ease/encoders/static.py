@@ -1,4 +1,4 @@
-"""Fast encoding by encoders with one vector a token."""
+"""Fast encoding with static encoders, which have one vector per token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = 1024
 
 
 def is_static(encoder: SentenceTransformer) -> bool:
-    """Return whether an encoder on the CPU only averages one vector a token."""
+    """Return whether an encoder is static (it only averages one vector per token) and on the CPU."""
     if len(encoder) != 1 or type(encoder[0]) is not StaticEmbedding:
         return False
     return encoder.device.type == "cpu" and not encoder.default_prompt_name and encoder.truncate_dim is None
@@ -27,7 +27,7 @@ def is_static(encoder: SentenceTransformer) -> bool:
 def encode_static(encoder: SentenceTransformer, texts: Sequence[str]) -> np.ndarray:
     """Encode texts by a static encoder: (n, dimension) float32, equal to those of `SentenceTransformer.encode`.
 
-    That method also computes the characters of each token and makes one tensor a text, which takes longer than the
+    That method also computes the characters of each token and one tensor per text, which takes longer than the
     embeddings.
     """
     module: Any = encoder[0]

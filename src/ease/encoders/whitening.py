@@ -85,8 +85,8 @@ def gather_moments(batches: Iterable[ArrayLike]) -> Moments:
 def fit_whitening(moments: Moments, dimension: int | None = None) -> Whitening:
     """Return W such that (x - mean) W has the identity as its covariance (Su et al., 2021, Algorithm 1).
 
-    Directions whose variance is within the rounding error of single precision are dropped. One is common: layer
-    normalisation fixes a weighted sum of a token's values.
+    Directions whose variance is within the rounding error of single precision are dropped. There is often one, because
+    layer normalisation fixes a weighted sum of a token's values.
 
     Args:
         moments: Moments of the vectors.

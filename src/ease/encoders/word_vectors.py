@@ -32,8 +32,8 @@ class WordTokenizer(WhitespaceTokenizer):
     """Looks up words as written, else without surrounding punctuation, else lower-cased.
 
     By default the library's English stop words are skipped unless a sentence has no other words. The STS scores of
-    GloVe averages that the papers cite (EASE's tables 1 and 14, as SimCSE's) must exclude them: with all words, STS-B
-    is 41 points (Cer et al., 2017) instead of 58. EASE's authors average all words in their clustering (table 15). A
+    averaged GloVe vectors that the papers cite (EASE's tables 1 and 14, and SimCSE) must exclude them: with all words,
+    STS-B is 41 points (Cer et al., 2017) instead of 58. For clustering (table 15), EASE's authors average all words. A
     sentence without known words gets the mean vector of all words, because a zero vector has no cosine.
     """
 

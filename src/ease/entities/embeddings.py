@@ -58,7 +58,7 @@ class EmbeddingOptions(StrictModel):
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many entities of the vocabulary have a vector of Wikipedia2Vec, and the first ones without."""
+    """Number of vocabulary entities that have a vector of Wikipedia2Vec, and the first entities without one."""
 
     found: int
     total: int

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_DRAWS = 3
-"""Draws for every pair; they find a negative for nearly all pairs. The slower search handles the rest."""
+"""Draws for every pair. They find a negative for nearly all pairs; the slower search handles the others."""
 _TYPE, _FIRST, _LATER = 1, 2, 3
 """Keys that make the draws of different purposes independent."""
 _SAMPLED_SHARE = 4
-"""A broader type than this many members per entity on the page is sampled: most draws are admissible."""
+"""A type with more than this many members per entity on the page is sampled: most draws are then admissible."""
 
 
 class HardNegativeOptions(StrictModel):

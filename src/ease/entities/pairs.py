@@ -58,8 +58,8 @@ def select_pairs(
     """Select the sentence–entity pairs to train on: filter, cap per entity, sample per language.
 
     A sentence that links an entity twice yields one pair. The sample depends on the seed and the pairs' keys, not on
-    the order of rows or the engine. The cap and the sample are drawn after all filters, so that as many pairs are left
-    as wanted, if there are enough.
+    the order of rows or the engine. The cap and the sample are drawn after all filters, so a language has the requested
+    number of pairs if it has enough.
 
     Args:
         sentences: The ingested sentences.

@@ -1,4 +1,4 @@
-"""Around every run: an outline of its steps, errors in one line, provenance, statistics, values in MLflow."""
+"""Hooks around every run: outline of the steps, one-line errors, provenance, statistics, MLflow logging."""
 
 from ease.hooks.dataset_stats import DatasetStats
 from ease.hooks.errors import ConciseErrors

@@ -1,4 +1,4 @@
-"""Resolve each kind of configuration once a run."""
+"""Resolve each kind of configuration once per run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kedro.config import OmegaConfigLoader
 
 
 class ConfigLoader(OmegaConfigLoader):
-    """Keeps what it has resolved; Kedro's loader reads all files again for every reader, which takes half a second."""
+    """Caches the resolved configuration, which Kedro's loader would read again for each request (half a second)."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._resolved: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}

@@ -72,7 +72,7 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
     elif fixable is None:
         sys.__excepthook__(kind, error, trace)
     else:
-        # Messages of libraries are joined to one line; ours may list several faults, one a line.
+        # Messages of libraries are joined into one line; ours may list several faults, one per line.
         text = str(fixable) if isinstance(fixable, EaseError) else " ".join(str(fixable).split())
         click.secho(f"Error: {text}", fg="red", err=True)
 

@@ -31,7 +31,7 @@ class Preflight:
         """Check what the nodes of the run need.
 
         Raises:
-            EaseError: With all faults, one a line.
+            EaseError: With all faults, one per line.
         """
         # Imported late: most commands run nothing.
         from ease.pipelines.preflight import find_faults

@@ -82,10 +82,10 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     """The method's name in tables and plots."""
 
     summary: ClassVar[str]
-    """One sentence on the method for model cards."""
+    """One sentence about the method for model cards."""
 
     negatives_summary: ClassVar[str] = ""
-    """One sentence on its hard negatives, added to the model card if the training data has any."""
+    """One sentence about the hard negatives, added to the model card if the training data has any."""
 
     matryoshka: ClassVar[bool] = True
     """Whether the loss can be computed on the first dimensions of the embeddings, as contrastive losses can"""
@@ -103,7 +103,7 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     """Columns whose tokens the method reads."""
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Refuse an incomplete method when it is defined, not after its first training."""
+        """Refuse an incomplete method as soon as its class is defined."""
         super().__init_subclass__(**given)
         lacking = [name for name in ("Options", "title", "summary") if not hasattr(cls, name)]
         if lacking:
@@ -157,7 +157,7 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
 
 
 def self_supervised_term(inputs: Inputs, temperature: float, gathered: bool) -> Tensor:
-    """Compute the loss of SimCSE (EASE, equation 3): each sentence finds its second dropout view.
+    """Compute the loss of SimCSE (EASE, equation 3): the positive of each sentence is its second dropout view.
 
     Args:
         inputs: A batch with two views of each sentence.

@@ -1,4 +1,4 @@
-"""EASE+: EASE with all entities of a sentence as its positives, and none of them as a negative."""
+"""EASE+: EASE with several entities of a sentence as positives; none of the sentence's entities is a negative."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EasePlusOptions(BaseModel):
     positives: int = Field(
         4,
         ge=1,
-        description="entities of a sentence that are its positives, its pair's own included; 1: that one alone",
+        description="maximum number of positives of a sentence, its pair's own entity included; 1: only that entity",
     )
     further_weight: float = Field(
         1.0, gt=0, description="weight of each positive beside the pair's own, whose weight is 1"
@@ -106,7 +106,7 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
         return {TOTAL: total, **terms}
 
     def _attraction_loss(self, inputs: Inputs) -> Tensor:
-        """Contrast each sentence's sentences of the same entity with those of other entities."""
+        """Contrast, for each sentence, the sentences of the same entity with those of other entities."""
         assert inputs.entities is not None
         sentences, entities = inputs.sentences[0], inputs.entities.positives
         gathered = self.options.gather_negatives

@@ -1,4 +1,4 @@
-"""Mirror-BERT (Liu et al. 2021): each string finds its second view, changed by masking and dropout (equation 1)."""
+"""Mirror-BERT (Liu et al. 2021, equation 1): a string's positive is its second view under masking and dropout."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class MirrorBertOptions(StrictModel):
 
 
 class MirrorBert(TrainingMethod[MirrorBertOptions]):
-    """Mirror-BERT; it sets the encoder's dropout and trains no parameters beside the encoder's."""
+    """Mirror-BERT; it sets the encoder's dropout and trains no parameters other than the encoder's."""
 
     Options = MirrorBertOptions
     title = "Mirror-BERT"
@@ -127,7 +127,7 @@ class MirrorBert(TrainingMethod[MirrorBertOptions]):
         return cls(options)
 
     def derived_columns(self, encoder: SentenceTransformer, seed: int) -> Mapping[str, Derive]:
-        """Change each string, seeded by its row: a resumed training and further epochs read the same strings."""
+        """Change each string, seeded by its row, so that later epochs and resumed trainings read the same strings."""
         options = self.options
         if not options.changes_text:
             return {}

@@ -1,4 +1,4 @@
-"""Unsupervised SimCSE (Gao et al. 2021): each sentence finds its own second dropout view."""
+"""Unsupervised SimCSE (Gao et al. 2021): the positive of a sentence is its own second dropout view."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class SupervisedSimcseOptions(StrictModel):
 
 
 class SupervisedSimcse(TrainingMethod[SupervisedSimcseOptions]):
-    """Supervised SimCSE; it trains no parameters beside the encoder's."""
+    """Supervised SimCSE; it trains no parameters other than the encoder's."""
 
     Options: ClassVar[type[BaseModel]] = SupervisedSimcseOptions
     title = "supervised SimCSE"

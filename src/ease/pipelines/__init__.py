@@ -1,1 +1,1 @@
-"""One folder for each pipeline: `nodes.py` with thin functions over the core, `pipeline.py` with their wiring."""
+"""One folder per pipeline: `nodes.py` has thin functions that call the core, `pipeline.py` connects them."""

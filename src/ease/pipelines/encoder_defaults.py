@@ -33,9 +33,9 @@ class Row(StrictModel):
 class EncoderDefaults(RootModel[dict[str, Row]]):
     """`parameters/encoders.yml`: one row for each kind of encoder, and rows of single encoders.
 
-    An encoder belongs to the row of its name's last part; else, to the row of the encoder that it was made from; else,
-    to the row with its architecture. Below the row are the file of the encoder in `ease/encoders/known`, found in the
-    same way, and the row of its kind.
+    An encoder uses the row with the last part of its name, else the row of the encoder that it was made from, else the
+    row with its architecture. The file of the encoder in `ease/encoders/known`, found in the same way, has lower
+    precedence, and the row of the encoder's kind the lowest.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -79,7 +79,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
         yield self.root[_kind(encoder)]
 
     def _row_name(self, encoder: str) -> str | None:
-        """Return the row of an encoder; None if the encoder has no row but that of its kind."""
+        """Return the row of a single encoder; None if only the row of its kind applies."""
         if _kind(encoder) == KINDS[0]:
             return None
         rows = {name: row for name, row in self.root.items() if name not in KINDS}
@@ -95,7 +95,7 @@ class EncoderDefaults(RootModel[dict[str, Row]]):
 
 
 def file_name(encoder: str) -> str | None:
-    """Return the name of an encoder's file; a language model of another name has that of its architecture."""
+    """Return the name of an encoder's file; for a language model without one, the file with its architecture."""
     if _kind(encoder) == KINDS[0]:
         return None
     own = next((name for name in _names(encoder) if known_encoder(name)), None)
@@ -105,7 +105,7 @@ def file_name(encoder: str) -> str | None:
 
 
 def _names(encoder: str) -> list[str]:
-    """Return the last part of an encoder's name, and of the encoder that it was made from."""
+    """Return the last parts of the names of an encoder and of the encoder that it was made from."""
     return [last_part(name) for name in (encoder, base_model_of(encoder)) if name is not None]
 
 

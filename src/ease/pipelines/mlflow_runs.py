@@ -59,11 +59,11 @@ def nested_run(
 
 
 training_run = partial(nested_run, log_system_metrics=True)
-"""Open a nested run for one training, likewise."""
+"""Open a nested run for one training with its parameters; yield the run's id."""
 
 
 class TrackingOptions(StrictModel):
-    """What MLflow keeps of a trained model."""
+    """What MLflow stores of a trained model."""
 
     log_model: bool = Field(True, description="log a copy of each trained model with its card")
     register_model: bool = Field(
@@ -150,13 +150,13 @@ def note_gain(run_id: str, result: TrainingResult) -> None:
 def remember_run(
     encoder: Path, run_id: str | None, start: EncoderOptions, dimensions: Sequence[int] = ()
 ) -> None:
-    """Save beside a model the id of its run, if a run trained the model, the options of its start, and its dimensions.
+    """Save metadata beside a model: the id of the run that trained it, if any, its start and its dimensions.
 
     Args:
         encoder: Folder of the model.
         run_id: The id of its run.
         start: What its training started from.
-        dimensions: Numbers of first dimensions that its embeddings may be truncated to.
+        dimensions: Numbers of first dimensions to which its embeddings may be truncated.
     """
     file = encoder / RUN_FILE
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +178,7 @@ def start_of(encoder: Path) -> dict[str, Any]:
 
 
 def dimensions_of(encoder: Path) -> tuple[int, ...]:
-    """Return the numbers of first dimensions that an encoder was trained to be truncated to."""
+    """Return the numbers of first dimensions to which an encoder's embeddings may be truncated."""
     return tuple(_remembered(encoder).get("dimensions", ()))
 
 
@@ -196,7 +196,7 @@ def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = N
 def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add test scores to a kept encoder's card, in one step, and to the copy in the run that trained the encoder.
 
-    An encoder without a card of ours, such as the start of all methods, gets none.
+    An encoder without one of our cards, such as the start of all methods, gets none.
     """
     file, scores = encoder / "README.md", headline(rows)
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():

@@ -127,7 +127,7 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
 
 
 def _teacher_checks(step: Step) -> Iterator[Check]:
-    """Yield a check of the encoder that a student learns from, if the options name one."""
+    """Yield a check of a student's teacher, if the options name one."""
     if step.name == "distill_encoder" and (teacher := step.get(StudentOptions).teacher):
         yield partial(check_encoder, teacher)
 

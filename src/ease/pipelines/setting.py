@@ -28,7 +28,7 @@ MLM = "mlm"
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 Overlay = dict[str, Any]
-"""Some fields of a setting, to be laid over a complete one."""
+"""Some fields of a setting, which override those of a complete one."""
 
 
 class Setting(StrictModel):

@@ -55,11 +55,11 @@ class StagesOutermost(Pipeline):
         return super().only_nodes(*map(self._shortened, node_names))
 
     def from_nodes(self, *node_names: str) -> Pipeline:
-        """Select nodes, named likewise, and all that depend on them."""
+        """Select nodes, with or without the setting in their names, and all nodes that depend on them."""
         return super().from_nodes(*map(self._shortened, node_names))
 
     def to_nodes(self, *node_names: str) -> Pipeline:
-        """Select nodes, named likewise, and all that they depend on."""
+        """Select nodes, with or without the setting in their names, and all nodes that they depend on."""
         return super().to_nodes(*map(self._shortened, node_names))
 
     def __add__(self, other: object) -> Pipeline:
@@ -67,7 +67,7 @@ class StagesOutermost(Pipeline):
         return self.complete + other
 
     def __radd__(self, other: object) -> Pipeline:
-        """Sum likewise; Kedro adds each pipeline of a run to an empty one first, which changes nothing."""
+        """Sum with the complete names; Kedro first adds each pipeline to an empty one, which changes nothing."""
         if isinstance(other, Pipeline) and other.nodes:
             return Pipeline([*other.nodes]) + self.complete
         return self

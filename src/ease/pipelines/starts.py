@@ -1,4 +1,4 @@
-"""Find runs that lack an encoder: that of `mlm`, from which methods start, or the teacher of students."""
+"""Find runs without the encoder that they need: `mlm`'s, from which methods start, or the teacher of students."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def find_missing_teachers(pipeline: Pipeline, catalog: CatalogProtocol) -> list[
 
 
 def missing_teacher(setting: str) -> str:
-    """Return the message that a setting has no encoder for its students to learn from, with commands that train it."""
+    """Return the message that the teacher of a setting's students is missing, with commands that train it."""
     return (
         f"There is no encoder of `ease_plus` for the students to learn from: make the data by `kedro run "
         f"--pipelines=train_{setting} --tags={PREPARATION}`, then train it by `kedro run --pipelines=train "

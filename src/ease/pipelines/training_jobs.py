@@ -1,4 +1,4 @@
-"""Train by a recipe on tables of the catalog, in a nested MLflow run."""
+"""Train with a recipe on tables of the catalog, in a nested MLflow run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def train_tracked(
     lock: FolderLock,
     tracking: TrackingOptions | None = None,
 ) -> TrainingResult:
-    """Train in a nested MLflow run; resume a broken run from its checkpoint, and skip a finished training.
+    """Train in a nested MLflow run; resume an interrupted training from its checkpoint, and skip a finished one.
 
     Args:
         name: Name of the MLflow run.
@@ -141,7 +141,7 @@ def _in_order(file: Path, key: str) -> bool:
 def describe_data(
     method: str, texts: Sequence[Mapping[str, Any]] | None, dumps: Mapping[str, Any], setting: Setting
 ) -> ModelCardData:
-    """Return what the model card says about the training data; without `texts`, these are the pairs of the dumps."""
+    """Return the model card's description of the training data; without `texts`, these are the pairs of the dumps."""
     options = [source_options(text) for text in texts or ({"kind": "pairs"},)]
     sources = [source for text in options for source in _sources(text, dumps)]
     licences = {source.licence for source in sources}

@@ -43,10 +43,10 @@ def train(
     """Train an encoder on a table of sentences.
 
     Args:
-        pairs: A DataFrame, an Arrow table, or a Parquet file. Columns: `sentence`; for EASE also `entity`, and
-            optionally `hard_negative`, which may have nulls, both integers or strings; for EASE+ optionally
-            `further_entities`, lists of the sentence's other entities, or null; for supervised SimCSE
-            also `positive`, and optionally `negative`.
+        pairs: A DataFrame, an Arrow table, or a Parquet file. Columns: `sentence`; for EASE also `entity` and
+            optionally `hard_negative` (integers or strings; `hard_negative` may be null); for EASE+ optionally
+            `further_entities`, lists of the sentence's other entities, or null; for supervised SimCSE also `positive`,
+            and optionally `negative`.
         encoder: A hub name, a folder or an object; the object is not changed.
         method: A training method, such as `ease`, `simcse` or `supervised_simcse`.
         entity_embeddings: The initial embedding of each entity. Default: random ones of the encoder's dimension.
@@ -129,7 +129,7 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path) -> pa.Table:
 
 
 def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
-    """Return the name of an encoder, an object's after saving it."""
+    """Return the name of an encoder; save an encoder object first and return its folder."""
     if not isinstance(encoder, SentenceTransformer):
         return str(encoder)
     save_encoder(encoder, folder)

@@ -56,7 +56,7 @@ class Column(NamedTuple):
     places: Tensor
     """(n,), the position of each text in the concatenated chunks"""
     present: Tensor
-    """(n,), false if the row has no text; an empty text is encoded in its place"""
+    """(n,), false if the row has no text; an empty text is encoded instead"""
 
 
 class Batch(NamedTuple):
@@ -117,7 +117,7 @@ def prepare_pairs(
 ) -> None:
     """Tokenise the pairs into a file of fixed-width rows, which the processes map into memory.
 
-    The rows are ordered by `pair_id`, in whatever order the engine wrote the table.
+    The rows are ordered by `pair_id`, regardless of their order in the table.
 
     Args:
         pairs: Parquet with the layout's text columns, in which optional texts may be null; with a vocabulary also

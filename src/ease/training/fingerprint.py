@@ -19,7 +19,7 @@ WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}
 
 
 def fingerprint_of(job: TrainingJob, processes: int) -> str:
-    """Hash a job by its files' contents, not their paths, because a rerun may write the same table elsewhere.
+    """Hash a job, with its files' contents instead of their paths, because a rerun may write the same table elsewhere.
 
     The number of processes counts, because a checkpoint has the random state of each.
     """
@@ -45,7 +45,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
 
 
 def _teacher(job: TrainingJob) -> dict[str, Any]:
-    """Describe the teacher by its contents; nothing without a teacher."""
+    """Describe the teacher by its contents; empty without a teacher."""
     teacher = job.training.teacher
     if teacher.encoder is None:
         return {}

@@ -185,7 +185,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
 
 
 def _matryoshka(job: TrainingJob, encoder: SentenceTransformer) -> tuple[int, ...]:
-    """Return the truncated dimensions at which the loss is computed, too."""
+    """Return the numbers of first dimensions at which the loss is also computed."""
     counts, full = job.training.matryoshka, embedding_dimension(encoder)
     if counts and not get_method(job.method).matryoshka:
         raise EaseError(f"Method {job.method!r} has no contrastive loss for `matryoshka`: set it to [].")

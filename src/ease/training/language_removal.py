@@ -44,7 +44,7 @@ def remove_languages(
         model: Folder of the trained encoder; not changed.
         target: Folder for the encoder with the projection.
         pairs: Parquet with language and sentence.
-        ranks: Ranks to choose from; a single one is taken as it is.
+        ranks: Ranks to choose from; a single rank is used without a comparison.
         evaluate: Scores an encoder on the development tasks.
         device: The device on which the encoder computes.
 
@@ -71,10 +71,11 @@ def remove_languages(
 
 
 def check_ranks(pairs: Path, ranks: Sequence[int], development: bool) -> None:
-    """Refuse ranks before the training.
+    """Refuse unusable ranks before the training.
 
     Raises:
-        EaseError: If several ranks are given without development tasks, or a rank exceeds the languages less one.
+        EaseError: If several ranks are given without development tasks, or a rank is above the number of languages
+            minus one.
     """
     if len(ranks) > 1 and not development:
         raise EaseError(

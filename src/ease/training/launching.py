@@ -1,7 +1,7 @@
 """Launcher of a training in several processes on this machine; it forwards their metrics.
 
-torchrun's agent is not used, because the processes must share the folder's lock, and may finish a slow step when they
-are asked to stop.
+torchrun's agent is not used, because the processes must share the folder's lock, and because they need time to finish a
+slow step when they are asked to stop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ POLL_SECONDS = 0.3
 """Interval between checks of the processes and their metrics."""
 
 GRACE_SECONDS = 120.0
-"""Time for the other processes to end after one has failed; they may be waiting for it in a collective call."""
+"""Time for the other processes to end after one has failed; they may be waiting for the failed one in a collective
+call."""
 
 WAITING = "The processes finish their step and save a checkpoint; a second Ctrl-C stops them without one."
 

@@ -48,8 +48,8 @@ class TrainingModel(nn.Module):
             vocabulary_rows: The entity vocabulary's row for each row of the method's table; not trained.
             mini_batch_size: Rows whose activations and similarities are in memory at a time; all of them are recomputed
                 for the gradient. Default: all rows.
-            matryoshka: Numbers of first dimensions at which the loss is computed, too.
-            teacher: Whose embeddings the batches have. Default: no teacher.
+            matryoshka: Numbers of first dimensions at which the loss is also computed.
+            teacher: Options of the teacher whose embeddings the batches have. Default: no teacher.
             packed: Whether to encode packed texts; this replaces the encoder's attention and dropout layers.
 
         Raises:

@@ -30,7 +30,7 @@ TOLERANCE = 1e-3
 """Relative difference allowed between packed and padded embeddings; padding changes the order of sums"""
 
 LONGEST = 512
-"""Tokens of the longest text that is compared; it is beyond the windows of known local attention."""
+"""Tokens of the longest text that is compared; longer than the windows of known local attention."""
 
 
 class Packed(NamedTuple):

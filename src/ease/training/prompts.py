@@ -24,6 +24,6 @@ def default_prompt(encoder: SentenceTransformer) -> str:
 
 
 def prompt_tokens(encoder: SentenceTransformer) -> int:
-    """Return the number of tokens of the default prompt; a sentence may have as many more."""
+    """Return the number of tokens of the default prompt, by which a text may be longer than a sentence without it."""
     prompt = default_prompt(encoder)
     return len(encoder.tokenizer(prompt, add_special_tokens=False)["input_ids"]) if prompt else 0

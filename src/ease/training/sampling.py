@@ -1,4 +1,4 @@
-"""The order of the training pairs: which pairs make up the batch of each step."""
+"""The order of the training pairs: which pairs form the batch of each step."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _weights(keys: Indices, exponent: float) -> NDArray[np.float64]:
 def _grouped(
     drawn: Indices, entities: Indices, languages: Indices, random: np.random.Generator, options: BatchOptions
 ) -> Indices:
-    """Order drawn pairs so that groups of one entity are together, with different languages where there are some."""
+    """Order drawn pairs so that the pairs of a group have one entity and, if possible, different languages."""
     size = options.sentences_per_entity
     if size == 1:
         return drawn
@@ -152,5 +152,5 @@ def _rank(keys: list[Indices]) -> Indices:
 
 
 def _cut(order: Indices, batch_size: int) -> list[Indices]:
-    """Cut an order into batches, without the last incomplete one."""
+    """Split an order into batches, without the last incomplete one."""
     return [order[end - batch_size : end] for end in range(batch_size, len(order) + 1, batch_size)]

@@ -69,7 +69,7 @@ class BestModel:
         Args:
             target: The folder of the published model.
             card: Its model card.
-            made: The model's own folder, or one made of it.
+            made: The model's own folder, or a folder with a model derived from it.
         """
         if made.exists():
             if card is not None:

@@ -29,7 +29,7 @@ MISSING = torch.iinfo(torch.int64).min
 
 
 class EntityContrastiveLoss(nn.Module):
-    """EASE's loss: a sentence finds the embedding of its entity, and its own second dropout view.
+    """EASE's loss: the positives of a sentence are the embedding of its entity and its own second dropout view.
 
     The loss has its own parameters: the entity table and the projection into the encoder's space. The trainer optimises
     these parameters but does not save them in its checkpoints: add :class:`LossCheckpoints` to its callbacks.
@@ -150,7 +150,7 @@ class EntityContrastiveLoss(nn.Module):
 
 
 class SupervisedSimCSELoss(nn.Module):
-    """Supervised SimCSE's loss: an anchor finds its positive among all positives and hard negatives of the batch.
+    """Supervised SimCSE's loss: identify an anchor's positive among all positives and hard negatives of the batch.
 
     Without `hard_negative_weight` and with a hard negative in every row, this is the library's
     ``MultipleNegativesRankingLoss`` with ``scale = 1 / temperature``.
@@ -280,7 +280,7 @@ def _of_model(name: str) -> bool:
 
 
 class _DenseTable(EntityTable):
-    """An entity table with a dense gradient, for optimisers that know no sparse ones."""
+    """An entity table with a dense gradient, for optimisers that do not support sparse gradients."""
 
     def __init__(self, embeddings: Tensor) -> None:
         super().__init__(embeddings)

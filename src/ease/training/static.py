@@ -1,4 +1,4 @@
-"""Static encoders in the training loop: their token ids, and batches in the form of `StaticEmbedding`."""
+"""Static encoders in the training loop: their token ids, and batches in the format of `StaticEmbedding`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def averages_tokens(encoder: SentenceTransformer) -> bool:
-    """Return whether an encoder begins with one vector a token."""
+    """Return whether an encoder begins with one vector per token."""
     return isinstance(encoder[0], StaticEmbedding)
 
 

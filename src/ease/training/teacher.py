@@ -1,4 +1,4 @@
-"""Options of a teacher: an encoder whose embeddings or similarities the trained encoder keeps to."""
+"""Options of a teacher: an encoder whose embeddings or similarities the trained encoder reproduces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _words(value: Any) -> Any:
 
 
 class TeacherOptions(StrictModel):
-    """Distillation of a teacher's embeddings of the training sentences, beside the method's own loss."""
+    """Distillation of a teacher's embeddings of the training sentences, in addition to the method's own loss."""
 
     encoder: str | None = Field(
         None,

@@ -1,4 +1,4 @@
-"""Published encoders, one small file each: what training and evaluation must know of them. Does not import torch.
+"""Published encoders, one file each, with the values that training and evaluation need. Does not import torch.
 
 The file's name is the last part of the encoder's name: `bge-m3.yml` is for `BAAI/bge-m3` and for a folder `bge-m3`.
 """
@@ -22,7 +22,7 @@ FILES = Path(__file__).parent
 
 
 class MethodDefaults(StrictModel):
-    """Defaults for nulls in a recipe's `options` and `training`."""
+    """Defaults for parameters that are null in a recipe's `options` and `training`."""
 
     options: dict[str, Any] = Field({}, description="parameters of the method")
     training: dict[str, Any] = Field({}, description="parameters of the loop")
@@ -37,7 +37,7 @@ class KnownEncoder(StrictModel):
         description="language_model: pretrained on tokens alone; sentence_encoder: its embeddings compare sentences"
     )
     architecture: dict[str, Any] = Field(description="values of its `config.json`")
-    parameters: int = Field(ge=1, description="number of weights, those of further layers included")
+    parameters: int = Field(ge=1, description="number of weights, including those of further layers")
     dimension: int = Field(ge=1, description="of its embeddings")
     max_tokens: int = Field(ge=1, description="longest text that it accepts, in tokens")
     pooling: PoolingName = Field(description="pooling of its authors")
@@ -73,7 +73,7 @@ def last_part(name: str) -> str:
 
 @cache
 def known_encoder(name: str) -> KnownEncoder | None:
-    """Return what is known of an encoder; None if it has no file.
+    """Return the file of an encoder; None if it has none.
 
     Args:
         name: A hub name or a folder; its last part is the file's name.
@@ -87,7 +87,7 @@ def known_encoder(name: str) -> KnownEncoder | None:
 
 
 def file_defaults(name: str | None, method: str) -> dict[str, Any]:
-    """Return the parameters of a training by a method that an encoder's file gives; empty without a file."""
+    """Return the training parameters for a method from an encoder's file; empty without a file."""
     known = known_encoder(name) if name is not None else None
     if known is None:
         return {}

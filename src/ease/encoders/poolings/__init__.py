@@ -1,7 +1,7 @@
 """Poolings, one file each; the file's name is the pooling's name. This module does not import torch.
 
-A module holds `modules`, as `Pooling` describes it. `training_head`, if it has one, makes layers between the encoder
-and the losses that are not saved.
+A module defines the function `modules` (see `Pooling`), and optionally `training_head`, which returns layers between
+the encoder and the losses that are not saved.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Pooling(Protocol):
-    """What the module of a pooling holds."""
+    """Interface of a pooling's module."""
 
     def modules(self, transformer: Transformer, seed: int) -> list[nn.Module]:
-        """Return the modules that follow the transformer in a `SentenceTransformer`; `seed` decides their weights."""
+        """Return the modules after the transformer in a `SentenceTransformer`; `seed` determines their weights."""
 
 
 def pooling_names() -> list[str]:

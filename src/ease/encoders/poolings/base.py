@@ -1,4 +1,4 @@
-"""What several poolings share."""
+"""Code that several poolings share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw random numbers from a seed inside, and restore the random state afterwards."""
+    """Seed the random numbers within the block, and restore the random state afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         yield

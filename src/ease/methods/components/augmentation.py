@@ -41,7 +41,7 @@ def mask_span(text: str, start: int, length: int, token: str) -> str:
 
 
 class Augmentation(ABC):
-    """Changes each text by random numbers of the seed and the row number; short texts stay unchanged."""
+    """Changes each text by random numbers from the seed and the row number; short texts stay unchanged."""
 
     title: str
     """What the augmentation is called in the log."""
@@ -127,7 +127,7 @@ class _Share(Augmentation):
         return " or a single word"
 
     def places(self, count: int, random: np.random.Generator) -> NDArray[np.int64] | None:
-        """Draw the changed places of `count`; None if fewer than two exist, since nothing else would be left."""
+        """Draw which of `count` places to change; None for fewer than two, since none would stay unchanged."""
         if count < 2:
             return None
         chosen = min(count, max(self.least, round(self._share * count)))

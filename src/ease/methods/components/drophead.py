@@ -1,4 +1,4 @@
-"""The dropout of an encoder: of values, and of attention heads (DropHead)."""
+"""Dropout of an encoder's values and of its attention heads (DropHead)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def info_nce(
     hard_negative_weight: float = 0.0,
     mini_batch_size: int | None = None,
 ) -> Tensor:
-    """InfoNCE over cosines: each anchor finds its positive among all positives and hard negatives of the batch.
+    """InfoNCE over cosines: identify each anchor's positive among all positives and hard negatives of the batch.
 
     The positives decide which published loss this is:
 
@@ -92,7 +92,7 @@ def several_positives_loss(
     weights: Tensor,
     mini_batch_size: int | None = None,
 ) -> Tensor:
-    """InfoNCE with several positives an anchor, none of which is a negative of it.
+    """InfoNCE with several positives per anchor, none of which is a negative of that anchor.
 
     For each anchor the weighted mean over its positives p of −log exp(s_p) / (exp(s_p) + Σ exp(s_c)), where s is the
     cosine over τ and c are the candidates that are not among its positives. The positives of an anchor do not compete
@@ -101,7 +101,7 @@ def several_positives_loss(
     Args:
         anchors: Sentence embeddings, shape (n, d).
         positives: Shape (n, p, d).
-        candidates: Shape (m, d); the negatives of every anchor but its own positives.
+        candidates: Shape (m, d); the negatives of every anchor, except its own positives.
         temperature: τ.
         positive_ids: Shape (n, p), `NO_ENTITY` in unused places.
         candidate_ids: Shape (m,), `NO_ENTITY` for missing candidates.
@@ -146,7 +146,7 @@ def same_entity_loss(
     own: Tensor,
     mini_batch_size: int | None = None,
 ) -> Tensor:
-    """InfoNCE between sentences: those of one entity attract each other, those of other entities are negatives.
+    """InfoNCE between sentences: sentences of the same entity are positives, sentences of other entities negatives.
 
     For each anchor the mean over the others of its entity of −log exp(s_j) / (exp(s_j) + Σ exp(s_k)), where s is the
     cosine over τ and k are the sentences of other entities.
@@ -190,7 +190,7 @@ def mirrored_loss(
     positive_in_denominator: bool = True,
     mini_batch_size: int | None = None,
 ) -> Tensor:
-    """Mirror-BERT's loss: each of the 2n views finds the other view of its string among all views.
+    """Mirror-BERT's loss: identify each view's other view among all 2n views of the batch.
 
     Args:
         views: Shape (2, n, d).

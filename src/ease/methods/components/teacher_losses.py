@@ -1,7 +1,7 @@
 """Losses between an encoder's embeddings and a teacher's, as functions of tensors.
 
 n is the number of sentences, m the number of candidates, d and t the dimensions of the student and the teacher. A
-sentence whose embedding by the teacher is zero has no teacher: it is neither taught nor a candidate.
+sentence whose teacher embedding is zero is skipped: it neither contributes to the loss nor is a candidate.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Locate the dumps at the address of their source; make the sample wiki if the address is `sample:`."""
+"""Locate or download the dumps; generate the sample wiki if the source is `sample:`."""
 
 from ease.pipelines.acquire.pipeline import create_pipeline
 

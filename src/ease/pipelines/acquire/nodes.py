@@ -75,7 +75,7 @@ def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
 
 
 def _wikidata(options: AcquireOptions) -> str | Path:
-    """Return the address of Wikidata's dump, likewise."""
+    """Return the local or remote address of Wikidata's dump; make the sample's, or download a mirror's."""
     assert options.wikidata is not None
     if options.wikidata == SAMPLE:
         sample = make_sample(options)

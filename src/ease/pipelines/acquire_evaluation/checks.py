@@ -27,7 +27,7 @@ def check_tasks(references: Sequence[str], tasks: TaskOptions) -> None:
 
 
 def check_development_sets(references: Sequence[str], sets: EvaluationSetOptions, tasks: TaskOptions) -> None:
-    """Refuse a run without the sets that choose its checkpoints, unless the run downloads them.
+    """Refuse a run without the sets that select its checkpoints, unless the run downloads them.
 
     Raises:
         EaseError: With the task, the files and how to get them.

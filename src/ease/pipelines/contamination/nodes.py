@@ -42,8 +42,8 @@ def find_contaminated_items(
     """Find the test items of the setting's test tasks whose texts are among its training sentences.
 
     Returns:
-        One row a score, with the numbers of its contaminated items and the version of the data; and one row a test text
-        that was found, with its best match.
+        One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
+        text that was found, with its best match.
     """
     from ease.evaluation.contamination_scan import contaminated_items, find_matches, read_task_texts
 
@@ -76,7 +76,7 @@ def score_clean_items(
 
     Args:
         contaminated: As `find_contaminated_items` gives them.
-        encoding: Its cache holds what each item contributed to each score.
+        encoding: Its cache has the contribution of each item to each score.
         baselines: Scores of encoders that are not trained here.
         scores: Scores of the setting's encoders by their methods; empty if an encoder is not scored.
 

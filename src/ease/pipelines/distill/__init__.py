@@ -1,4 +1,4 @@
-"""Make small encoders that learn from a large one, and score them."""
+"""Train small encoders to reproduce a large one, and score them."""
 
 from ease.pipelines.distill.pipeline import STUDENTS, create_pipeline
 

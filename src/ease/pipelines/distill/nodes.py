@@ -40,7 +40,7 @@ SHALLOW = (
 
 
 class Inputs(NamedTuple):
-    """What both students are made from."""
+    """The inputs of both students."""
 
     teacher: Path | None
     training_pairs: ibis.Table | None
@@ -73,7 +73,7 @@ def distill_static(
     work: str,
     tracking: TrackingOptions,
 ) -> tuple[Path, Rows]:
-    """Make a static student, one vector a token, in a nested MLflow run; resume a broken run from its checkpoint.
+    """Train a static student, one vector per token, in a nested MLflow run; resume an interrupted run.
 
     Returns:
         The folder of the student, in the work folder; rows of step, name and value.
@@ -102,7 +102,7 @@ def distill_shallow(
     work: str,
     tracking: TrackingOptions,
 ) -> tuple[Path, Rows]:
-    """Make a student of the teacher's first layers, likewise."""
+    """Train a student of the teacher's first layers, as `distill_static` does."""
     tables = (teacher, training_pairs, dumps, evaluation_data, vocabulary, entity_embeddings)
     given = Inputs(*tables, recipe, setting, encoding, encoders, tasks, work, tracking)
     return _distill("shallow_student", given, options, SHALLOW, USAGE)
@@ -115,7 +115,7 @@ def _distill(
     summary: str,
     usage: str,
 ) -> tuple[Path, Rows]:
-    """Make a student, refine it if its options say so, and save what is known of it beside it."""
+    """Train a student, refine it if its options say so, and save its metadata beside it."""
     from ease.encoders.whitening import distinct_sentences
     from ease.training.students.distilling import distill_student
 
@@ -157,7 +157,7 @@ def _refined(
     given: Inputs,
     options: StaticStudentOptions | ShallowStudentOptions,
 ) -> tuple[Path, Rows]:
-    """Train a student further by the loss of `ease_plus`."""
+    """Train a student further with the loss of `ease_plus`."""
     entities = (given.vocabulary, given.entity_embeddings)
     data = TrainingData(
         student, pairs, *entities, given.evaluation_data, given.dumps, given.tasks, given.setting
@@ -174,7 +174,7 @@ def _card(
     dimension: int,
     sentences: int,
 ) -> str:
-    """Return a student's card."""
+    """Return a student's model card."""
     return model_card(
         data,
         method=student,
@@ -186,7 +186,7 @@ def _card(
 
 
 def chosen_teacher(given: str | None, saved: Path | None, setting: Setting) -> str | Path:
-    """Return the encoder to learn from: the one that the options name, else the setting's own.
+    """Return the teacher: the encoder that the options name, else the setting's own.
 
     Raises:
         EaseError: If there is none, with the commands that make it.

@@ -9,7 +9,7 @@ from ease.training.students import ShallowOptions, StaticOptions
 
 
 class RefiningOptions(StrictModel):
-    """The steps by the loss of `ease_plus` after a student has learned from its teacher."""
+    """Further training of a student with the loss of `ease_plus`."""
 
     max_steps: int = Field(ge=1, description="steps")
     learning_rate: float = Field(gt=0, description="peak learning rate")

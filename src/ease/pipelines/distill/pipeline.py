@@ -15,7 +15,7 @@ STUDENTS: dict[str, Callable[..., Any]] = {
     "static_student": distill_static,
     "shallow_student": distill_shallow,
 }
-"""Nodes that make the students, by the students' names in folders, MLflow and the report"""
+"""Nodes that train the students, by the students' names in folders, MLflow and the report"""
 
 
 def create_pipeline(setting: str) -> Pipeline:
@@ -24,7 +24,7 @@ def create_pipeline(setting: str) -> Pipeline:
 
 
 def _create(setting: str, student: str) -> Pipeline:
-    """Create what makes one student."""
+    """Create the nodes that train one student."""
     # In the order of the functions' arguments: Kedro finds the types of parameters by their places.
     tables = ["training_pairs", "dumps", "evaluation_data", "entity_vocabulary", "entity_embeddings"]
     shared = ["encoding", "encoders", "tasks", "work", "tracking"]

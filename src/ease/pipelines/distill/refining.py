@@ -1,4 +1,4 @@
-"""Training of a student by the loss of `ease_plus`."""
+"""Training of a student with the loss of `ease_plus`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def refine(
     options: StaticStudentOptions | ShallowStudentOptions,
     work: Path,
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """Train a student further, and save it as it was saved before.
+    """Train a student further, and save it in the same format as before.
 
     Args:
         name: Name of the MLflow run and of the work folder.

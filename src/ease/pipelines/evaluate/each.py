@@ -37,7 +37,7 @@ class Unscored(NamedTuple):
 
 
 Report = Callable[[Sequence[Score], int | None], None]
-"""Receives scores, and the number of first dimensions that they are of; None: all dimensions."""
+"""Receives scores, and the number of first dimensions that they were computed from; None: all dimensions."""
 
 
 class Scored(NamedTuple):
@@ -46,7 +46,7 @@ class Scored(NamedTuple):
     scores: list[Score]
     unscored: list[Unscored]
     truncated: list[tuple[int, Score]]
-    """Scores of the first dimensions of the embeddings, with their number"""
+    """Scores of truncated embeddings, by their number of dimensions"""
     used: dict[str, Any]
     """How the encoder embeds texts, for the rows of its scores"""
     prompts: dict[str, str]
@@ -68,7 +68,7 @@ def score_each(
 ) -> Scored:
     """Score an encoder on the named tasks whose data can be read.
 
-    A task that fails is reported; the other tasks are scored. An encoder that does not load is reported, too.
+    A task that fails is reported, and the other tasks are scored. An encoder that does not load is reported as well.
 
     Args:
         load: Loads the encoder.
@@ -78,8 +78,8 @@ def score_each(
         tasks: Each task's options by its name.
         encoding: Batch size and cache; cached scores of a stopped run are reused.
         report: Called with the scores of each task as soon as they are computed.
-        dimensions: Numbers of first dimensions to score, too; the sentences are encoded once.
-        revision: The revision that `load` asks the hub for.
+        dimensions: Numbers of first dimensions to score in addition; the sentences are encoded once.
+        revision: The revision that `load` requests from the hub.
     """
     from ease.encoders.encoder import embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint
@@ -181,7 +181,7 @@ def _score_task(
     cache: Path | None,
     dimension: int | None,
 ) -> tuple[list[Score], Path | None]:
-    """Score all or the first dimensions on a task, or read the scores of a stopped run.
+    """Score all or the first dimensions on a task, or read the scores that an interrupted run has cached.
 
     Returns:
         The scores, and the file of their items if there is a cache.

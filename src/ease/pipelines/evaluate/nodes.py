@@ -157,7 +157,7 @@ def score_baseline(
 def load_baseline(
     name: str, baseline: Baseline, training_pairs: ibis.Table | None, batch_size: int | None
 ) -> SentenceTransformer:
-    """Load a baseline, without its language subspace if its options say so.
+    """Load a baseline; remove its language subspace if its options say so.
 
     Args:
         name: Its hub name, folder or file.
@@ -204,7 +204,7 @@ def sentences_by_language(training_pairs: ibis.Table | None) -> dict[str, Iterat
 
 
 def about_baseline(name: str, baseline: Baseline) -> dict[str, Any]:
-    """Return what a baseline's rows of scores say about its encoder."""
+    """Return the columns that describe a baseline's encoder in its rows of scores."""
     return {
         "setting": BASELINES,
         "method": name,

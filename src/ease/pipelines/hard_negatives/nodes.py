@@ -27,7 +27,7 @@ def mining_tables(
     dumps: dict[str, Any],
     options: HardNegativeOptions,
 ) -> Mining | None:
-    """Return what hard negatives are mined from; None without Wikidata's types."""
+    """Return the inputs of hard-negative mining; None without Wikidata's types."""
     if not dumps["wikidata"]:
         return None
     appearing = links.select("language", "page_id", "entity").union(page_subjects(sentences, sitelinks))
@@ -44,7 +44,7 @@ def mine_hard_negatives(
     dumps: dict[str, Any],
     options: HardNegativeOptions,
 ) -> ibis.Table:
-    """Add to each pair an entity of the same type that is absent from the page; none without Wikidata's types.
+    """Add to each pair an entity of the same type that is not on the page; null without Wikidata's types.
 
     The pairs also get the other entities of their sentences and the subjects of their pages.
     """

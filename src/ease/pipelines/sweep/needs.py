@@ -1,4 +1,4 @@
-"""What the variants of a sweep read, checked before the first node."""
+"""Checks, before the first node, of the data that the variants of a sweep read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SENTENCES, PAIRS, ENTITIES = "sentences", "training_pairs", "entity_vocabulary"
 
 
 def trained_recipes(variant: Variant, setting: Setting, recipes: dict[str, Any]) -> Iterator[Recipe]:
-    """Yield the recipes that a variant trains by: that of its start, and its own.
+    """Yield the recipes of a variant: that of its start, and its own.
 
     Args:
         variant: The variant.

@@ -69,7 +69,7 @@ def locate_sweep_sets(
     setting: Setting,
     sweep: Sweep,
 ) -> dict[str, Any]:
-    """Locate the evaluation sets that choose the checkpoints of a sweep and score its variants."""
+    """Locate the evaluation sets that select the checkpoints of a sweep and score its variants."""
     varied = sweep.varied_settings(sweep.own_setting(setting))
     references = [task for one in varied for task in (*one.dev_tasks, *one.test_tasks)]
     references += [task for joined in sweep.joined.values() for task in joined.tasks]
@@ -92,7 +92,7 @@ def run_sweep(
     entity_embeddings: Path | None = None,
     **recipes: Any,
 ) -> list[dict[str, Any]]:
-    """Train and score every variant from every seed, or the training that `only` names; resume a broken sweep.
+    """Train and score every variant from every seed, or the training that `only` names; resume an interrupted sweep.
 
     Each training has a nested MLflow run.
 

@@ -9,10 +9,10 @@ from ease.pipelines.sweep.registered import Registered
 
 SHARED = ("tasks", "work", "acquire", "acquire_evaluation", "texts", "encoders")
 MADE = {name: name for name in ("sentences", "training_pairs", "dumps")}
-"""Inputs that the pipeline of a sweep with entities makes first."""
+"""Inputs that a sweep's pipeline makes first if the sweep has `entities: true`."""
 ENTITIES = {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
 KEPT = {"sentences": "kept_sentences", "training_pairs": "kept_training_pairs", "dumps": "kept_dumps"}
-"""The same inputs of other sweeps: what an earlier run of the setting made, if any."""
+"""The same inputs for other sweeps, from an earlier run of the setting, if there was one."""
 
 
 def create_pipeline(name: str, registered: Registered) -> Pipeline:

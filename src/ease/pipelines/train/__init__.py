@@ -1,4 +1,4 @@
-"""Train an encoder by one method."""
+"""Train an encoder with one method."""
 
 from ease.pipelines.train.nodes import WHITENING
 from ease.pipelines.train.pipeline import UNTRAINED, create_encoder_pipeline, create_pipeline

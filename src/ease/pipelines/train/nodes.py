@@ -29,7 +29,7 @@ from ease.pipelines.training_jobs import TrainingData, describe_data, history_ro
 from ease.pipelines.work import lock_for_run, scratch_for_run
 
 WHITENING = "whitening"
-"""Name, beside the methods, of the encoder that is fitted without gradient steps."""
+"""Name, among the methods, of the encoder that is fitted without gradient steps."""
 
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
@@ -86,7 +86,7 @@ def train_encoder(
     entity_embeddings: Path | None = None,
     mlm: Path | None = None,
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """Train by one method in a nested MLflow run; resume a broken run from its checkpoint.
+    """Train with one method in a nested MLflow run; resume an interrupted training from its checkpoint.
 
     Args:
         rows: The setting's pairs of sentences and entities, or gathered texts.

@@ -27,10 +27,10 @@ logger = logging.getLogger(__name__)
 
 
 class ValidationOptions(StrictModel):
-    """When a score is named."""
+    """Tolerance of the comparison."""
 
     tolerance: float = Field(
-        0.3, ge=0, description="points by which a score may differ from the printed one without being named"
+        0.3, ge=0, description="points by which a score may differ from the printed one without being logged"
     )
 
 
@@ -57,7 +57,7 @@ def score_printed(
     published: Published,
     encoding: EncodingOptions,
 ) -> list[dict[str, Any]]:
-    """Score each baseline that a paper prints figures of, on the tasks of these figures."""
+    """Score each baseline for which a paper prints scores, on the tasks of these scores."""
     located = read_located(evaluation_data)
     return [
         row
@@ -90,7 +90,7 @@ def name_differences(
 
 
 def _printed(evaluate: EvaluateOptions, published: Published) -> dict[str, tuple[str, ...]]:
-    """Return the tasks of the printed figures of each baseline that has some, without those it is not scored on.
+    """Return, for each baseline with printed scores, the tasks of these scores that the baseline is scored on.
 
     Raises:
         EaseError: If no baseline has any.
@@ -107,7 +107,7 @@ def _printed(evaluate: EvaluateOptions, published: Published) -> dict[str, tuple
 
 
 def _restricted(printed: tuple[str, ...], own: Sequence[str] | None) -> tuple[str, ...]:
-    """Return a baseline's own references to the printed tasks; all of these if it has none."""
+    """Return the printed tasks that a baseline's own `tasks` select; all of them if it selects none."""
     if own is None:
         return printed
     return tuple(reference for reference in own if task_name(reference) in printed)

@@ -1,4 +1,4 @@
-"""Students: small encoders that learn a teacher's embeddings. Importing this package does not import torch."""
+"""Students: small encoders that reproduce a teacher's embeddings. Importing this package does not import torch."""
 
 from ease.training.students.options import LearningOptions, ShallowOptions, StaticOptions, StudentOptions
 

@@ -33,14 +33,14 @@ def distill(
     report: Report | None = None,
     **options: Any,
 ) -> SentenceTransformer:
-    """Make a small encoder that learns the embeddings of a large one.
+    """Train a small encoder to reproduce the embeddings of a large one.
 
     Args:
         teacher: A hub name, a folder or an object; the object is not changed.
-        sentences: What the student learns from; repeated sentences are read once.
-        student: `static`, one vector a token whose mean is the embedding, or `shallow`, the teacher's first layers.
-        folder: Folder for checkpoints and the saved student (`model`); the same call resumes an interrupted one there.
-            Default: a temporary folder.
+        sentences: Training sentences; repeated sentences are used once.
+        student: `static` (one vector per token; their mean is the embedding) or `shallow` (the teacher's first layers).
+        folder: Folder for checkpoints and the saved student (`model`); the same call resumes an interrupted training
+            there. Default: a temporary folder.
         report: Called with a step and its loss.
         options: Options of the student (`dimension`, `int8`, `layers`, `matryoshka`, `seed`, …) and `learning`, a
             dictionary with `epochs`, `batch_size` and `learning_rate`.

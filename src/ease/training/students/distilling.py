@@ -1,4 +1,4 @@
-"""Making a student: its sentences, its teacher's embeddings, its start, the loop and the saved encoder."""
+"""Training of a student: sentences, teacher embeddings, initial weights, loop and saved encoder."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def distill_student(
     card: Callable[[int, int], str] | None = None,
     report: Report | None = None,
 ) -> Distilled:
-    """Make a student of an encoder, resume an interrupted one, or return a finished one.
+    """Train a student of an encoder, resume an interrupted training, or return the result of a finished one.
 
     Args:
         teacher: A hub name or a folder.
-        sentences: Distinct sentences to learn from, in an order of their own.
-        options: What the student is, and how it learns.
+        sentences: Distinct training sentences, in a fixed order.
+        options: Kind, size and training of the student.
         folder: Work folder, locked by the caller.
         encoding: Batch size and cache of the teacher's embeddings. Default: a cache in the work folder.
         card: Returns the model card, given the dimension and the number of sentences.
@@ -124,7 +124,7 @@ def _targets(
     sentences: pa.ChunkedArray,
     encoding: EncodingOptions | None,
 ) -> Targets:
-    """Map the teacher's embeddings; compute them if the file is missing."""
+    """Map the teacher's embeddings into memory; compute them if the file is missing."""
     if not file.exists():
         options = encoding or EncodingOptions()
         if options.cache is None:
@@ -139,7 +139,7 @@ def _start(
     sentences: pa.ChunkedArray,
     options: StaticOptions | ShallowOptions,
 ) -> tuple[SentenceTransformer, NDArray[np.float64] | None]:
-    """Return the student before it learns, and the directions of the teacher's space that it is to learn."""
+    """Return the untrained student, and the directions of the teacher's space that it is trained to reproduce."""
     if isinstance(options, ShallowOptions):
         return shallow_student(teacher, options.layers), None
     directions = principal_directions(embeddings, options.dimension)
@@ -147,7 +147,7 @@ def _start(
 
 
 def _check(teacher: SentenceTransformer, options: StaticOptions | ShallowOptions) -> None:
-    """Refuse options that do not fit the teacher, before it encodes the sentences."""
+    """Refuse options that do not fit the teacher before the teacher encodes the sentences."""
     dimension = embedding_dimension(teacher)
     if isinstance(options, StaticOptions):
         fast_tokenizer(teacher)
@@ -178,7 +178,7 @@ def _key(teacher: SentenceTransformer, sentences: Path, options: StaticOptions |
 
 
 def _forget_others(folder: Path, key: str) -> None:
-    """Remove the files of students with other keys; of all if the key is empty."""
+    """Remove the files of students with other keys; with an empty key, of all students."""
     for file in (*folder.glob("targets-*.npy"), *folder.glob(f"*-{CHECKPOINT}")):
         if not key or key not in file.name:
             file.unlink()

@@ -1,4 +1,4 @@
-"""The loop in which a student learns its teacher's embeddings, with checkpoints that resume exactly."""
+"""The loop that trains a student on its teacher's embeddings, with checkpoints for exact resume."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ History = list[dict[str, float]]
 
 
 def cosine_distance(student: Tensor, teacher: Tensor, dimensions: Sequence[int | None]) -> Tensor:
-    """Return 1 minus the cosine of a student's with its teacher's embeddings, averaged over numbers of dimensions.
+    """Return 1 minus the cosine between a student's and its teacher's embeddings, averaged over numbers of dimensions.
 
     Args:
         student: Shape (n, d).
@@ -52,19 +52,19 @@ def learn(
     seed: int = 0,
     report: Report | None = None,
 ) -> History:
-    """Train a student, in place, to give its teacher's embeddings; resume from a checkpoint.
+    """Train a student in place to reproduce its teacher's embeddings; resume from a checkpoint.
 
     Dropout is off, so that the same sentences in the same order give the same student.
 
     Args:
         student: The encoder to train, on the device on which it computes.
-        sentences: What it reads.
+        sentences: The training sentences.
         targets: The teacher's embeddings of them, (sentences, dimension).
         options: Steps and learning rate.
-        checkpoint: A file, which is removed by the caller.
-        directions: Directions of the teacher's space to learn, (dimension, kept); None: the space as it is.
-        matryoshka: Numbers of first dimensions at which the loss is computed, too.
-        seed: Of the order of the sentences.
+        checkpoint: The file of the checkpoint; the caller removes it.
+        directions: Directions of the teacher's space to reproduce, (dimension, kept); None: the space itself.
+        matryoshka: Numbers of first dimensions at which the loss is also computed.
+        seed: Seed of the order of the sentences.
         report: Called with a step and its values.
 
     Returns:
@@ -101,7 +101,7 @@ def learn(
 
 
 def _batches(count: int, options: LearningOptions, seed: int, done: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of each step after those that are done; each epoch has a seeded order of its own."""
+    """Yield the rows of each remaining step; each epoch has its own seeded order."""
     a_pass = -(-count // options.batch_size)
     for epoch in range(done // a_pass, options.epochs):
         order = np.random.default_rng([seed, epoch]).permutation(count)
@@ -117,7 +117,7 @@ def _save(
     history: History,
     losses: list[float],
 ) -> None:
-    """Write the student, Adam's state of each parameter, and what was reported."""
+    """Write the student, Adam's state of each parameter, and the reported values."""
     tensors = {f"student/{name}": tensor.clone() for name, tensor in student.state_dict().items()}
     for parameter, state in optimizer.state_dict()["state"].items():
         tensors |= {f"{parameter}/{name}": tensor.clone() for name, tensor in state.items()}
@@ -129,7 +129,7 @@ def _save(
 def _restore(
     file: Path, student: SentenceTransformer, optimizer: torch.optim.Adam
 ) -> tuple[int, History, list[float]]:
-    """Load a checkpoint, if there is one; return the step, the reported values and the losses after them."""
+    """Load a checkpoint, if there is one; return the step, the reported values and the losses since the last report."""
     if not file.exists():
         return 0, [], []
     parts: dict[str, dict[str, Tensor]] = {}

@@ -9,9 +9,9 @@ from ease.training.options import Dimensions
 
 
 class LearningOptions(StrictModel):
-    """How a student learns its teacher's embeddings."""
+    """Training of a student on its teacher's embeddings."""
 
-    epochs: int = Field(4, ge=0, description="passes over the sentences; 0: the student stays as it was made")
+    epochs: int = Field(4, ge=0, description="passes over the sentences; 0: the student is not trained")
     batch_size: int = Field(256, ge=1, description="sentences per step")
     learning_rate: float = Field(1e-2, gt=0, description="peak learning rate of Adam, which decays to 0")
     checkpoint_every: int = Field(500, ge=1, description="steps between checkpoints")
@@ -19,7 +19,7 @@ class LearningOptions(StrictModel):
 
 
 class StudentOptions(StrictModel):
-    """What every student has."""
+    """Options of every student."""
 
     teacher: str | None = Field(
         None, min_length=1, description="a folder or hub name; null: the setting's encoder of `ease_plus`"
@@ -35,17 +35,17 @@ class StudentOptions(StrictModel):
 
 
 class StaticOptions(StudentOptions):
-    """A student with one vector a token, whose mean is the embedding of a sentence."""
+    """A student with one vector per token; a sentence's embedding is the mean of its tokens' vectors."""
 
     dimension: int | None = Field(None, ge=1, description="dimension of the vectors; null: the teacher's")
     frequency_scale: float = Field(
         1e-3, gt=0, description="a of the initial weight a / (a + p) of a token with the relative frequency p"
     )
-    int8: bool = Field(True, description="save the vectors as integers of 8 bits with one scale a token")
+    int8: bool = Field(True, description="save the vectors as 8-bit integers with one scale per token")
 
 
 class ShallowOptions(StudentOptions):
-    """A student made of the first layers of its teacher."""
+    """A student that has the first layers of its teacher."""
 
     layers: int = Field(1, ge=1, description="number of first layers to keep")
     learning: LearningOptions = Field(

@@ -1,7 +1,7 @@
-"""Static students: one vector a token of the teacher's tokenizer, saved as a `StaticEmbedding` module.
+"""Static students: one vector per token of the teacher's tokenizer, saved as a `StaticEmbedding` module.
 
-A vector starts as the teacher's embedding of the token alone, in the principal directions of the teacher's embeddings
-of sentences, and is weighted by the token's frequency.
+A vector starts as the teacher's embedding of the single token, rotated to the principal directions of the teacher's
+sentence embeddings, and is weighted by the token's frequency.
 
 References:
     Tulkens and van Dongen 2024 (Model2Vec): a forward pass over the vocabulary, PCA and weights by frequency.
@@ -43,7 +43,7 @@ def static_student(
     Args:
         teacher: The teacher, on the device on which it computes.
         directions: Directions of the teacher's space that become the student's dimensions, (dimension, kept).
-        sentences: Batches of sentences, which count the tokens.
+        sentences: Batches of sentences in which the tokens are counted.
         scale: a of the weights a / (a + p).
 
     Returns:
@@ -81,7 +81,7 @@ def fast_tokenizer(teacher: SentenceTransformer) -> PreTrainedTokenizerFast:
 
 
 def token_embeddings(teacher: SentenceTransformer) -> NDArray[np.float32]:
-    """Return the teacher's embedding of each token alone, between its special tokens: (tokens, dimension)."""
+    """Return the teacher's embedding of each single token, between the special tokens: (tokens, dimension)."""
     tokenizer = fast_tokenizer(teacher)
     example = tokenizer("a", return_special_tokens_mask=True)
     special = np.array(example["special_tokens_mask"], dtype=bool)
@@ -104,7 +104,7 @@ def token_embeddings(teacher: SentenceTransformer) -> NDArray[np.float32]:
 def frequency_weights(
     tokenizer: Tokenizer, tokens: int, sentences: Iterable[Sequence[str]], scale: float
 ) -> Floats:
-    """Return the weight a / (a + p) of each token, p being its share of all tokens of the sentences: (tokens,)."""
+    """Return the weight a / (a + p) of each token, where p is its share of all tokens of the sentences: (tokens,)."""
     counts = np.zeros(tokens, dtype=np.int64)
     for batch in sentences:
         encoded = tokenizer.encode_batch_fast(list(batch), add_special_tokens=False)
@@ -116,8 +116,8 @@ def frequency_weights(
 def save_static(encoder: SentenceTransformer, folder: Path, card: str | None, *, int8: bool) -> None:
     """Save a static student in the format of sentence-transformers; not atomic.
 
-    With `int8`, the file of weights has the integers and one scale a token, under the names that `StaticEmbedding`
-    reads from Model2Vec's files: the library restores vectors of single precision.
+    With `int8`, the file of weights has the integers and one scale per token, under the names that `StaticEmbedding`
+    reads from Model2Vec's files: the library restores single-precision vectors.
 
     Args:
         encoder: The student.

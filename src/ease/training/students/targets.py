@@ -1,4 +1,4 @@
-"""The sentences that a student learns from and its teacher's embeddings of them, in files mapped into memory."""
+"""A student's training sentences and its teacher's embeddings of them, in files mapped into memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def open_sentences(file: Path) -> pa.ChunkedArray:
 
 
 def blocks(sentences: pa.ChunkedArray) -> Iterator[list[str]]:
-    """Yield the sentences, a block at a time."""
+    """Yield the sentences block by block."""
     for start in range(0, len(sentences), BLOCK):
         yield sentences.slice(start, BLOCK).to_pylist()
 
@@ -76,7 +76,7 @@ def open_targets(file: Path) -> Targets:
 
 
 def principal_directions(targets: Targets, kept: int | None) -> NDArray[np.float64]:
-    """Return the directions of the largest squared sums of embeddings, most first: (dimension, kept), orthonormal.
+    """Return the principal directions of embeddings, (dimension, kept), orthonormal, largest sum of squares first.
 
     All of them together are a rotation, which keeps every cosine.
 
