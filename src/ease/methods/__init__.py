@@ -18,13 +18,23 @@ from ease.errors import EaseError
 from ease.io.registry import check_name, format_validation_error, module_names, named_module
 
 if TYPE_CHECKING:
-    from ease.methods.base import SENTENCE, TOTAL, Derive, Entities, Inputs, Texts, TrainingMethod
+    from ease.methods.base import (
+        SENTENCE,
+        TOTAL,
+        Derive,
+        Entities,
+        GuideVectors,
+        Inputs,
+        Texts,
+        TrainingMethod,
+    )
 
 __all__ = [
     "SENTENCE",
     "TOTAL",
     "Derive",
     "Entities",
+    "GuideVectors",
     "Inputs",
     "Texts",
     "TrainingMethod",

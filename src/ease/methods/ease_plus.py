@@ -10,10 +10,18 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
-from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows, self_supervised_term
+from ease.methods.base import (
+    SENTENCE,
+    TOTAL,
+    GuideVectors,
+    Inputs,
+    TrainingMethod,
+    own_rows,
+    self_supervised_term,
+)
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import same_entity_loss, several_positives_loss
+from ease.methods.components.losses import false_negatives, same_entity_loss, several_positives_loss
 
 
 class EasePlusOptions(BaseModel):
@@ -55,6 +63,7 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
 
     Options = EasePlusOptions
     reads_entities = True
+    guided = True
     title = "EASE+"
     summary = (
         "EASE+ pulls a sentence towards the embeddings of all entities that it links to; entities of other sentences "
@@ -124,11 +133,9 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
     def _entity_loss(self, inputs: Inputs) -> Tensor:
         """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""
         assert inputs.entities is not None
-        own, hard_negatives, further, subjects = inputs.entities
-        candidates = torch.cat([own, hard_negatives]) if self.options.hard_negatives else own
-        if self.options.gather_negatives:
-            # Every process has the table and W: gathering the ids is enough, and exact.
-            candidates = gather(candidates)
+        own, hard_negatives, further, subjects, guide = inputs.entities
+        candidates = self._candidates(own, hard_negatives)
+        # Every process has the table and W: gathering the ids is enough, and exact.
         positives, weights = own.unsqueeze(1), [1.0]  # (n, 1)
         if further is not None:
             positives = torch.cat([positives, further], dim=1)
@@ -145,5 +152,16 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
             positive_ids=positives,
             candidate_ids=candidates,
             weights=torch.tensor(weights, device=positives.device),
+            excluded=None if guide is None else self._false_negatives(guide),
             mini_batch_size=inputs.mini_batch_size,
         )
+
+    def _candidates(self, positives: Tensor, hard_negatives: Tensor) -> Tensor:
+        """Return the entities, or their vectors, that every sentence of the batch is contrasted with."""
+        joint = torch.cat([positives, hard_negatives]) if self.options.hard_negatives else positives
+        return gather(joint) if self.options.gather_negatives else joint
+
+    def _false_negatives(self, guide: GuideVectors) -> Tensor:
+        """Return which candidates the guide finds more similar to a sentence than the sentence's own entity."""
+        candidates = self._candidates(guide.positives, guide.hard_negatives)
+        return false_negatives(guide.sentences, guide.positives, candidates)

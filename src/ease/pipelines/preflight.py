@@ -30,7 +30,6 @@ from ease.pipelines.starts import find_missing_starts, find_missing_teachers
 from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.sweep.checks import sweep_checks
 from ease.training.students import StudentOptions
-from ease.training.teacher import check_teacher
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
@@ -119,7 +118,7 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
         case "train_encoder":
             if anchor := step.get(Recipe).options.get("anchor"):
                 yield partial(check_encoder, anchor)
-            yield partial(check_teacher, step.get(Recipe).teacher)
+            yield step.get(Recipe).check_frozen
             yield from development_checks(step, step.get(Setting).dev_tasks, locating, catalog)
         case "score_baselines":
             _warn_of_baselines(step.get(EvaluateOptions))

@@ -14,7 +14,7 @@ from ease.methods import method_options, reads_entities
 from ease.pipelines.encoder_defaults import EncoderDefaults, file_name, fill
 from ease.texts import source_options
 from ease.training.options import TrainingOptions, training_options
-from ease.training.teacher import TeacherOptions
+from ease.training.teacher import check_frozen
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +78,11 @@ class Recipe(StrictModel):
         """The training's seed."""
         return int(self.training.get("seed") or 0)
 
-    @property
-    def teacher(self) -> TeacherOptions:
-        """The teacher's options."""
-        return _training(self.training).teacher
+    def check_frozen(self) -> None:
+        """Refuse a teacher or guide that cannot be loaded."""
+        loop = _training(self.training)
+        check_frozen(loop.teacher, "teacher")
+        check_frozen(loop.guide, "guide")
 
     def complete(self, encoder: str, defaults: EncoderDefaults) -> CompleteRecipe:
         """Replace every null that has a default for the encoder, and log these defaults.

@@ -202,13 +202,13 @@ def make_batch(
     whole = {name: _pad(rows[name], padding) for name in token_columns}
     entities = None
     if with_entities:
-        own, negatives, *more = (
+        own, negatives, further, subjects = (
             torch.from_numpy(rows[name].copy()) if name in (rows.dtype.names or ()) else None
             for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT)
         )
         assert own is not None
         assert negatives is not None
-        entities = Entities(own, negatives, *more)
+        entities = Entities(own, negatives, further, subjects)
     return Batch(cut, entities, whole)
 
 

@@ -52,10 +52,10 @@ def training_card(
 
 
 def _loop_parameters(job: TrainingJob) -> dict[str, Any]:
-    """Return the loop's parameters, with the teacher if there is one, without paths of this machine."""
-    teacher = job.training.teacher
-    parameters = job.training.model_dump(exclude={"teacher"})
-    if teacher.encoder is not None:
-        described = teacher.model_dump(exclude={"cache", "batch_size"})
-        parameters["teacher"] = {**described, "encoder": start_of(teacher.located(job.encoder))}
+    """Return the loop's parameters, with teacher and guide if there are some, without paths of this machine."""
+    parameters = job.training.model_dump(exclude={"teacher", "guide"})
+    for role, options in (("teacher", job.training.teacher), ("guide", job.training.guide)):
+        if options.encoder is not None:
+            described = options.model_dump(exclude={"cache", "batch_size"})
+            parameters[role] = {**described, "encoder": start_of(options.located(job.encoder))}
     return parameters

@@ -37,20 +37,24 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
             name: {**options, "path": _contents(options.get("path"))}
             for name, options in job.development.items()
         },
-        "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher"}),
-        **_teacher(job),
+        "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
+        **_frozen(job),
         "processes": processes,
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def _teacher(job: TrainingJob) -> dict[str, Any]:
-    """Describe the teacher by its contents; empty without a teacher."""
-    teacher = job.training.teacher
-    if teacher.encoder is None:
-        return {}
-    described = teacher.model_dump(exclude={"encoder", "batch_size", "cache"})
-    return {"teacher": {**described, "encoder": _encoder(teacher.located(job.encoder))}}
+def _frozen(job: TrainingJob) -> dict[str, Any]:
+    """Describe teacher and guide by their contents; nothing without them."""
+    given = {"teacher": job.training.teacher, "guide": job.training.guide}
+    return {
+        role: {
+            **options.model_dump(exclude={"encoder", "batch_size", "cache"}),
+            "encoder": _encoder(options.located(job.encoder)),
+        }
+        for role, options in given.items()
+        if options.encoder is not None
+    }
 
 
 def _encoder(name: str) -> str:

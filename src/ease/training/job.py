@@ -10,8 +10,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import Accelerator
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, training_head
@@ -29,6 +31,7 @@ from ease.training.batches import open_pairs, prepare_pairs
 from ease.training.card import training_card
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
+from ease.training.guide import Guide, check_guided, write_entity_embeddings
 from ease.training.inputs import count_rows, entity_columns
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.language_removal import check_ranks, remove_languages
@@ -39,13 +42,18 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
-from ease.training.teacher import check_teacher
-from ease.training.teacher_embeddings import teacher_cache, teacher_embeddings
+from ease.training.teacher import check_frozen
+from ease.training.teacher_embeddings import (
+    Embeddings,
+    frozen_embeddings,
+    teacher_cache,
+    teacher_embeddings,
+)
 
 logger = logging.getLogger(__name__)
 
-PREPARED, TEACHER = "pairs-{}.bin", "teacher-{}.npy"
-"""Names of the files of prepared pairs and of the teacher's embeddings in the work folder"""
+PREPARED, TEACHER, GUIDE = "pairs-{}.bin", "teacher-{}.npy", "guide-{}.npy"
+"""Names of the files of prepared pairs and of the embeddings of teacher and guide in the work folder"""
 
 
 def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | None = None) -> TrainingResult:
@@ -70,7 +78,10 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
             f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` and "
             "`batches.entity_exponent` to 1."
         )
-    check_teacher(job.training.teacher)
+    check_frozen(job.training.teacher, "teacher")
+    check_frozen(job.training.guide, "guide")
+    if job.training.guide.encoder is not None:
+        check_guided(job.method, get_method(job.method).guided)
     check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
     # The launcher holds the lock for its processes; of torchrun's processes, the first one locks the folder.
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
@@ -121,12 +132,19 @@ def _run(
             job.folder / TEACHER.format(fingerprint[:16]),
             accelerator,
         )
+    guiding = None
+    if job.training.guide.encoder is not None:
+        place = job.folder / GUIDE.format(fingerprint[:16])
+        guiding = frozen_embeddings(job.pairs, job.training.guide, job.encoder, place, accelerator)
     vocabulary = job.vocabulary if model.method.table is not None else None
     layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
     if not process_rank() and not prepared.exists():
         derived = model.method.derived_columns(model.encoder, job.training.seed)
         prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
     accelerator.wait_for_everyone()
+    guide = (
+        None if guiding is None else _guide(job, model, guiding, open_pairs(prepared, layout), accelerator)
+    )
     best, progress = train(
         model,
         open_pairs(prepared, layout),
@@ -137,10 +155,27 @@ def _run(
         evaluate=development_evaluation(job.development) if job.development else None,
         report=report,
         teacher=teacher,
+        guide=guide,
     )
     if not process_rank():
         _finish(job, model, best, progress, fingerprint)
     accelerator.wait_for_everyone()
+
+
+def _guide(
+    job: TrainingJob,
+    model: TrainingModel,
+    guiding: Embeddings,
+    pairs: NDArray[np.void],
+    accelerator: Accelerator,
+) -> Guide:
+    """Map the guide's embeddings of entities; the first process writes them."""
+    assert model.method.table is not None
+    file = job.folder / GUIDE.format("entities")
+    if not process_rank():
+        write_entity_embeddings(guiding, pairs["entity"], len(model.method.table.weight), file)
+    accelerator.wait_for_everyone()
+    return Guide(guiding, np.load(file, mmap_mode="r"))
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
@@ -232,7 +267,7 @@ def _finish(
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
     shutil.rmtree(teacher_cache(job.folder), ignore_errors=True)
-    for pattern in (PREPARED, TEACHER):
+    for pattern in (PREPARED, TEACHER, GUIDE):
         for prepared in job.folder.glob(pattern.format("*")):
             prepared.unlink()
 

@@ -19,6 +19,7 @@ from ease.training.accelerator import PATIENCE
 from ease.training.accumulation import add_gradients
 from ease.training.batches import Batch, make_batch, move_batch
 from ease.training.checkpoints import Checkpoints
+from ease.training.guide import Guide
 from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
@@ -42,6 +43,7 @@ def train(
     evaluate: Evaluate | None = None,
     report: Report | None = None,
     teacher: Embeddings | None = None,
+    guide: Guide | None = None,
 ) -> tuple[BestModel, Progress]:
     """Train a model in place on prepared pairs, resuming from this training's checkpoint if there is one.
 
@@ -55,6 +57,7 @@ def train(
         evaluate: Scores the encoder to select the best model. None: the last model is kept.
         report: Called with metrics in the first process.
         teacher: The teacher's embeddings of the prepared pairs, if the model has one.
+        guide: The guide's embeddings, if the method is guided.
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
@@ -75,7 +78,7 @@ def train(
     progress.start(start, state)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
-    batches = _batches(pairs, teacher, model, options, start, accelerator.device)
+    batches = _batches(pairs, teacher, guide, model, options, start, accelerator.device)
     group = cpu_group(PATIENCE)
     with stop_requests() as stop, closing(progress):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
@@ -114,6 +117,7 @@ def step_count(pairs: int, options: TrainingOptions) -> int:
 def _batches(
     pairs: NDArray[np.void],
     teacher: Embeddings | None,
+    guide: Guide | None,
     model: TrainingModel,
     options: TrainingOptions,
     start: int,
@@ -137,6 +141,8 @@ def _batches(
         )
         if teacher is not None:
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
+        if guide is not None and batch.entities is not None:
+            batch = batch._replace(entities=guide.add_to(batch.entities, indices[share]))
         return move_batch(batch, device)
 
     for indices in pair_indices(pairs, options.batch_size, options.seed, start, options.batches):

@@ -15,7 +15,7 @@ from ease.io.models import StrictModel
 from ease.io.registry import format_validation_error
 from ease.methods import method_options
 from ease.training.sampling import BatchOptions
-from ease.training.teacher import TeacherOptions
+from ease.training.teacher import GuideOptions, TeacherOptions
 
 
 def check_share(options: TrainingOptions, processes: int) -> None:
@@ -138,6 +138,10 @@ class TrainingOptions(StrictModel):
     )
     teacher: TeacherOptions = Field(
         TeacherOptions(), description="an encoder whose embeddings or similarities are distilled"
+    )
+    guide: GuideOptions = Field(
+        GuideOptions(),
+        description="an encoder that finds false negatives among the entities of a batch, for `ease_plus`",
     )
     language_ranks: Numbers = Field(
         (),

@@ -1,4 +1,4 @@
-"""Options of a teacher: an encoder whose embeddings or similarities the trained encoder reproduces."""
+"""Options of further encoders of a training: a teacher, and a guide that finds false negatives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.io.models import StrictModel
 
 START = "start"
-"""Name of the teacher that is the encoder before the training."""
+"""Name of the encoder before the training, as a teacher or guide."""
 
 
 def _words(value: Any) -> Any:
@@ -21,15 +21,44 @@ def _words(value: Any) -> Any:
     return value.split() if isinstance(value, str) else value
 
 
-class TeacherOptions(StrictModel):
-    """Distillation of a teacher's embeddings of the training sentences, in addition to the method's own loss."""
+class FrozenEncoder(StrictModel):
+    """An encoder that is not trained, whose embeddings of the training sentences are computed once."""
 
     encoder: str | None = Field(
         None,
         min_length=1,
-        description=f"a hub name, a folder, or `{START}`: the encoder before the training; null: no teacher",
+        description=f"a hub name, a folder, or `{START}`: the encoder before the training; null: none",
     )
-    pooling: PoolingName | None = Field(None, description="the teacher's pooling; null: as it was saved")
+    pooling: PoolingName | None = Field(None, description="its pooling; null: as it was saved")
+    batch_size: int | None = Field(
+        None, ge=1, description="sentences that it encodes at once; null: 32 on a CPU, 256 on a GPU"
+    )
+    cache: Path | None = Field(
+        None,
+        description="folder of the cache of embeddings, shared by trainings; null: the training's work folder",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        """Accept a name instead of a group of options, or null for no encoder."""
+        if isinstance(value, Path):
+            return {"encoder": str(value)}
+        return {"encoder": value} if value is None or isinstance(value, str) else value
+
+    def located(self, start: str) -> str:
+        """Return the encoder's hub name or folder.
+
+        Args:
+            start: The encoder that the training starts from.
+        """
+        assert self.encoder is not None
+        return start if self.encoder == START else self.encoder
+
+
+class TeacherOptions(FrozenEncoder):
+    """Distillation of a teacher's embeddings of the training sentences, beside the method's own loss."""
+
     form: Literal["similarity", "cosine"] = Field(
         "similarity",
         description="similarity: the similarities within a batch are matched, in any dimension; cosine: each embedding "
@@ -44,41 +73,21 @@ class TeacherOptions(StrictModel):
     temperature: float = Field(
         0.05, gt=0, description="τ of the form `similarity`, dividing the cosines of teacher and student"
     )
-    batch_size: int | None = Field(
-        None, ge=1, description="sentences that the teacher encodes at once; null: 32 on a CPU, 256 on a GPU"
-    )
-    cache: Path | None = Field(
-        None,
-        description="folder of the cache of embeddings, shared by trainings; null: the training's work folder",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete(cls, value: Any) -> Any:
-        """Accept a name instead of a group of options, or null for no teacher."""
-        if isinstance(value, Path):
-            return {"encoder": str(value)}
-        return {"encoder": value} if value is None or isinstance(value, str) else value
-
-    def located(self, start: str) -> str:
-        """Return the teacher's hub name or folder.
-
-        Args:
-            start: The encoder that the training starts from.
-        """
-        assert self.encoder is not None
-        return start if self.encoder == START else self.encoder
 
 
-def check_teacher(options: TeacherOptions) -> None:
-    """Refuse a teacher that cannot be loaded; its weights are not read.
+class GuideOptions(FrozenEncoder):
+    """An encoder that finds false negatives among the entities of a batch (Solatorio 2024, GISTEmbed)."""
+
+
+def check_frozen(options: FrozenEncoder, role: str) -> None:
+    """Refuse a teacher or guide that cannot be loaded; its weights are not read.
 
     Raises:
-        EaseError: With the teacher's name and the remedy.
+        EaseError: With its name and the remedy.
     """
     if options.encoder in (None, START):
         return
     try:
         check_encoder(str(options.encoder))
     except EaseError as error:
-        raise EaseError(f"The teacher cannot be loaded (`teacher.encoder`). {error}") from error
+        raise EaseError(f"The {role} cannot be loaded (`{role}.encoder`). {error}") from error

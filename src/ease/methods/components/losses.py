@@ -90,6 +90,7 @@ def several_positives_loss(
     positive_ids: Tensor,
     candidate_ids: Tensor,
     weights: Tensor,
+    excluded: Tensor | None = None,
     mini_batch_size: int | None = None,
 ) -> Tensor:
     """InfoNCE with several positives per anchor, none of which is a negative of that anchor.
@@ -106,6 +107,7 @@ def several_positives_loss(
         positive_ids: Shape (n, p), `NO_ENTITY` in unused places.
         candidate_ids: Shape (m,), `NO_ENTITY` for missing candidates.
         weights: Weight of each place, shape (p,).
+        excluded: True where a candidate is no negative of an anchor, shape (n, m). Default: none.
         mini_batch_size: Anchors whose logits are in memory at a time. Default: all.
 
     Returns:
@@ -124,12 +126,14 @@ def several_positives_loss(
 
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
-        excluded = (candidate_ids == NO_ENTITY).expand_as(logits)
+        left_out = (candidate_ids == NO_ENTITY).expand_as(logits)
+        if excluded is not None:
+            left_out = left_out | excluded[rows]
         for ids in positive_ids[rows].T:
-            excluded = excluded | (ids.unsqueeze(1) == candidate_ids)
+            left_out = left_out | (ids.unsqueeze(1) == candidate_ids)
         # Finite: all candidates of an anchor may be excluded.
         lowest = torch.finfo(logits.dtype).min
-        negatives = logits.masked_fill(excluded, lowest).logsumexp(dim=1, keepdim=True)  # (rows, 1)
+        negatives = logits.masked_fill(left_out, lowest).logsumexp(dim=1, keepdim=True)  # (rows, 1)
         own = (positives[rows] @ anchors[rows].unsqueeze(2)).squeeze(2) / temperature  # (rows, p)
         return (shares[rows] * functional.softplus(negatives - own)).sum()
 
@@ -322,6 +326,24 @@ def excluded_candidates(
     excluded = missing | (positives[own].unsqueeze(1) == candidates)
     excluded[torch.arange(len(own), device=own.device), own] = False
     return excluded
+
+
+def false_negatives(anchors: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:
+    """Return which candidates a guide finds more similar to an anchor than the anchor's positive.
+
+    Args:
+        anchors: The guide's embeddings, shape (n, g).
+        positives: Shape (n, g).
+        candidates: Shape (m, g).
+
+    Returns:
+        Shape (n, m).
+
+    References:
+        Solatorio 2024 (GISTEmbed), section 3.2.
+    """
+    anchors, positives, candidates = _unit(anchors), _unit(positives), _unit(candidates)
+    return anchors @ candidates.T > (anchors * positives).sum(dim=1, keepdim=True)
 
 
 def _distances(cosines: Tensor) -> Tensor:

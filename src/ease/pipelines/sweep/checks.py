@@ -18,7 +18,6 @@ from ease.pipelines.steps import Catalog, Check, Step, development_checks, text_
 from ease.pipelines.sweep.needs import check_needs, trained_recipes
 from ease.pipelines.sweep.pipeline import KEPT
 from ease.pipelines.sweep.variants import START, Sweep, Variant
-from ease.training.teacher import check_teacher
 
 
 def sweep_checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
@@ -81,8 +80,8 @@ def _variant_checks(
 
 
 def _check_recipes(variant: Variant, setting: Setting, recipes: dict[str, Any]) -> None:
-    """Refuse a variant whose training texts do not exist, or whose teacher cannot be loaded."""
+    """Refuse a variant whose training texts do not exist, or whose teacher or guide cannot be loaded."""
     for recipe in trained_recipes(variant, setting, recipes):
         for check in text_checks(recipe):
             check()
-        check_teacher(recipe.teacher)
+        recipe.check_frozen()

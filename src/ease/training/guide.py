@@ -1,0 +1,72 @@
+"""What a guide knows of the training pairs: its embeddings of their sentences, and of each entity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ease.errors import EaseError
+from ease.io.atomic import atomic_path
+from ease.methods import Entities, GuideVectors
+from ease.training.batches import READ_ROWS
+from ease.training.teacher_embeddings import Embeddings
+
+
+class Guide(NamedTuple):
+    """A guide's embeddings of all pairs; an entity's embedding is the mean of its sentences'."""
+
+    sentences: Embeddings
+    """(pairs, dimension)"""
+    entities: NDArray[np.float32]
+    """(entities, dimension), of length 1; zeros for an entity without a pair"""
+
+    def add_to(self, entities: Entities, rows: NDArray[np.int64]) -> Entities:
+        """Return a batch's entities with the guide's embeddings.
+
+        Args:
+            entities: Of some pairs.
+            rows: These pairs' rows.
+        """
+        own, hard_negatives = entities.positives.numpy(), entities.hard_negatives.numpy()
+        vectors = (self.sentences[rows], self.entities[own], self.entities[hard_negatives])
+        return entities._replace(
+            guide=GuideVectors(*(torch.from_numpy(np.asarray(one, np.float32)) for one in vectors))
+        )
+
+
+def write_entity_embeddings(
+    sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path
+) -> None:
+    """Write the mean embedding of each entity's sentences.
+
+    Args:
+        sentences: The guide's embeddings, (pairs, dimension).
+        entities: The entity row of each pair, (pairs,).
+        count: Number of entities.
+        target: The file, written atomically.
+    """
+    with atomic_path(target) as partial:
+        sums = np.lib.format.open_memmap(partial, "w+", np.float32, (count, sentences.shape[1]))
+        for start in range(0, len(entities), READ_ROWS):
+            block = slice(start, start + READ_ROWS)
+            np.add.at(sums, entities[block], sentences[block].astype(np.float32))
+        for start in range(0, count, READ_ROWS):
+            part = sums[start : start + READ_ROWS]
+            part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12)
+        sums.flush()
+
+
+def check_guided(method: str, guided: bool) -> None:
+    """Refuse a guide for a method that has no entities as candidates.
+
+    Raises:
+        EaseError: With the remedy.
+    """
+    if not guided:
+        raise EaseError(
+            f"Method {method!r} does not read a guide: set `guide.encoder` to null, or train `ease_plus`."
+        )
