@@ -83,8 +83,17 @@ def test_an_entity_has_the_mean_embedding_of_its_sentences(tmp_path: Path) -> No
     assert not found[[1, 3]].any()
 
 
-def test_the_first_loss_masks_what_the_guide_finds_nearer(make_job: MakeJob, guide: Path) -> None:
-    options = {"method_options": {"positives": 1, "self_supervised": False}}
+def test_the_first_loss_masks_what_the_guide_finds_nearer(
+    make_job: MakeJob, guide: Path, tmp_path: Path
+) -> None:
+    table = pq.read_table(make_job().pairs)
+    order = np.random.default_rng(1).permutation(len(table))
+    mixed = table.set_column(table.column_names.index("entity"), "entity", table["entity"].take(order))
+    pq.write_table(mixed, tmp_path / "mixed.parquet")  # entities unlike their sentences
+    options = {
+        "method_options": {"positives": 1, "self_supervised": False},
+        "pairs": tmp_path / "mixed.parquet",
+    }
     plain = run_job(make_job("plain", training={"max_steps": 1}, **options, **PLUS)).history[0]["loss"]
     job = make_job("guided", **guided(guide, max_steps=1), **options, **PLUS)
     found = run_job(job)
