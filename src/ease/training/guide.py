@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 from numpy.typing import NDArray
 
 from ease.errors import EaseError
@@ -58,6 +59,24 @@ def write_entity_embeddings(
             part = sums[start : start + READ_ROWS]
             part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12)
         sums.flush()
+
+
+def map_guide(
+    sentences: Embeddings, entities: NDArray[np.int64], count: int, target: Path, accelerator: Accelerator
+) -> Guide:
+    """Map a guide's embeddings of sentences and entities; the first process writes those of entities.
+
+    Args:
+        sentences: (pairs, dimension).
+        entities: The entity row of each pair, (pairs,).
+        count: Number of entities.
+        target: The file.
+        accelerator: The processes, all of which must call this function.
+    """
+    if accelerator.is_main_process:
+        write_entity_embeddings(sentences, entities, count, target)
+    accelerator.wait_for_everyone()
+    return Guide(sentences, np.load(target, mmap_mode="r"))
 
 
 def check_guided(method: str, guided: bool) -> None:

@@ -10,10 +10,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate import Accelerator
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, training_head
@@ -31,7 +29,7 @@ from ease.training.batches import open_pairs, prepare_pairs
 from ease.training.card import training_card
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
-from ease.training.guide import Guide, check_guided, write_entity_embeddings
+from ease.training.guide import check_guided, map_guide
 from ease.training.inputs import count_rows, entity_columns
 from ease.training.interruption import LAUNCHER_VARIABLE
 from ease.training.language_removal import check_ranks, remove_languages
@@ -43,12 +41,7 @@ from ease.training.options import TrainingJob, TrainingResult, check_share
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
 from ease.training.teacher import check_frozen
-from ease.training.teacher_embeddings import (
-    Embeddings,
-    frozen_embeddings,
-    teacher_cache,
-    teacher_embeddings,
-)
+from ease.training.teacher_embeddings import frozen_embeddings, teacher_cache, teacher_embeddings
 
 logger = logging.getLogger(__name__)
 
@@ -142,9 +135,10 @@ def _run(
         derived = model.method.derived_columns(model.encoder, job.training.seed)
         prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
     accelerator.wait_for_everyone()
-    guide = (
-        None if guiding is None else _guide(job, model, guiding, open_pairs(prepared, layout), accelerator)
-    )
+    guide = None
+    if guiding is not None and model.method.table is not None:
+        place, count = job.folder / GUIDE.format("entities"), len(model.method.table.weight)
+        guide = map_guide(guiding, open_pairs(prepared, layout)["entity"], count, place, accelerator)
     best, progress = train(
         model,
         open_pairs(prepared, layout),
@@ -160,22 +154,6 @@ def _run(
     if not process_rank():
         _finish(job, model, best, progress, fingerprint)
     accelerator.wait_for_everyone()
-
-
-def _guide(
-    job: TrainingJob,
-    model: TrainingModel,
-    guiding: Embeddings,
-    pairs: NDArray[np.void],
-    accelerator: Accelerator,
-) -> Guide:
-    """Map the guide's embeddings of entities; the first process writes them."""
-    assert model.method.table is not None
-    file = job.folder / GUIDE.format("entities")
-    if not process_rank():
-        write_entity_embeddings(guiding, pairs["entity"], len(model.method.table.weight), file)
-    accelerator.wait_for_everyone()
-    return Guide(guiding, np.load(file, mmap_mode="r"))
 
 
 def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
