@@ -65,8 +65,16 @@ def linked_pairs(dumps: Sequence[DumpFile], folder: Path) -> dict[str, Any]:
     ]
     entities = {title: number for number, title in enumerate(dict.fromkeys(target for _, target in links))}
     found = [entities[target] for _, target in links]
+    of_text: dict[str, dict[int, None]] = {}
+    for (text, _), entity in zip(links, found, strict=True):
+        of_text.setdefault(text, {})[entity] = None
+    further = [
+        [other for other in of_text[text] if other != entity]
+        for (text, _), entity in zip(links, found, strict=True)
+    ]
     columns = {
         "pair_id": pa.array(range(len(links)), pa.int64()),
+        "further_entities": pa.array(further, pa.list_(pa.int64())),
         "sentence": [text for text, _ in links],
         "entity": pa.array(found, pa.int64()),
         "hard_negative": pa.array([e if n % 2 else None for n, e in enumerate(reversed(found))], pa.int64()),
