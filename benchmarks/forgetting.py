@@ -29,7 +29,8 @@ from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.evaluation.scoring import score_tasks
 from ease.reporting.markdown_tables import format_table
-from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingJob, TrainingOptions
 
 PIVOT = "en"
 NO_TEACHER = "none"

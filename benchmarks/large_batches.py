@@ -32,7 +32,8 @@ from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process, peak_megabytes
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingJob, TrainingOptions
 
 ENCODERS = {
     "small": RandomBertOptions(),

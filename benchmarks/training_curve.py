@@ -19,7 +19,8 @@ from torch.optim import AdamW, SparseAdam
 
 from benchmarks.training_data import MAX_TOKENS
 from ease.encoders.encoder import load_encoder
-from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingJob, TrainingOptions
 from ease.training.sampling import pair_indices
 
 RATE = 1e-4

@@ -35,12 +35,13 @@ from benchmarks.command_line import command_line_parser
 from benchmarks.training_curve import differences, our_curve, our_job, plain_curve
 from benchmarks.training_data import Work, prepare, read_sentences
 from benchmarks.training_peer import train_peer
-from ease.methods import TOTAL, Entities, Inputs
+from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.ease import Ease, EaseOptions
-from ease.training import TrainingJob, TrainingOptions, run_job
 from ease.training.accelerator import accelerated
+from ease.training.job import run_job
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
+from ease.training.options import TrainingJob, TrainingOptions
 
 PEER = "sentence-transformers"
 

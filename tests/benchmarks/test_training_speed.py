@@ -21,7 +21,8 @@ from benchmarks.training_data import MAX_TOKENS, Work, prepare, read_sentences
 from benchmarks.training_peer import SCALE, EntityLoss, sparse_and_dense
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.training import TrainingOptions, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingOptions
 
 SENTENCES = [f"sentence number {number} of a river" + " and more" * (number % 5) for number in range(32)]
 SMALL = RandomBertOptions(hidden_size=16, intermediate_size=32, vocabulary_size=300)

@@ -21,7 +21,7 @@ from ease.hooks.provenance import Provenance
 from ease.io import code_digest as digests
 from ease.methods import get_method, method_names
 from ease.sample import write_sample
-from ease.training import run_job
+from ease.training.job import run_job
 from ease.wikimedia.wikipedia.articles import write_shard
 from tests.project import ROOT
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from ease.encoders.encoder import build_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.methods import Entities, Inputs, Texts, TrainingMethod, get_method, method_options
+from ease.methods import get_method, method_options
+from ease.methods.base import Entities, Inputs, Texts, TrainingMethod
 
 ENTITIES = Entities(torch.tensor([2, 0, 2, 4]), torch.tensor([1, -1, 3, 2]))
 """Two pairs of one entity, one pair without a hard negative, one whose hard negative is the others' entity."""

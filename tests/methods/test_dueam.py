@@ -17,7 +17,8 @@ from torch import Tensor
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
-from ease.methods import TOTAL, Inputs, Texts, TrainingMethod, get_method, method_options
+from ease.methods import get_method, method_options
+from ease.methods.base import TOTAL, Inputs, Texts, TrainingMethod
 from ease.methods.dueam import Dueam, euclidean_distances, semantic_loss, translation_mining
 from ease.training.model import TrainingModel
 from tests.methods.components.test_word_movers_distance import linear_programme

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from ease.errors import EaseError
-from ease.training import TrainingJob, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingJob
 from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import losses, same, sentences, tiny_job, weights
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ease.methods import TOTAL, Entities, TrainingMethod
+from ease.methods.base import TOTAL, Entities, TrainingMethod
 from tests.methods.made import ENTITIES, build, cosine, floats, inputs, mean_loss, self_loss
 
 

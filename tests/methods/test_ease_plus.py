@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ease.methods import TOTAL, Entities, TrainingMethod
-from ease.methods.components.losses import several_positives_loss
+from ease.methods.base import TOTAL, Entities, TrainingMethod
+from ease.methods.components.entity_losses import several_positives_loss
 from tests.methods.made import ENTITIES, build, cosine, floats, inputs, self_loss
 
 FURTHER = torch.tensor([[4, 0, -1], [-1, -1, -1], [1, -1, -1], [2, 3, 0]])

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 import ease.methods
 from ease.errors import EaseError
-from ease.methods import TOTAL, TrainingMethod, get_method, method_names, method_options
+from ease.methods import get_method, method_names, method_options
+from ease.methods.base import TOTAL, TrainingMethod
 from tests.methods.made import ENTITIES, build, encoder, floats, inputs
 from tests.project import ROOT
 

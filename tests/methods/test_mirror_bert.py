@@ -17,11 +17,14 @@ from torch import nn
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import SENTENCE, TOTAL, get_method, method_options
-from ease.methods.components.losses import MultiSimilarity, mirrored_loss, multi_similarity_loss
-from ease.training import TrainingJob, run_job
-from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.methods import get_method, method_options
+from ease.methods.base import SENTENCE, TOTAL
+from ease.methods.components.mirror_losses import MultiSimilarity, mirrored_loss, multi_similarity_loss
+from ease.training.batches import make_batch
+from ease.training.job import run_job
 from ease.training.model import TrainingModel
+from ease.training.options import TrainingJob
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.methods.made import build, cosine, encoder, floats, inputs
 from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import losses, same, tiny_job, weights, write_files

@@ -13,8 +13,10 @@ from transformers import AutoModel
 
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
-from ease.methods import TOTAL, get_method, method_options
-from ease.training import TrainingResult, run_job
+from ease.methods import get_method, method_options
+from ease.methods.base import TOTAL
+from ease.training.job import run_job
+from ease.training.options import TrainingResult
 from tests.methods.made import build, floats, inputs
 from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import MakeJob, losses, same, sentences, tiny_job, weights

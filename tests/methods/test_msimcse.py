@@ -13,10 +13,12 @@ from torch import Tensor, nn
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import TOTAL, get_method, method_options
-from ease.training import run_job
-from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.methods import get_method, method_options
+from ease.methods.base import TOTAL
+from ease.training.batches import make_batch
+from ease.training.job import run_job
 from ease.training.model import TrainingModel
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.methods.made import build, floats, inputs
 from tests.methods.test_supervised_simcse import loss_by_hand
 from tests.training.tiny_training import PLACES, MakeJob, losses

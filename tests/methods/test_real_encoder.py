@@ -19,10 +19,13 @@ from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.tasks import stsb
-from ease.methods import SENTENCE, get_method, method_names
+from ease.methods import get_method, method_names
+from ease.methods.base import SENTENCE
 from ease.pipelines.gathering import write_parquet
-from ease.texts import gather_texts, open_workspace, source_options
-from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.texts import gather_texts, source_options
+from ease.texts.components.workspace import open_workspace
+from ease.training.job import run_job
+from ease.training.options import TrainingJob, TrainingOptions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia

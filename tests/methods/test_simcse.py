@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from ease.methods import TOTAL, Entities
-from ease.methods.components.losses import NO_ENTITY
-from ease.training import run_job
+from ease.methods.base import TOTAL, Entities
+from ease.methods.components.entity_losses import NO_ENTITY
+from ease.training.job import run_job
 from tests.methods.made import ENTITIES, build, floats, inputs, self_loss
 from tests.training.tiny_training import MakeJob
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from ease.errors import EaseError
-from ease.methods import TOTAL
-from ease.training import run_job
+from ease.methods.base import TOTAL
+from ease.training.job import run_job
 from tests.methods.made import build, cosine, floats, inputs
 from tests.training.processes import finish, messages, start
 from tests.training.tiny_training import MakeJob, losses, same, weights

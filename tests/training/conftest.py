@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ease.encoders.model_card import DataSource, ModelCardData
-from ease.training import TrainingJob, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingJob
 from tests.training.tiny_training import MakeJob, Trained, tiny_job, write_files
 
 

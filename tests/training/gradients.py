@@ -15,12 +15,15 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ease.encoders.encoder import load_encoder, training_head
-from ease.methods import TOTAL, get_method, method_options
+from ease.methods import get_method, method_options
+from ease.methods.base import TOTAL
 from ease.methods.components.distributed import process_count, process_rank
-from ease.training import TrainingOptions, read_table
 from ease.training.accelerator import accelerated
-from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.training.batches import make_batch
+from ease.training.entities import read_table
 from ease.training.model import TrainingModel
+from ease.training.options import TrainingOptions
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.training.processes import context, finish, start_server
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ease.training import TrainingJob
+from ease.training.options import TrainingJob
 from ease.training.progress import read_metrics
 
 SOURCE = str(Path(__file__).parents[2] / "src")
@@ -60,7 +60,7 @@ def train_in_process(job: TrainingJob, messages: Path) -> BaseProcess:
 
 def _train(described: str, messages: Path) -> None:
     from ease.errors import EaseError
-    from ease.training import run_job
+    from ease.training.job import run_job
 
     try:
         run_job(TrainingJob.model_validate_json(described))

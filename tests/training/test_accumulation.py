@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ease.errors import EaseError
-from ease.training import TrainingResult, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingResult
 from tests.training.processes import finish, messages, start
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import MakeJob, losses, same, weights

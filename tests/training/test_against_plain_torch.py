@@ -15,7 +15,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer, BertModel
 
-from ease.training import TrainingResult, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingResult
 from ease.training.sampling import pair_indices
 from tests.training.tiny_training import MakeJob
 

@@ -15,8 +15,9 @@ from safetensors.numpy import load_file
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.training import TrainingJob, TrainingOptions, run_job, train
-from ease.training.options import LoraOptions
+from ease.training.api import train
+from ease.training.job import run_job
+from ease.training.options import LoraOptions, TrainingJob, TrainingOptions
 from tests.training.tiny_training import MakeJob, sentences
 
 LOOP: dict[str, Any] = {

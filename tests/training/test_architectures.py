@@ -15,9 +15,10 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_names, method_options
 from ease.methods.components.drophead import MERGES, set_drophead
-from ease.training import run_job
-from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.training.batches import make_batch
+from ease.training.job import run_job
 from ease.training.model import TrainingModel
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.prompts import prompt_tokens
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.gradients import Case, gradients

@@ -16,10 +16,12 @@ from torch import nn
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import Derive, get_method, method_options
-from ease.training.batches import Layout, make_batch, open_pairs, prepare_pairs
+from ease.methods import get_method, method_options
+from ease.methods.base import Derive
+from ease.training.batches import make_batch
 from ease.training.inputs import read_vocabulary
 from ease.training.model import TrainingModel
+from ease.training.prepared_pairs import Layout, open_pairs, prepare_pairs
 from ease.training.sampling import pair_indices
 
 LAYOUT = Layout(max_tokens=12)

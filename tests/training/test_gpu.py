@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ease.training import run_job
+from ease.training.job import run_job
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
 pytestmark = [

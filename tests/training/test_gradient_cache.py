@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from ease.methods import method_names
-from ease.training import TrainingResult, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingResult
 from tests.training.gradients import Case, gradients, joint_gradients
 from tests.training.tiny_training import MakeJob, losses, same, weights
 

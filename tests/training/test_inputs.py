@@ -12,8 +12,8 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from ease.errors import EaseError
-from ease.training import read_table, run_job
-from ease.training.entities import BLOCK_ROWS
+from ease.training.entities import BLOCK_ROWS, read_table
+from ease.training.job import run_job
 from tests.training.tiny_training import MakeJob
 
 

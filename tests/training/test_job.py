@@ -19,8 +19,9 @@ from transformers import AutoModel
 
 from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
-from ease.training import TrainingResult, run_job
 from ease.training.__main__ import read_job
+from ease.training.job import run_job
+from ease.training.options import TrainingResult
 from tests.training.processes import finish, train_in_process
 from tests.training.tiny_training import MakeJob, Trained, losses, same, weights
 

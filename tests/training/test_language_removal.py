@@ -9,7 +9,8 @@ import pytest
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.training import TrainingOptions, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingOptions
 from tests.training.tiny_training import MakeJob, sentences, weights
 
 

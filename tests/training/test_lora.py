@@ -17,7 +17,8 @@ from ease.encoders.known import complete_lora
 from ease.errors import EaseError
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.recipe import Recipe
-from ease.training import run_job, train
+from ease.training.api import train
+from ease.training.job import run_job
 from ease.training.lora import add_lora, merged
 from ease.training.options import LoraOptions
 from tests.training.processes import finish, messages, start

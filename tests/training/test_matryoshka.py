@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from ease.errors import EaseError
-from ease.methods import TOTAL, Entities, Inputs, get_method, method_names
-from ease.training import run_job
-from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.methods import get_method, method_names
+from ease.methods.base import TOTAL, Entities, Inputs
+from ease.training.batches import make_batch
+from ease.training.job import run_job
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.training.gradients import Case, build_model, reverse, shift
 from tests.training.tiny_training import MakeJob, losses
 

@@ -14,10 +14,10 @@ from transformers import get_linear_schedule_with_warmup
 
 from ease.encoders.encoder import load_encoder
 from ease.methods import get_method, method_options
-from ease.training import TrainingOptions
 from ease.training.loop import step_count
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
+from ease.training.options import TrainingOptions
 
 USED = [2, 5, 7]
 """Rows of the entity table that a step reads."""

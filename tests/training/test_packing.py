@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig,
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import method_names
-from ease.training import run_job
+from ease.training.job import run_job
 from ease.training.packing import PACKED, features_of, pack, prepare_packing
 from tests.training.gradients import Case, gradients
 from tests.training.test_gradient_cache import assert_equal

@@ -14,7 +14,10 @@ import pytest
 import torch
 
 from ease.errors import EaseError
-from ease.training import TrainingInterrupted, TrainingResult, launching, run_job
+from ease.training import launching
+from ease.training.interruption import TrainingInterrupted
+from ease.training.job import run_job
+from ease.training.options import TrainingResult
 from tests.training.processes import PATIENCE, SOURCE, finish, messages, start
 from tests.training.tiny_training import MakeJob, same, weights
 

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ease.errors import EaseError
-from ease.training import TrainingInterrupted, TrainingResult, run_job
 from ease.training.__main__ import read_job
+from ease.training.interruption import TrainingInterrupted
+from ease.training.job import run_job
+from ease.training.options import TrainingResult
 from tests.training.processes import finish, last_step, messages, start, wait_for
 from tests.training.tiny_training import MakeJob, Trained, same, weights
 

@@ -21,9 +21,11 @@ from torch import nn
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import TOTAL, get_method, method_options
-from ease.training.batches import make_batch, open_pairs, prepare_pairs
+from ease.methods import get_method, method_options
+from ease.methods.base import TOTAL
+from ease.training.batches import make_batch
 from ease.training.model import TrainingModel
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.sentence_transformers import (
     EntityCollator,
     EntityContrastiveLoss,

@@ -11,9 +11,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import load_encoder
-from ease.training import run_job
-from ease.training.batches import make_batch, open_pairs, prepare_pairs
-from ease.training.job import _build_model
+from ease.training.batches import make_batch
+from ease.training.job import _build_model, run_job
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.students import LearningOptions, StaticOptions
 from ease.training.students.distilling import distill_student
 from tests.training.tiny_training import MakeJob, losses, sentences

@@ -19,8 +19,9 @@ from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.methods import method_names
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
-from ease.training import TrainingJob, TrainingOptions, run_job
 from ease.training.accelerator import accelerated
+from ease.training.job import run_job
+from ease.training.options import TrainingJob, TrainingOptions
 from ease.training.teacher import TeacherOptions
 from ease.training.teacher_embeddings import teacher_embeddings
 from tests.training.processes import finish, messages, start

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.training import TrainingJob, TrainingOptions, TrainingResult
+from ease.training.options import TrainingJob, TrainingOptions, TrainingResult
 
 PLACES = ["Berlin", "Париж", "東京", "Roma", "Lisboa", "Москва", "大阪", "Ankara", "Kraków", "Oslo"]
 PHRASES = ["{} is a large city", "{} — большой город на реке", "{}は大きな都市で、川がある", "people like {}"]

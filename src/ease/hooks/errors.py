@@ -31,7 +31,7 @@ from ease.io.nested import dotted
 from ease.io.registry import format_validation_error
 from ease.io.suggestions import nearest, suggest
 from ease.pipelines.engine import ENGINES, check_engine
-from ease.training import TrainingInterrupted
+from ease.training.interruption import TrainingInterrupted
 
 _FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException, YAMLError)
 

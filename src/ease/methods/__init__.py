@@ -18,40 +18,7 @@ from ease.errors import EaseError
 from ease.io.registry import check_name, format_validation_error, module_names, named_module
 
 if TYPE_CHECKING:
-    from ease.methods.base import (
-        SENTENCE,
-        TOTAL,
-        Derive,
-        Entities,
-        GuideVectors,
-        Inputs,
-        Texts,
-        TrainingMethod,
-    )
-
-__all__ = [
-    "SENTENCE",
-    "TOTAL",
-    "Derive",
-    "Entities",
-    "GuideVectors",
-    "Inputs",
-    "Texts",
-    "TrainingMethod",
-    "get_method",
-    "method_names",
-    "method_options",
-    "reads_entities",
-]
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Import the names of `base`, and torch with it, on first use."""
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.base"), name)
+    from ease.methods.base import TrainingMethod
 
 
 def method_names() -> list[str]:

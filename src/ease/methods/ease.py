@@ -14,8 +14,9 @@ from ease.errors import EaseError
 from ease.io.models import StrictModel
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows, self_supervised_term
 from ease.methods.components.distributed import gather
+from ease.methods.components.entity_losses import excluded_candidates
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import excluded_candidates, info_nce
+from ease.methods.components.losses import info_nce
 
 
 class EaseOptions(StrictModel):

@@ -20,8 +20,8 @@ from ease.methods.base import (
     self_supervised_term,
 )
 from ease.methods.components.distributed import gather, gather_with_gradient
+from ease.methods.components.entity_losses import false_negatives, same_entity_loss, several_positives_loss
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import false_negatives, same_entity_loss, several_positives_loss
 
 
 class EasePlusOptions(BaseModel):

@@ -21,7 +21,7 @@ from ease.methods.components.augmentation import (
 )
 from ease.methods.components.distributed import gather_with_gradient
 from ease.methods.components.drophead import set_drophead, set_dropout
-from ease.methods.components.losses import MultiSimilarity, mirrored_loss, multi_similarity_loss
+from ease.methods.components.mirror_losses import MultiSimilarity, mirrored_loss, multi_similarity_loss
 
 MASKED = "masked_sentence"
 """The column of augmented second views."""

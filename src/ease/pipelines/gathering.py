@@ -16,7 +16,8 @@ from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.recipe import CompleteRecipe, Recipe
-from ease.texts import gather_texts, open_workspace, source_options
+from ease.texts import gather_texts, source_options
+from ease.texts.components.workspace import open_workspace
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
 """The sample's own training texts, addressed as `sample:NAME`."""

@@ -39,8 +39,9 @@ from ease.pipelines.mlflow_runs import (
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
 from ease.reporting.plots import plot_curves
-from ease.texts import SourceOptions, source_options
-from ease.training import TrainingJob, TrainingResult
+from ease.texts import source_options
+from ease.texts.components.options import SourceOptions
+from ease.training.options import TrainingJob, TrainingResult
 
 TEXT_LICENCE = "as its publisher says"
 
@@ -76,7 +77,7 @@ def train_tracked(
         lock: Lock on the work folder, which receives the model.
         tracking: What MLflow keeps of the model; None keeps nothing.
     """
-    from ease.training import run_job
+    from ease.training.job import run_job
 
     job = write_job(lock.folder, data, recipe)
     parameters = {**flatten_options(recipe), **flatten_options(data.setting, "setting")}

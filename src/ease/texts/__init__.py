@@ -14,22 +14,8 @@ from pydantic import ValidationError
 from ease.errors import EaseError
 from ease.io.registry import format_validation_error, module_names, named_module
 from ease.texts.components.mixture import Gathered, gather
-from ease.texts.components.options import COLUMNS, Source, SourceOptions
-from ease.texts.components.workspace import Workspace, open_workspace
-
-__all__ = [
-    "COLUMNS",
-    "Gathered",
-    "Kind",
-    "Source",
-    "SourceOptions",
-    "Workspace",
-    "gather_texts",
-    "get_kind",
-    "kind_names",
-    "open_workspace",
-    "source_options",
-]
+from ease.texts.components.options import Source, SourceOptions
+from ease.texts.components.workspace import Workspace
 
 
 class Kind(Protocol):

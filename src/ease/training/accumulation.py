@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from ease.methods import TOTAL
+from ease.methods.base import TOTAL
 from ease.training.batches import Batch
 
 

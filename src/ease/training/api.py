@@ -21,7 +21,8 @@ from ease.encoders.known import complete_lora, file_defaults
 from ease.errors import EaseError
 from ease.io.registry import RENAMED
 from ease.io.suggestions import suggest
-from ease.methods import SENTENCE, get_method, method_options
+from ease.methods import get_method, method_options
+from ease.methods.base import SENTENCE
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
-from ease.methods import Entities, GuideVectors
-from ease.training.batches import READ_ROWS
+from ease.methods.base import Entities, GuideVectors
+from ease.training.prepared_pairs import READ_ROWS
 from ease.training.teacher_embeddings import Embeddings
 
 

@@ -25,7 +25,6 @@ from ease.io.locks import FolderLock, folder_lock
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
 from ease.training.accelerator import accelerated
-from ease.training.batches import open_pairs, prepare_pairs
 from ease.training.card import training_card
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
@@ -38,6 +37,7 @@ from ease.training.loading import load_for_training, warn_of_equal_views
 from ease.training.loop import train
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
+from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
 from ease.training.teacher import check_frozen

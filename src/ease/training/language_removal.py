@@ -23,7 +23,7 @@ from ease.encoders.language_subspace import (
 )
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
-from ease.methods import SENTENCE
+from ease.methods.base import SENTENCE
 from ease.training.inputs import LANGUAGE, distinct, open_pair_table
 from ease.training.selection import DEVELOPMENT_SCORE, Evaluate
 

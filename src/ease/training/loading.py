@@ -10,7 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.methods import TrainingMethod
+from ease.methods.base import TrainingMethod
 from ease.methods.components.drophead import has_dropout, set_dropout
 from ease.training.lora import add_lora
 from ease.training.options import TrainingJob

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ease.errors import EaseError
-from ease.methods import SENTENCE, TOTAL, Inputs, TrainingMethod
-from ease.methods.base import own_rows
+from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
-from ease.training.batches import Batch, Column, Layout, Padded
+from ease.training.batches import Batch, Column, Padded
 from ease.training.dropout import quicken_dropout
 from ease.training.packing import Packed, features_of, prepare_packing
+from ease.training.prepared_pairs import Layout
 from ease.training.prompts import prompt_tokens
 from ease.training.static import averages_tokens, bag_features
 from ease.training.teacher import TeacherOptions

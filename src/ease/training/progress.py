@@ -18,7 +18,7 @@ from tqdm import tqdm
 from ease.errors import EaseError
 from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
-from ease.methods import TOTAL
+from ease.methods.base import TOTAL
 from ease.methods.components.distributed import average, process_rank
 from ease.training.options import TrainingOptions
 

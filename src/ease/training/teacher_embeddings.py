@@ -17,10 +17,10 @@ from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.io.atomic import partial_path
 from ease.io.files import report_write_errors
-from ease.methods import SENTENCE
+from ease.methods.base import SENTENCE
 from ease.methods.components.distributed import process_count, process_rank
-from ease.training.batches import READ_ROWS, pair_places, reserve
 from ease.training.inputs import LANGUAGE, distinct, open_pair_table
+from ease.training.prepared_pairs import READ_ROWS, pair_places, reserve
 from ease.training.teacher import FrozenEncoder, TeacherOptions
 
 logger = logging.getLogger(__name__)

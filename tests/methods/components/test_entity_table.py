@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, SparseAdam
 
+from ease.methods.components.entity_losses import NO_ENTITY
 from ease.methods.components.entity_table import EntityTable
-from ease.methods.components.losses import NO_ENTITY
 
 
 def start() -> Tensor:

@@ -12,13 +12,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ease.methods.components.losses import (
-    NO_ENTITY,
-    excluded_candidates,
-    info_nce,
-    masked_token_loss,
-    mirrored_loss,
-)
+from ease.methods.components.entity_losses import NO_ENTITY, excluded_candidates
+from ease.methods.components.losses import info_nce, masked_token_loss
+from ease.methods.components.mirror_losses import mirrored_loss
 
 
 def cosine(first: np.ndarray, second: np.ndarray) -> float:

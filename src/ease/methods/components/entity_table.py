@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ease.methods.components.distributed import average, gather
-from ease.methods.components.losses import NO_ENTITY
+from ease.methods.components.entity_losses import NO_ENTITY
 
 
 class EntityTable(nn.Module):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ease.methods.components.losses import _mean_over_rows, _unit
+from ease.methods.components.losses import mean_over_rows, unit
 
 
 def cosine_distillation(students: Tensor, teachers: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def cosine_distillation(students: Tensor, teachers: Tensor) -> Tensor:
         length 1.
     """
     taught = _taught(teachers)
-    distances = 1 - (_unit(students) * _unit(teachers)).sum(dim=1)
+    distances = 1 - (unit(students) * unit(teachers)).sum(dim=1)
     return (distances * taught).sum() / taught.sum().clamp(min=1)
 
 
@@ -63,9 +63,9 @@ def similarity_distillation(
         Fang et al. 2021 (SEED), equations 2 to 5, with the batch as the queue and without the sentence itself; Tung and
         Mori 2019 (similarity-preserving distillation).
     """
-    students, teachers = _unit(students), _unit(teachers)
-    columns = students if candidates is None else _unit(candidates)  # (m, d)
-    teacher_columns = teachers if teacher_candidates is None else _unit(teacher_candidates)  # (m, t)
+    students, teachers = unit(students), unit(teachers)
+    columns = students if candidates is None else unit(candidates)  # (m, d)
+    teacher_columns = teachers if teacher_candidates is None else unit(teacher_candidates)  # (m, t)
     itself = torch.arange(len(students), device=students.device) if own is None else own
 
     taught, absent = _taught(teachers), ~_taught(teacher_columns)
@@ -83,7 +83,7 @@ def similarity_distillation(
         return (divergences * taught[rows]).sum()
 
     share = taught.sum().clamp(min=1) / len(taught)
-    return _mean_over_rows(summed, len(students), mini_batch_size) / share
+    return mean_over_rows(summed, len(students), mini_batch_size) / share
 
 
 def _taught(teachers: Tensor) -> Tensor:
