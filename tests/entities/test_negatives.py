@@ -195,37 +195,51 @@ def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
 
 def test_one_type_is_drawn_for_each_entity(duckdb_engine: SQLBackend, tables: Any) -> None:
     """Without further types, all pairs of an entity have negatives of one type, which seeds choose alike."""
-    types = [(entity, 1) for entity in range(1, 13)] + [(entity, 2) for entity in [1, *range(13, 24)]]
-    links = [("en", page, 0, "T", 1) for page in range(50)]
-    pairs = make_pairs(("en", page, 0, 1) for page in range(50))
-    case = (pairs, tables.links(links), tables.entity_types(types), make_vocabulary(range(1, 24)))
-    chosen: Counter[bool] = Counter()
-    for seed in range(40):
-        mined = mine(duckdb_engine, case, further_types=False, seed=seed)
-        (kind,) = {row["hard_negative"] < 13 for row in mined}
-        chosen[kind] += 1
-        assert len({row["hard_negative"] for row in mined}) > 5
-    assert min(chosen.values()) > 8
+    entities, pages = (
+        range(100, 4100, 100),
+        range(50),
+    )  # each with two types of its own, of twelve members each
+    first, second = range(12), range(12, 23)
+    types = [(entity + member, entity) for entity in entities for member in first]
+    types += [(entity + member, entity + 1) for entity in entities for member in (0, *second)]
+    places = [("en", entity + page, 0, entity) for entity in entities for page in pages]
+    known = make_vocabulary(entity + member for entity in entities for member in (*first, *second))
+    links = tables.links((*place[:3], "T", place[3]) for place in places)
+    case = (make_pairs(places), links, tables.entity_types(types), known)
+    chosen: list[dict[int, bool]] = []
+    for seed in range(2):
+        negatives = defaultdict(set)
+        for row in mine(duckdb_engine, case, further_types=False, seed=seed):
+            negatives[row["entity"]].add(row["hard_negative"] - row["entity"])
+        assert min(map(len, negatives.values())) > 5
+        chosen.append({})
+        for entity, members in negatives.items():
+            (chosen[-1][entity],) = {member in first for member in members}
+        assert 8 < sum(chosen[-1].values()) < len(entities) - 8
+    assert 8 < sum(chosen[0][entity] != chosen[1][entity] for entity in entities) < len(entities) - 8
 
 
 def test_a_drawn_type_without_a_negative_is_not_replaced(duckdb_engine: SQLBackend, tables: Any) -> None:
-    """Every member of type 1 is on the page; type 2 has one more."""
-    types = [(1, 1), (2, 1), (1, 2), (3, 2)]
+    """Every member of the entity's first type is on the page; the second type has one more."""
+    entities = range(10, 210, 10)
     case = (
-        make_pairs([("en", 1, 0, 1)]),
-        tables.links([("en", 1, 0, "T", 1), ("en", 1, 1, "T", 2)]),
-        tables.entity_types(types),
-        make_vocabulary([1, 2, 3]),
+        make_pairs([("en", entity, 0, entity) for entity in entities]),
+        tables.links(("en", entity, place, "T", entity + place) for entity in entities for place in range(2)),
+        tables.entity_types(
+            (entity + member, entity + kind)
+            for entity in entities
+            for member, kind in ((0, 0), (1, 0), (0, 1), (2, 1))
+        ),
+        make_vocabulary(entity + member for entity in entities for member in range(3)),
     )
     found = {
         further: {
-            row["hard_negative"]
-            for seed in range(20)
-            for row in mine(duckdb_engine, case, without="keep", further_types=further, seed=seed)
+            row["hard_negative"] and row["hard_negative"] - row["entity"]
+            for row in mine(duckdb_engine, case, without="keep", further_types=further)
         }
         for further in (True, False)
     }
-    assert found == {True: {3}, False: {3, None}}
+    assert found == {True: {2}, False: {2, None}}
 
 
 def test_types_and_members_are_equally_likely(duckdb_engine: SQLBackend, tables: Any) -> None:

@@ -93,6 +93,7 @@ def test_dropout_keeps_the_mean_of_the_hidden_units() -> None:
     assert dropped.mean(dim=0).numpy() == pytest.approx(kept.mean(dim=0).numpy(), abs=0.03)
 
 
+@pytest.mark.slow
 def test_weight_decay_is_chosen_like_c_and_a_single_one_is_not() -> None:
     training, development, test = ring(0, 1000), ring(2), ring(1)
     family = Family(NetworkClassifier(epochs=60, dropout=0.0, batch_size=16), "weight_decay")

@@ -58,6 +58,7 @@ def clustered(random: np.random.Generator, rows: int) -> Items:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [graded, retrieved, mined, answered, clustered])
 def test_95_per_cent_of_the_intervals_contain_the_score_of_the_population(draw: Draw) -> None:
     random = np.random.default_rng(16)

@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_path
-from ease.methods import SENTENCE, Derive
+from ease.methods.base import SENTENCE, Derive
 from ease.methods.components.entity_losses import NO_ENTITY
 from ease.training.entities import UsedEntities, used_entities
 from ease.training.inputs import (

@@ -76,6 +76,7 @@ def test_nothing_to_clean() -> None:
     assert (left.num_rows, sum(removed.values())) == (0, 0)
 
 
+@pytest.mark.slow
 def test_the_faults_of_the_published_files_are_gone(test_data: Path) -> None:
     folder = test_data / "eval" / "mewsc16"
     for language, least in (("ca", 850), ("en", 10000), ("fr", 6000)):

@@ -14,6 +14,7 @@ from tests.wikimedia.made_news import news_options
 LANGUAGES = ["ar", "ca", "cs", "en", "eo", "es", "fr", "ja", "ko", "pt", "ru", "sv"]
 
 
+@pytest.mark.slow
 def test_the_published_files_are_cleaned_in_all_languages(test_data: Path, tmp_path: Path) -> None:
     options = news_options(edition="clean", min_class_size=10)
     counts = clean_released(test_data / "eval" / "mewsc16", options, tmp_path / "clean")
