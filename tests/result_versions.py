@@ -11,6 +11,7 @@ from ease.encoders.encoding import encode_with
 from ease.io import result_versions
 from ease.io.code_digest import code_digest
 from ease.sample import write_sample, write_sample_news
+from ease.texts.bitext.mining import mine_language_pair
 from ease.training.job import run_job
 from ease.wikimedia.dumps.files import split_into_shards
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata
@@ -28,6 +29,7 @@ CODE: dict[str, tuple[Callable[..., Any], ...]] = {
     "SAMPLE_WIKI": (write_sample,),
     "SAMPLE_NEWS": (write_sample_news,),
     "TRAINING": (run_job,),
+    "BITEXT": (mine_language_pair,),
     "EMBEDDINGS": (encode_with,),
 }
 """The functions that produce each kept result."""

@@ -19,6 +19,7 @@ from ease.pipelines import (
     hard_negatives,
     ingest,
     mewsc16,
+    mine_bitext,
     report,
     sweep,
     train,
@@ -82,6 +83,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "contamination": contamination.create_pipeline("multilingual", methods),
         "contamination_monolingual": contamination.create_pipeline("monolingual", methods),
         "mewsc16": mewsc16.create_pipeline(),
+        "mine_bitext": mine_bitext.create_pipeline("multilingual"),
         "validate_evaluation": validate_evaluation.create_pipeline(),
     }
 

@@ -21,6 +21,15 @@ class MinedPairs:
     """Number of gold pairs, found or not"""
 
 
+class Matches(NamedTuple):
+    """Mined pairs of a query and a target, (pairs,) each, best first; each row occurs once."""
+
+    queries: Rows
+    targets: Rows
+    scores: Scores
+    cosines: Scores
+
+
 class MiningScore(NamedTuple):
     """Precision, recall and F1, 0 to 1, of the pairs whose score reaches a threshold."""
 
@@ -41,6 +50,44 @@ def margin_scores(forward: Neighbours, backward: Neighbours) -> Scores:
     around = (near_query[:, None] + near_target[forward.rows]) / 2
     margins: Scores = np.divide(forward.cosines, around, out=np.zeros_like(around), where=around > 0)
     return margins
+
+
+def one_to_one(forward: Neighbours, backward: Neighbours, least: float = 0.0) -> Matches:
+    """Match queries and targets one to one: repeatedly the pair with the best margin whose two rows are free.
+
+    Args:
+        forward: Each query's nearest targets; negative row numbers are missing neighbours.
+        backward: Each target's nearest queries, likewise.
+        least: Lowest margin of a match.
+    """
+    scores = margin_scores(forward, backward), margin_scores(backward, forward)
+    queries, targets = (np.arange(len(near.rows))[:, None] for near in (forward, backward))
+    sides = (
+        (np.broadcast_to(queries, forward.rows.shape), forward.rows, scores[0], forward.cosines),
+        (backward.rows, np.broadcast_to(targets, backward.rows.shape), scores[1], backward.cosines),
+    )
+    kept = []
+    for side in sides:
+        chosen = (side[0] >= 0) & (side[1] >= 0) & (side[2] >= least)
+        kept.append([values[chosen] for values in side])
+    pairs = [np.concatenate(values) for values in zip(*kept, strict=True)]
+    order = np.lexsort((pairs[1], pairs[0], -pairs[2]))
+    return _best_first(Matches(*(values[order] for values in pairs)))
+
+
+def _best_first(pairs: Matches) -> Matches:
+    """Take pairs, ordered by score, whose rows are free; in each round, all that are the best pair of both rows."""
+    left = np.arange(len(pairs.queries))
+    taken: list[Rows] = []
+    while len(left):
+        queries, targets = pairs.queries[left], pairs.targets[left]
+        best = [np.unique(rows, return_index=True)[1] for rows in (queries, targets)]
+        first = np.intersect1d(best[0], best[1])
+        taken.append(left[first])
+        used = np.isin(queries, queries[first]) | np.isin(targets, targets[first])
+        left = left[~used]
+    chosen = np.sort(np.concatenate([left, *taken]))
+    return Matches(*(values[chosen] for values in pairs))
 
 
 def best_pairs(scores: Scores, rows: Rows, gold: Rows) -> MinedPairs:

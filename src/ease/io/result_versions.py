@@ -25,5 +25,8 @@ SAMPLE_NEWS = 1
 TRAINING = 1
 """Checkpoints and results of trainings."""
 
+BITEXT = 1
+"""Mined parallel sentences of two languages."""
+
 EMBEDDINGS = 1
 """Cached embeddings of evaluation sets."""

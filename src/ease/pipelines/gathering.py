@@ -66,7 +66,7 @@ def gather_data(
         workspace.connection.disconnect()
         shutil.rmtree(workspace.folder)
     for line, source in zip(gathered.report, sources, strict=True):
-        line["sha256"] = [hash_contents(place) for place in source.places if place.is_file()]
+        line["sha256"] = [hash_contents(place) for place in source.places if place.exists()]
     return file, gathered.report
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ease.encoders.check import check_encoder
 from ease.encoders.options import check_rank
+from ease.entities.bitext import language_pairs
 from ease.entities.embeddings import EmbeddingOptions
 from ease.errors import EaseError
 from ease.io.addresses import is_remote
@@ -24,9 +25,10 @@ from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mewsc16.nodes import Mewsc16Options
+from ease.pipelines.mine_bitext.options import BitextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.starts import find_missing_starts, find_missing_teachers
+from ease.pipelines.starts import find_missing_miners, find_missing_starts, find_missing_teachers
 from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.sweep.checks import sweep_checks
 from ease.training.students import StudentOptions
@@ -54,13 +56,14 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     checks = [check for step in steps for check in (*_language_checks(step), *_folder_checks(step))]
     for step in steps:
         checks += [*_checks(step, locating, catalog), *sweep_checks(step, locating, catalog)]
-        checks += _teacher_checks(step)
+        checks += [*_teacher_checks(step), *_mining_checks(step)]
     for dataset in (catalog.get(name) for name in sorted(pipeline.all_outputs())):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
             checks.append(partial(check_writable, Path(dataset._filepath)))
     checks.append(partial(_check_disk, steps, catalog, data, free))
     _log_excluded(pipeline, catalog)
-    missing = (*find_missing_starts(pipeline, catalog), *find_missing_teachers(pipeline, catalog))
+    finders = (find_missing_starts, find_missing_teachers, find_missing_miners)
+    missing = [message for find in finders for message in find(pipeline, catalog)]
     faults = (*missing, *map(_fault, checks))
     return list(dict.fromkeys(fault for fault in faults if fault is not None))
 
@@ -129,6 +132,14 @@ def _teacher_checks(step: Step) -> Iterator[Check]:
     """Yield a check of a student's teacher, if the options name one."""
     if step.name == "distill_encoder" and (teacher := step.get(StudentOptions).teacher):
         yield partial(check_encoder, teacher)
+
+
+def _mining_checks(step: Step) -> Iterator[Check]:
+    """Yield checks of the languages whose sentences are mined, and of the encoder if the options name one."""
+    if step.name == "find_candidates":
+        yield partial(language_pairs, step.get(Setting).languages, step.get(BitextOptions))
+    elif step.name == "mine_pairs" and (encoder := step.get(BitextOptions).encoder):
+        yield partial(check_encoder, encoder)
 
 
 def _language_checks(step: Step) -> Iterator[Check]:

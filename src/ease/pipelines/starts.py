@@ -87,6 +87,32 @@ def missing_teacher(setting: str) -> str:
     )
 
 
+def find_missing_miners(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
+    """Return a message for each setting whose sentences are mined by an encoder that this run neither finds nor trains.
+
+    Args:
+        pipeline: The nodes that will run.
+        catalog: Their datasets and parameters.
+    """
+    lacking = []
+    for node in pipeline.nodes:
+        if node.name.rpartition(".")[2] != "mine_pairs" or catalog.load("params:mine_bitext").encoder:
+            continue
+        encoder = next(name for name in node.inputs if name.endswith(".encoder"))
+        if encoder not in pipeline.all_outputs() and not catalog.exists(encoder):
+            lacking.append(missing_miner(encoder.partition(".")[0]))
+    return lacking
+
+
+def missing_miner(setting: str) -> str:
+    """Return the message that a setting has no encoder to compare sentences by, with commands that train it."""
+    return (
+        f"There is no encoder of `ease_plus` to compare the sentences by: make the data by `kedro run "
+        f"--pipelines=train_{setting} --tags={PREPARATION}`, then train it by `kedro run --pipelines=train "
+        f"--namespaces={setting}.ease_plus`, or name another encoder as `mine_bitext.encoder` (docs/bitext.md)."
+    )
+
+
 def _setting(node: Node, catalog: CatalogProtocol) -> Setting | None:  # type: ignore[type-arg]
     """Return the setting of a training node; None for other nodes."""
     if node.name.rpartition(".")[2] not in TRAINING:

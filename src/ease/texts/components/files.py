@@ -14,7 +14,9 @@ from ease.texts.components.workspace import BATCH_ROWS
 
 
 def file_kind(path: Path) -> str:
-    """Return the extension of a file's name, without that of its compression: csv, tsv, parquet and so on."""
+    """Return the extension of a file's name, without that of its compression: csv, tsv, and parquet for a folder."""
+    if path.is_dir():
+        return "parquet"
     return Path(path.name.removesuffix(".gz").removesuffix(".bz2")).suffix.removeprefix(".").lower()
 
 

@@ -1,0 +1,154 @@
+"""Candidates for parallel sentences: pairs that share a linked entity, or whose pages are about one item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field, model_validator
+
+from ease.entities.integers import as_int64
+from ease.entities.links import page_subjects
+from ease.errors import EaseError
+from ease.io.lazy import ibis, ir
+from ease.io.models import StrictModel
+
+SENTENCE_KEY = ("language", "page_id", "sentence_index")
+PAGE, LINK = "page", "link"
+"""What two sentences may share: the item of their pages, or an entity that both link to."""
+
+LanguagePair = tuple[str, str]
+
+
+class CandidateOptions(StrictModel):
+    """Which languages are compared, and which of their sentences."""
+
+    pivot: str | None = Field(
+        "en", description="the language that is compared with every other one; null: all pairs of languages"
+    )
+    languages: tuple[str, ...] | None = Field(
+        None, min_length=1, description="languages to compare; null: all languages of the setting"
+    )
+    min_characters: int = Field(10, ge=1, description="Shorter sentences are dropped.")
+    max_characters: int = Field(1000, ge=1, description="Longer sentences are dropped.")
+    max_sentences_per_entity: int = Field(
+        50,
+        ge=1,
+        description="An entity that more sentences of one language link to gives no candidates: their number grows "
+        "with the square of the sentences.",
+    )
+    max_sentences_per_page: int = Field(
+        400,
+        ge=1,
+        description="The item of a page with more sentences gives no candidates; the entities that its sentences link "
+        "to still do.",
+    )
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> CandidateOptions:
+        if self.min_characters > self.max_characters:
+            raise EaseError(
+                f"`min_characters` ({self.min_characters}) exceeds `max_characters` ({self.max_characters}): lower "
+                "the first or raise the second."
+            )
+        return self
+
+
+def language_pairs(languages: Sequence[str], options: CandidateOptions) -> list[LanguagePair]:
+    """Return the pairs of languages to compare: the pivot first, or else in alphabetical order.
+
+    Args:
+        languages: Languages of the setting.
+        options: Name the pivot and the languages.
+
+    Raises:
+        EaseError: If a language is not one of the setting, or there are fewer than two.
+    """
+    chosen = sorted(set(options.languages or languages))
+    named = [*chosen, *filter(None, [options.pivot])]
+    if unknown := sorted(set(named).difference(languages)):
+        raise EaseError(
+            f"`mine_bitext` names {', '.join(unknown)}, but the setting's languages are {', '.join(languages)}: choose "
+            "`pivot` and `languages` among these, or change `setting.languages`."
+        )
+    if options.pivot is None:
+        pairs = [(left, right) for left in chosen for right in chosen if left < right]
+    else:
+        pairs = [(options.pivot, right) for right in chosen if right != options.pivot]
+    if not pairs:
+        raise EaseError(
+            f"`mine_bitext` compares sentences of two languages, and there is only {', '.join(set(named))}: name "
+            "more in `mine_bitext.languages` or `setting.languages`."
+        )
+    return pairs
+
+
+def number_sentences(
+    sentences: ir.Table, sitelinks: ir.Table, pairs: Sequence[LanguagePair], options: CandidateOptions
+) -> ir.Table:
+    """Number the sentences to compare, in each language from 0, in the order of their pages.
+
+    Returns:
+        Columns language, row, page_id, page_title, revision_id, sentence_index, text, entity (the page's item; null
+        without one), ordered by language and row.
+    """
+    languages = sorted({language for pair in pairs for language in pair})
+    length = sentences.text.length()
+    chosen = sentences.filter(
+        sentences.language.isin(languages),
+        length >= options.min_characters,
+        length <= options.max_characters,
+    )
+    joined = chosen.drop("links").left_join(page_subjects(sentences, sitelinks), ["language", "page_id"])
+    row = as_int64(ibis.row_number().over(group_by="language", order_by=["page_id", "sentence_index"]))
+    columns = ("page_id", "page_title", "revision_id", "sentence_index", "text", "entity")
+    return joined.mutate(row=row).select("language", "row", *columns).order_by("language", "row")
+
+
+def find_candidates(
+    numbered: ir.Table, links: ir.Table, pairs: Sequence[LanguagePair], options: CandidateOptions
+) -> ir.Table:
+    """Return the pairs of sentences of two languages that share an entity, or whose pages share an item.
+
+    Args:
+        numbered: As `number_sentences` returns them.
+        links: The links of all sentences: language, page_id, sentence_index, entity.
+        pairs: The pairs of languages.
+        options: Their limits exclude frequent entities and long pages.
+
+    Returns:
+        Columns left_language, right_language, left, right (rows of the sentences), each pair once, ordered by all.
+    """
+    shared = _within(_on_pages(numbered), options.max_sentences_per_page).union(
+        _within(_linking(numbered, links), options.max_sentences_per_entity)
+    )
+    left = shared.filter(shared.language.isin([first for first, _ in pairs]))
+    right = shared.filter(shared.language.isin([second for _, second in pairs]))
+    left = left.select("entity", "shares", left_language=left.language, left=left.row)
+    right = right.select("entity", "shares", right_language=right.language, right=right.row)
+    both = left.inner_join(right, ["entity", "shares"])
+    # A pivot is never on the right; without one, both sides have all languages.
+    both = both.filter((both.left_language < both.right_language) | (len({first for first, _ in pairs}) == 1))
+    columns = ("left_language", "right_language", "left", "right")
+    return both.select(*columns).distinct().order_by(*columns)
+
+
+def _on_pages(numbered: ir.Table) -> ir.Table:
+    """Return each sentence with the item of its page: language, row, entity, shares."""
+    known = numbered.filter(numbered.entity.notnull())
+    return known.select("language", "row", "entity", shares=ibis.literal(PAGE))
+
+
+def _linking(numbered: ir.Table, links: ir.Table) -> ir.Table:
+    """Return each sentence with every entity that it links to, likewise."""
+    linked = links.select(*SENTENCE_KEY, "entity").distinct()
+    rows = numbered.select(*SENTENCE_KEY, "row")
+    return linked.inner_join(rows, SENTENCE_KEY).select(
+        "language", "row", "entity", shares=ibis.literal(LINK)
+    )
+
+
+def _within(shared: ir.Table, limit: int) -> ir.Table:
+    """Drop the entities that more sentences of one language have than a limit."""
+    counts = shared.group_by("language", "entity").agg(number=shared.count())
+    few = counts.filter(counts.number <= limit).select("language", "entity")
+    return shared.semi_join(few, ["language", "entity"])

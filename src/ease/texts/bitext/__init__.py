@@ -1,0 +1,1 @@
+"""Parallel sentences mined among candidates by any encoder."""

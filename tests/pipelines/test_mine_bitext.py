@@ -1,0 +1,270 @@
+"""`kedro run --pipelines=mine_bitext`: mined sentences, runs that continue, a training on them, and errors."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+import pytest
+from ibis.backends.sql import SQLBackend
+
+from ease.encoders.encoder import build_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.pipelines.gathering import TextOptions
+from ease.pipelines.mine_bitext.options import BitextOptions
+from ease.pipelines.mine_bitext.parts import Mining, mined_part
+from ease.wikimedia.wikipedia.licences import wikipedia_licence
+from tests.project import Done, Project
+from tests.spark import spark_session as spark_session
+
+PAIRS = ["en-ar", "en-de", "en-ja"]
+PLACE = "05_model_input/multilingual/bitext/pairs"
+
+
+@pytest.fixture(scope="module")
+def mined(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """A project in which parallel sentences were mined by its encoder of EASE+."""
+    made = project.copy(tmp_path_factory.mktemp("mined") / "copy")
+    return made, made.run("mine_bitext", mine_bitext__min_score=1.0)
+
+
+def read_mined(project: Project) -> dict[str, pd.DataFrame]:
+    """Return the newest mined sentences by their pair of languages."""
+    return {file.stem: pd.read_parquet(file) for file in sorted(project.latest(PLACE).glob("*.parquet"))}
+
+
+def test_sentences_are_mined_among_the_candidates_one_to_one(mined: tuple[Project, Done]) -> None:
+    project, _ = mined
+    found = read_mined(project)
+    assert list(found) == PAIRS
+    sentences = pd.read_parquet(project.latest("03_primary/multilingual/bitext_sentences.parquet"))
+    candidates = pd.read_parquet(project.latest("03_primary/multilingual/bitext_candidates.parquet"))
+    texts = {(row.language, row.row): row.text for row in sentences.itertuples()}
+    compared = {
+        (
+            row.left_language,
+            row.right_language,
+            texts[row.left_language, row.left],
+            texts[row.right_language, row.right],
+        )
+        for row in candidates.itertuples()
+    }
+    for pair, table in found.items():
+        left, right = pair.split("-")
+        assert len(table) > 20
+        rows = set(
+            zip(
+                table["left_language"],
+                table["right_language"],
+                table["sentence"],
+                table["positive"],
+                strict=True,
+            )
+        )
+        assert rows <= compared
+        assert len(rows) == len(table)
+        assert {left, right} == {*table["left_language"], *table["right_language"]}
+        assert table["score"].is_monotonic_decreasing
+        assert table["score"].min() >= 1
+        assert table["cosine"].abs().max() <= 1 + 1e-6
+        assert set(table["licence"]) == {"unicode-3.0"}
+        columns = ["language", "page_id", "page_title", "revision_id", "text"]
+        known = set(sentences[columns].itertuples(index=False, name=None))
+        for row in table.itertuples():
+            about = row.right_page_id, row.right_page_title, row.right_revision_id, row.positive
+            assert (right, *about) in known
+
+
+def test_the_counts_are_reported(mined: tuple[Project, Done]) -> None:
+    project, done = mined
+    rows = project.json("08_reporting/multilingual/bitext.json")
+    assert [f"{row['left']}-{row['right']}" for row in rows] == PAIRS
+    for row, table in zip(rows, read_mined(project).values(), strict=True):
+        assert row["mined"] == len(table) == row["matches"] - row["equal_texts"] - row["repeated"]
+        share = 100 * row["candidates"] / (row["left_sentences"] * row["right_sentences"])
+        assert row["percent_compared"] == pytest.approx(share, abs=1e-3)
+        assert share < 10
+    assert "Mined parallel sentences by" in done.stderr
+    assert "Parallel sentences of en-de: {'left_sentences'" in done.stderr
+
+
+def test_a_rerun_continues_after_the_last_complete_pair(mined: tuple[Project, Done], tmp_path: Path) -> None:
+    project = mined[0].copy(tmp_path / "copy")
+    before = read_mined(project)
+    shutil.rmtree(project.folder / "data" / PLACE)
+    (lost,) = (project.folder / "data/06_models/work/multilingual.bitext").glob("en-de-*")
+    shutil.rmtree(lost)
+    done = project.run("mine_bitext", mine_bitext__min_score=1.0)
+    for pair in ("en-ar", "en-ja"):
+        assert f"Parallel sentences of {pair}: kept from an earlier run" in done.stderr
+    assert "Parallel sentences of en-de: {" in done.stderr
+    after = read_mined(project)
+    assert all(before[pair].equals(after[pair]) for pair in PAIRS)
+    # Another margin gives other parts, which replace the old ones.
+    done = project.run("mine_bitext", mine_bitext__min_score=1.2, mine_bitext__languages="de")
+    assert "kept" not in done.stderr
+    assert list(read_mined(project)) == ["en-de"]
+    assert len(read_mined(project)["en-de"]) < len(before["en-de"])
+    kept = (project.folder / "data/06_models/work/multilingual.bitext").glob("*-*")
+    assert len(list(kept)) == 1
+
+
+def test_a_second_stage_is_trained_on_the_mined_sentences(
+    mined: tuple[Project, Done], tmp_path: Path
+) -> None:
+    project = mined[0].copy(tmp_path / "copy")
+    done = project.run(
+        "train", "--namespaces=multilingual.msimcse", multilingual__msimcse__options__strategy="mined"
+    )
+    texts = pd.read_parquet(project.latest("05_model_input/multilingual/msimcse/texts"))
+    expected = pd.concat(read_mined(project).values())
+    assert len(texts) == len(expected) > 100
+    pairs = [set(zip(table["sentence"], table["positive"], strict=True)) for table in (texts, expected)]
+    assert pairs[0] == pairs[1]
+    assert texts["negative"].isna().all()
+    (report,) = project.json("08_reporting/multilingual/msimcse/text_report.json")
+    assert report["kind"] == "parallel"
+    assert len(report["sha256"][0]) == 64
+    assert (project.latest("06_models/multilingual/msimcse/encoder") / "modules.json").is_file()
+    assert "msimcse" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"encoder": "no/such-encoder"}, "Encoder 'no/such-encoder' does not load: give a folder"),
+        ({"languages": "en"}, "compares sentences of two languages, and there is only en"),
+        ({"pivot": "fr"}, "`mine_bitext` names fr, but the setting's languages are en, ja, ar, de"),
+        (
+            {"min_characters": 950},
+            "No two sentences of en-ar, en-de, en-ja share an entity, and no two pages an item",
+        ),
+        ({"neighbours": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_wrong_parameters_are_refused_with_a_remedy(
+    mined: tuple[Project, Done], tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    project = mined[0].copy(tmp_path / "copy")
+    done = project.run("mine_bitext", check=False, **{f"mine_bitext__{name}": given[name] for name in given})
+    assert done.returncode
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_model_is_named_with_the_commands_that_train_it(copy: Project) -> None:
+    shutil.rmtree(copy.folder / "data/06_models/multilingual/ease_plus")
+    done = copy.run("mine_bitext", check=False)
+    assert done.returncode
+    assert "There is no encoder of `ease_plus` to compare the sentences by" in done.stderr
+    assert "--pipelines=train --namespaces=multilingual.ease_plus" in done.stderr
+    assert "Starting" not in done.stderr.partition("There is no encoder")[0]
+
+
+@pytest.mark.parametrize("backend", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def test_both_engines_mine_the_same_part(
+    backend: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    engine: SQLBackend = (
+        ibis.duckdb.connect()
+        if backend == "duckdb"
+        else ibis.pyspark.connect(request.getfixturevalue("spark"))
+    )
+    texts = {
+        "en": ["Paris is a city.", "Rome is old.", "Same text", "Rivers flow south."],
+        "fr": ["Paris est une ville.", "Rome est vieille.", "Same text"],
+    }
+    sentences = pd.DataFrame(
+        [
+            {
+                "language": language,
+                "row": row,
+                "page_id": row,
+                "page_title": f"{row}",
+                "revision_id": 7,
+                "text": text,
+            }
+            for language, own in texts.items()
+            for row, text in enumerate(own)
+        ]
+    )
+    candidates = pd.DataFrame(
+        [
+            {"left_language": "en", "right_language": "fr", "left": left, "right": right}
+            for left, right in np.ndindex(3, 3)
+        ]
+    )
+    tables = [
+        engine.create_table(ibis.util.gen_name("given"), ibis.memtable(table))
+        for table in (sentences, candidates)
+    ]
+    sizes = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
+    model = build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), [*texts["en"], *texts["fr"]])
+    mining = Mining(
+        *tables,
+        encode_with(model),
+        BitextOptions(min_score=0, neighbours=1),
+        TextOptions(),
+        tmp_path / "scratch",
+    )
+    part, counts = mined_part(mining, ("en", "fr"), "cc-by-sa-4.0", tmp_path / "kept")
+    table = pd.read_parquet(part / "en-fr.parquet")
+    assert counts["candidates"] == 9
+    assert counts["equal_texts"] == 1
+    assert "Same text" not in {*table["sentence"], *table["positive"]}
+    assert "Rivers flow south." not in set(table["sentence"]), "it has no candidate"
+    assert part.name == "en-fr-" + mining.key(("en", "fr"), "cc-by-sa-4.0")
+    cosines = np.load(tmp_path / "scratch" / "en.npy") @ np.load(tmp_path / "scratch" / "fr.npy").T
+    assert not cosines[3].any()
+    for row in table.itertuples():
+        place = texts["en"].index(row.sentence), texts["fr"].index(row.positive)
+        assert row.cosine == pytest.approx(cosines[place], abs=1e-6)
+        assert (row.left_page_id, row.right_page_id) == place
+
+
+def test_the_key_of_a_part_depends_on_all_that_it_is_made_from(tmp_path: Path) -> None:
+    def key(text: str = "Rome.", right: int = 0, licence: str = "a", **options: Any) -> str:
+        sentences = pd.DataFrame(
+            [
+                {"language": "en", "row": 0, "page_id": 1, "page_title": "R", "revision_id": 1, "text": text},
+                *(
+                    {
+                        "language": "fr",
+                        "row": row,
+                        "page_id": 1,
+                        "page_title": "R",
+                        "revision_id": 1,
+                        "text": "Rome.",
+                    }
+                    for row in range(2)
+                ),
+            ]
+        )
+        candidates = pd.DataFrame(
+            [{"left_language": "en", "right_language": "fr", "left": 0, "right": right}]
+        )
+        given = map(ibis.memtable, (sentences, candidates))
+        chosen = BitextOptions(**options)
+        return Mining(*given, encode_with(model), chosen, TextOptions(), tmp_path).key(("en", "fr"), licence)
+
+    sizes = {"layers": 1, "hidden_size": 16, "heads": 2, "intermediate_size": 16, "vocabulary_size": 300}
+    model = build_encoder(EncoderOptions(random=RandomBertOptions(**sizes)), ["Rome."])
+    assert key() == key(encoder="another/name", languages="fr")
+    keys = [key(), key("Roma."), key(right=1), key(licence="b"), key(min_score=2), key(neighbours=2)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_licence_is_that_of_wikipedias_text_at_the_date_of_the_dump() -> None:
+    dates = ("20080101", "20130201", "20230601", "20240101", None)
+    assert [wikipedia_licence(date) for date in dates] == [
+        "gfdl",
+        "cc-by-sa-3.0",
+        "cc-by-sa-3.0",
+        "cc-by-sa-4.0",
+        "cc-by-sa-4.0",
+    ]
