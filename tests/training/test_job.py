@@ -251,3 +251,12 @@ def test_a_folder_has_one_training_at_a_time(make_job: MakeJob, trained: Trained
 def test_the_result_is_json(trained: Trained) -> None:
     written = json.loads((trained.job.folder / "result.json").read_text(encoding="utf-8"))
     assert TrainingResult.model_validate(written["result"]) == trained.result
+
+
+def test_sentences_with_more_entities_than_positives_are_counted(
+    make_job: MakeJob, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    options = {"positives": 2}
+    run_job(make_job("counted", method="ease_plus", method_options=options, training={"max_steps": 1}))
+    assert "80 of 160 pairs have more than 1 other entities in their sentence" in caplog.text

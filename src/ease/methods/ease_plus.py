@@ -10,6 +10,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
+from ease.entities.further import MAX_FURTHER
 from ease.methods.base import (
     SENTENCE,
     TOTAL,
@@ -38,6 +39,7 @@ class EasePlusOptions(BaseModel):
     positives: int = Field(
         4,
         ge=1,
+        le=1 + MAX_FURTHER,
         description="maximum number of positives of a sentence, its pair's own entity included; 1: only that entity",
     )
     further_weight: float = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ from ease.training.inputs import (
 )
 from ease.training.prompts import default_prompt
 from ease.training.static import token_ids
+
+logger = logging.getLogger(__name__)
 
 READ_ROWS = 8192
 """Pairs tokenised at a time"""
@@ -123,6 +126,8 @@ def prepare_pairs(
             stored[rows] = prepared
             start += batch.num_rows
         stored.flush()
+    if layout.further and entities is not None:
+        _report_further(source, layout.further)
 
 
 def reserve(file: int, size: int) -> None:
@@ -196,6 +201,18 @@ def _find(column: pa.Array, entities: UsedEntities) -> NDArray[np.int64]:
     found = np.full(len(column), NO_ENTITY)
     found[column.is_valid().to_numpy(zero_copy_only=False)] = entities.find(column.drop_null().to_numpy())
     return found
+
+
+def _report_further(source: pads.Dataset, count: int) -> None:
+    """Log how many pairs have more other entities than are read."""
+    more = source.count_rows(filter=pc.list_value_length(pc.field(FURTHER)) > count)
+    logger.info(
+        "%d of %d pairs have more than %d other entities in their sentence; the seed chooses %d of them",
+        more,
+        source.count_rows(),
+        count,
+        count,
+    )
 
 
 def _find_further(column: pa.ListArray, entities: UsedEntities, count: int) -> NDArray[np.int64]:
