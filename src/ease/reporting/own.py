@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -101,10 +101,12 @@ class OwnModel:
         notes = {source: note for source, rows in found.items() for note in rows["note"].unique() if note}
         partial = any(source.subset.startswith(AVERAGE) for source in notes)
         note = "; ".join(dict.fromkeys(notes.values()))
+        if missing:
+            return Measured(None, None, missing, note, partial)
         values = pd.concat([rows.set_index("seed")["value"] for rows in found.values()], axis=1)
         means = [fmean(row) for row in values.dropna().to_numpy()]
-        if missing or not means:
-            return Measured(None, None, missing or tuple(sources), note, partial)
+        if not means:
+            return Measured(None, None, tuple(sources), note, partial)
         kept = pd.concat([rows[rows["seed"].isin(values.dropna().index)] for rows in found.values()])
         resampled = self._resampled(kept)
         return Measured(
@@ -128,9 +130,11 @@ class OwnModel:
         return np.mean(values, axis=0) if values and len(values) == len(rows) else None
 
     def _of(self, source: Source) -> pd.DataFrame:
-        scores = self.rows
-        chosen = (scores["task"] == source.task) & (scores["subset"] == source.subset)
-        return scores[chosen & (scores["metric"] == source.metric)]
+        return self._rows_by_source.get((source.task, source.subset, source.metric), self.rows.iloc[:0])
+
+    @cached_property
+    def _rows_by_source(self) -> dict[tuple[str, str, str], pd.DataFrame]:
+        return dict(iter(self.rows.groupby(["task", "subset", "metric"], sort=False)))
 
     def is_like(self, published: Model) -> bool:
         """Whether a published model is the same checkpoint, or the same method from the same encoder."""
