@@ -16,7 +16,13 @@ BY_FIXTURE_TYPE = {
 }
 """Marker of the tests that request a fixture, directly or through another one, by the fixture's return type."""
 
-BY_MODULE_NAME = {"run_job": "training", "Project": "project", "start_s3_server": "server"}
+BY_MODULE_NAME = {
+    "run_job": "training",
+    "distill_student": "training",
+    "SentenceTransformerTrainer": "training",
+    "Project": "project",
+    "start_s3_server": "server",
+}
 """Marker of all tests of a module that holds a name."""
 
 

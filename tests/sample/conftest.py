@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 from collections.abc import Callable
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +28,13 @@ class DumpedPage(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def sample_files(tmp_path_factory: pytest.TempPathFactory) -> SampleFiles:
-    return write_sample(tmp_path_factory.mktemp("sample"), PAPER_LANGUAGES, SampleOptions())
+def sample_files(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> SampleFiles:
+    """The files, which the processes of a test run share: the first one writes them, the others wait."""
+    own = tmp_path_factory.getbasetemp()
+    folder = own if worker_id == "master" else own.parent
+    with (folder / "sample.lock").open("wb") as lock:
+        flock(lock, LOCK_EX)
+        return write_sample(folder / "sample", PAPER_LANGUAGES, SampleOptions())
 
 
 @pytest.fixture(scope="session")
