@@ -11,6 +11,7 @@ from ease.pipelines import (
     acquire,
     acquire_evaluation,
     analysis,
+    audit,
     contamination,
     distill,
     entity_embeddings,
@@ -80,6 +81,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         **sweeps,
         "analysis": analysis.create_pipeline("multilingual", methods),
         "analysis_monolingual": analysis.create_pipeline("monolingual", methods, across_languages=False),
+        "audit": create_audit("multilingual", every["multilingual"]),
         "contamination": contamination.create_pipeline("multilingual", methods),
         "contamination_monolingual": contamination.create_pipeline("monolingual", methods),
         "mewsc16": mewsc16.create_pipeline(),
@@ -106,6 +108,12 @@ def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
         "report": report.create_pipeline(setting, methods),
     }
     return {name: in_stage(piece, setting, STAGES.get(name, name)) for name, piece in pieces.items()}
+
+
+def create_audit(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:
+    """Create the audit of one setting, after the stages that parse its dumps."""
+    own = in_stage(audit.create_pipeline(setting), setting, "audit")
+    return pieces["acquire"] + pieces["ingest"] + own
 
 
 def create_distillation(setting: str, pieces: Mapping[str, Pipeline]) -> Pipeline:

@@ -36,6 +36,9 @@ class PairOptions(StrictModel):
     max_pairs_per_language: int | None = Field(
         50_000, ge=1, description="Pairs sampled per language; null: all."
     )
+    without_audit: bool = Field(
+        False, description="Exclude the pages of the setting's audit, the test set made from links."
+    )
     seed: int = Field(0, ge=0, description="Seed of the pairs that the maximum and the sampling keep.")
 
     @model_validator(mode="after")

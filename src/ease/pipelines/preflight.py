@@ -15,7 +15,9 @@ from ease.encoders.check import check_encoder
 from ease.encoders.options import check_rank
 from ease.entities.bitext import language_pairs
 from ease.entities.embeddings import EmbeddingOptions
+from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
+from ease.evaluation.scoring import task_name
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.registry import format_validation_error
@@ -37,6 +39,9 @@ from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_languages
 
 logger = logging.getLogger(__name__)
+
+AUDIT = "audit"
+"""The task on a test set that is made from the setting's own dumps"""
 
 SPACE = 2.0
 """Bytes of disk for each byte of a compressed dump: 1.4 were measured for parsed parts and tables alone."""
@@ -114,6 +119,8 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
             yield partial(check_tasks, references, step.tasks)
         case "locate_baseline_sets" | "score_encoder":
             yield partial(check_tasks, step.get(EvaluateOptions).references(()), step.tasks)
+        case "select_pairs":
+            yield partial(_check_audit_is_left_out, step.get(Setting), step.get(PairOptions))
         case "embed_entities":
             yield partial(_check_vectors, step.get(EmbeddingOptions))
         case "gather_texts":
@@ -180,6 +187,15 @@ def _check_vectors(options: EmbeddingOptions) -> None:
     if options.file is not None and not options.file.is_file():
         raise EaseError(
             f"{options.file} does not exist: set `entity_embeddings.file` to the file of vectors."
+        )
+
+
+def _check_audit_is_left_out(setting: Setting, pairs: PairOptions) -> None:
+    """Refuse pairs for a training that the audit judges if they may be of the audit's pages."""
+    if AUDIT in map(task_name, (*setting.dev_tasks, *setting.test_tasks)) and not pairs.without_audit:
+        raise EaseError(
+            f"The tasks of the setting {setting.name} have `{AUDIT}`, whose pages are among the training pairs: set "
+            f"`{setting.name}.pairs.without_audit` to true, or name other tasks."
         )
 
 

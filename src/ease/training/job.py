@@ -19,7 +19,7 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import check_rank
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
-from ease.evaluation.tasks import average_main_scores
+from ease.evaluation.tasks import average_main_scores, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.locks import FolderLock, folder_lock
 from ease.methods import get_method
@@ -163,7 +163,8 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
 
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
         scores = score_tasks(encode_with(encoder), list(tasks), tasks)
-        named = {f"{DEVELOPMENT_SCORE}/{score.task}/{score.subset}": score.value for score in scores}
+        main = [score for score in scores if score.metric == get_task(score.task).METRIC]
+        named = {f"{DEVELOPMENT_SCORE}/{score.task}/{score.subset}": score.value for score in main}
         return {**named, DEVELOPMENT_SCORE: average_main_scores(scores)}
 
     return evaluate

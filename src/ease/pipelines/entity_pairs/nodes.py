@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from ease.entities.audit import without_pages
 from ease.entities.links import first_sentences
 from ease.entities.negatives import HardNegativeOptions, Mining
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters
@@ -55,10 +56,16 @@ def select_pairs(
     options: PairOptions,
     negatives: HardNegativeOptions,
     setting: Setting,
+    audit_pages: ibis.Table | None = None,
 ) -> ibis.Table:
-    """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative."""
+    """Select the setting's pairs; with `without: drop`, only pairs that have a hard negative.
+
+    Args:
+        audit_pages: The pages that `without_audit` excludes; None if there is no audit yet.
+    """
     mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
     linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
+    linked = _without_audit(linked, options, setting, audit_pages)
     return select(sentences, linked, vocabulary, options, mining)
 
 
@@ -72,14 +79,20 @@ def report_filters(
     options: PairOptions,
     negatives: HardNegativeOptions,
     setting: Setting,
+    audit_pages: ibis.Table | None = None,
 ) -> tuple[pd.DataFrame, go.Figure]:
     """Count the pairs that each filter removed, as a table, in the log and as a plot.
+
+    Pairs on excluded pages of the audit are not counted.
 
     Raises:
         EaseError: If no pair is left, with the number of pairs that each filter removed.
     """
     mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
     linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
+    linked = _without_audit(linked, options, setting, audit_pages)
+    if options.without_audit and audit_pages is not None:
+        logger.info("%d pages of the audit are kept out of training", audit_pages.count().execute())
     funnel = count_filters(sentences, linked, vocabulary, options, mining).to_pandas()
     check_pairs_left(funnel)
     logger.info(
@@ -100,6 +113,24 @@ def _mining(
     """Return what decides whether a pair has a hard negative; None if pairs without one are kept."""
     mining = mining_tables(links, sentences, sitelinks, entity_types, dumps, negatives)
     return mining if negatives.without == "drop" else None
+
+
+def _without_audit(
+    linked: ir.Table, options: PairOptions, setting: Setting, audit_pages: ir.Table | None
+) -> ir.Table:
+    """Exclude the pages of the audit if the options say so.
+
+    Raises:
+        EaseError: If there is no audit yet, with the command that makes it.
+    """
+    if not options.without_audit:
+        return linked
+    if audit_pages is None:
+        raise EaseError(
+            f"`{setting.name}.pairs.without_audit` is set, and the setting has no audit yet: make it by `kedro run "
+            "--pipelines=audit`, or set the parameter to false."
+        )
+    return without_pages(linked, audit_pages)
 
 
 def _entities_of_sentences(

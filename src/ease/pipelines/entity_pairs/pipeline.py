@@ -9,7 +9,8 @@ TABLES = ("sentences", "links", "sitelinks", "entity_types", "entity_vocabulary"
 
 def create_pipeline(setting: str) -> Pipeline:
     """Create `entity_pairs` for one setting."""
-    given = [*TABLES, "dumps", "params:pairs", "params:hard_negatives", "params:setting"]
+    # The audit is an input even if it is not excluded: Kedro then makes it first in a run that makes both.
+    given = [*TABLES, "dumps", "params:pairs", "params:hard_negatives", "params:setting", "audit_pages"]
     return pipeline(
         [
             node(

@@ -1,0 +1,267 @@
+"""A test set of sentence pairs from links alone: two wikis' sentences about one item, with graded distractors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field, model_validator
+
+from ease.entities.hashing import draw
+from ease.entities.integers import as_int64
+from ease.entities.links import page_subjects
+from ease.errors import EaseError
+from ease.io.lazy import ibis
+from ease.io.models import StrictModel
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+LEFT, RIGHT = "left", "right"
+"""Sides of a pair: the language, and the pivot language."""
+ANSWER, SAME_PAGE, SAME_TYPE = "answer", "same_page", "same_type"
+"""Grades of the sentences of a pair and side: the right one, and its distractors."""
+COLUMNS = (
+    *("subset", "pair_id", "side", "grade", "kind", "entity"),
+    *("language", "page_id", "sentence_index", "text"),
+)
+
+_POOL = 10
+"""Items considered, as a multiple of `max_pairs`."""
+_ITEM, _SENTENCE, _DISTRACTOR = 1, 2, 3
+"""Keys that make the draws of different purposes independent."""
+_FIRST_PRINT, _SECOND_PRINT = 4, 5
+_PLACE = ("language", "page_id", "sentence_index")
+_PRINTS = ("entities", "print1", "print2")
+
+
+class AuditOptions(StrictModel):
+    """Which sentences are matched across two languages, and how many."""
+
+    pivot: str = Field("en", description="Language that all others are matched with.")
+    max_pairs: int = Field(200, ge=1, description="Pairs of each language with the pivot.")
+    min_pairs: int = Field(200, ge=2, description="Fewer pairs of a language are an error.")
+    pairs_per_item: int = Field(
+        3, ge=1, description="Pairs of one item: that of the first sentences, then those with equal links."
+    )
+    min_entities: int = Field(
+        1, ge=1, description="Linked entities of a matched sentence that is not the first of its page."
+    )
+    distractors: int = Field(2, ge=0, description="Distractors of each grade for each sentence.")
+    min_characters: int = Field(10, ge=1, description="Shorter sentences are not used.")
+    max_characters: int = Field(300, ge=1, description="Longer sentences are not used.")
+    excluded_types: tuple[int, ...] = Field(
+        (), description="Wikidata types of items whose pages are no articles, by their numbers."
+    )
+    seed: int = Field(0, ge=0, description="Seed of the items, sentences and distractors.")
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> AuditOptions:
+        for least, most in (("min_characters", "max_characters"), ("min_pairs", "max_pairs")):
+            if getattr(self, least) > getattr(self, most):
+                raise EaseError(
+                    f"`audit.{least}` ({getattr(self, least)}) exceeds `audit.{most}` ({getattr(self, most)}): lower "
+                    "the first or raise the second."
+                )
+        return self
+
+
+def select_audit(
+    sentences: ibis.Table,
+    links: ibis.Table,
+    sitelinks: ibis.Table,
+    entity_types: ibis.Table,
+    languages: Sequence[str],
+    options: AuditOptions,
+) -> ibis.Table:
+    """Select the audit: pairs of sentences of each language and the pivot, and distractors of both sides.
+
+    Two sentences are a pair if they are the first ones of the articles about an item, or later ones in these articles
+    that link to the same set of entities. A later sentence is ambiguous, and never matched, if another sentence of
+    its language has the same entities, counting the item. Sentences whose text occurs twice in a language are not used.
+    The same items are preferred for all languages, so that few pages are kept out of training.
+
+    Args:
+        sentences: The ingested sentences.
+        links: Their links, as `resolve_links` returns them.
+        sitelinks: Titles of the Wikidata items.
+        entity_types: Types of the items; empty without a Wikidata dump, which gives no distractors of the same type.
+        languages: The pivot and the languages to match with it.
+        options: Limits, filters and seed.
+
+    Returns:
+        A row for each sentence of a pair and for each of its distractors, with the columns subset (`eo-en`), pair_id
+        (from 0 in each subset), side (left: the language, right: the pivot), grade (answer, same_page, same_type), kind
+        (first, links), entity (the pair's item), language, page_id, sentence_index, text; ordered by subset, pair_id,
+        side, grade, page_id and sentence_index.
+    """
+    pages = _candidate_pages(sentences, sitelinks, entity_types, languages, options)
+    candidates = _candidates(sentences, links, pages, options)
+    answers = _answers(_match(candidates, options), options)
+    parts = [
+        answers.mutate(grade=ibis.literal(ANSWER)),
+        _of_same_page(answers, candidates, options).mutate(grade=ibis.literal(SAME_PAGE)),
+        _of_same_type(answers, entity_types, options).mutate(grade=ibis.literal(SAME_TYPE)),
+    ]
+    first, *others = (part.select(*COLUMNS) for part in parts)
+    return first.union(*others).order_by(["subset", "pair_id", "side", "grade", "page_id", "sentence_index"])
+
+
+def audit_pages(audit: ibis.Table) -> ibis.Table:
+    """Return the pages that an audit has sentences of: language, page_id."""
+    return audit.select("language", "page_id").distinct().order_by(["language", "page_id"])
+
+
+def without_pages(table: ibis.Table, pages: ibis.Table) -> ibis.Table:
+    """Return the rows of a table with `language` and `page_id` that are of no page of an audit."""
+    return table.anti_join(pages, ["language", "page_id"])
+
+
+def _candidate_pages(
+    sentences: ir.Table,
+    sitelinks: ir.Table,
+    entity_types: ir.Table,
+    languages: Sequence[str],
+    options: AuditOptions,
+) -> ir.Table:
+    """Draw items that have one page in the pivot language and one in another: language, page_id, entity, ticket."""
+    pages = page_subjects(sentences.filter(sentences.language.isin(list(languages))), sitelinks)
+    excluded = entity_types.filter(entity_types.type_qid.isin(list(options.excluded_types)))
+    if options.excluded_types:
+        pages = pages.anti_join(excluded.select(entity="qid").distinct(), "entity")
+    counted = pages.mutate(same=pages.count().over(group_by=["language", "entity"]))
+    single = counted.filter(counted.same == 1).drop("same")
+    single = single.mutate(ticket=draw(options.seed, ibis.literal(_ITEM), single.entity))
+    pivots = single.filter(single.language == options.pivot)
+    others = single.filter(single.language != options.pivot).semi_join(pivots, "entity")
+    order = [others.ticket, others.entity]
+    others = others.mutate(place=ibis.row_number().over(group_by=others.language, order_by=order))
+    others = others.filter(others.place < _POOL * options.max_pairs).drop("place")
+    return others.union(pivots.semi_join(others, "entity"))
+
+
+def _candidates(sentences: ir.Table, links: ir.Table, pages: ir.Table, options: AuditOptions) -> ir.Table:
+    """Return the usable sentences of the pages with the number and the fingerprints of their linked entities.
+
+    `fits` says whether a sentence may be in a pair.
+    """
+    whole = sentences.select(*_PLACE, "text").inner_join(pages, ["language", "page_id"])
+    whole = whole.select(*_PLACE, "entity", "ticket", "text")
+    lengths = whole.text.length()
+    whole = whole.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
+    counted = whole.mutate(copies=whole.count().over(group_by=["language", "text"]))
+    single = counted.filter(counted.copies == 1).drop("copies")
+    joined = single.left_join(_link_prints(links, pages), list(_PLACE)).mutate()
+    known = joined.select(
+        *single.columns, **{name: joined[name].fill_null(ibis.literal(0, "int64")) for name in _PRINTS}
+    )
+    item = [draw(key, known.entity) for key in (_FIRST_PRINT, _SECOND_PRINT)]
+    sets = known.mutate(all1=known.print1 + item[0], all2=known.print2 + item[1])
+    alike = sets.count().over(group_by=["language", "entities", "all1", "all2"])
+    sets = sets.mutate(first=sets.sentence_index == 0, alike=alike)
+    fits = sets.first | ((sets.entities >= options.min_entities) & (sets.alike == 1))
+    return sets.mutate(fits=fits).drop("all1", "all2", "alike")
+
+
+def _link_prints(links: ir.Table, pages: ir.Table) -> ir.Table:
+    """Return two sums of hashes of each sentence's distinct entities, without the page's own: equal for equal sets."""
+    linked = links.select(*_PLACE, linked="entity").distinct().inner_join(pages, ["language", "page_id"])
+    linked = linked.filter(linked.linked != linked.entity).select(*_PLACE, "linked")
+    linked = linked.mutate(hash1=draw(_FIRST_PRINT, linked.linked), hash2=draw(_SECOND_PRINT, linked.linked))
+    return linked.group_by(*_PLACE).agg(
+        entities=as_int64(linked.count()),
+        print1=as_int64(linked.hash1.sum()),
+        print2=as_int64(linked.hash2.sum()),
+    )
+
+
+def _match(candidates: ir.Table, options: AuditOptions) -> ir.Table:
+    """Join the sentences of the languages with those of the pivot, and limit the pairs of items and languages."""
+    fitting = candidates.filter(candidates.fits)
+    # The first sentences of two articles need not have the same links.
+    keys = {name: fitting.first.ifelse(ibis.literal(0, "int64"), fitting[name]) for name in _PRINTS}
+    keyed = fitting.select(*_PLACE, "entity", "ticket", "first", "text", **keys)
+    pivot = keyed.filter(keyed.language == options.pivot).drop("ticket", "language")
+    pivot = pivot.rename(right_page="page_id", right_index="sentence_index", right_text="text")
+    others = keyed.filter(keyed.language != options.pivot)
+    pairs = others.inner_join(pivot, ["entity", "first", *_PRINTS])
+    pairs = pairs.mutate(draw=draw(options.seed, ibis.literal(_SENTENCE), pairs.entity, pairs.right_index))
+    order = [pairs.first.desc(), pairs.draw, pairs.right_index]
+    pairs = pairs.mutate(place=ibis.row_number().over(group_by=["language", "entity"], order_by=order))
+    pairs = pairs.filter(pairs.place < options.pairs_per_item)
+    order = [pairs.ticket, pairs.entity, pairs.place]
+    pairs = pairs.mutate(pair_id=as_int64(ibis.row_number().over(group_by="language", order_by=order)))
+    return pairs.filter(pairs.pair_id < options.max_pairs)
+
+
+def _answers(pairs: ir.Table, options: AuditOptions) -> ir.Table:
+    """Return a row for each side of a pair, with the columns of `COLUMNS` except grade."""
+    about = pairs.select(
+        "pair_id",
+        "entity",
+        subset=pairs.language + f"-{options.pivot}",
+        kind=pairs.first.ifelse("first", "links"),
+        own_language="language",
+        own_page="page_id",
+        own_index="sentence_index",
+        own_text="text",
+        right_page="right_page",
+        right_index="right_index",
+        right_text="right_text",
+    )
+    shared = ("subset", "pair_id", "entity", "kind")
+    left = about.select(
+        *shared,
+        side=ibis.literal(LEFT),
+        language="own_language",
+        page_id="own_page",
+        sentence_index="own_index",
+        text="own_text",
+    )
+    right = about.select(
+        *shared,
+        side=ibis.literal(RIGHT),
+        language=ibis.literal(options.pivot),
+        page_id="right_page",
+        sentence_index="right_index",
+        text="right_text",
+    )
+    return left.union(right)
+
+
+def _of_same_page(answers: ir.Table, candidates: ir.Table, options: AuditOptions) -> ir.Table:
+    """Draw other sentences of each answer's page whose linked entities differ from the answer's."""
+    there = candidates.select(*_PLACE, *_PRINTS, "text")
+    own = there.drop("text").rename({f"own_{name}": name for name in _PRINTS})
+    known = answers.drop("text").inner_join(own, list(_PLACE))
+    known = known.rename(own_index="sentence_index")
+    joined = known.inner_join(there, ["language", "page_id"]).mutate()
+    joined = joined.filter(joined.sentence_index != joined.own_index)
+    differs = [joined[name] != joined[f"own_{name}"] for name in _PRINTS]
+    return _draw(joined.filter(differs[0] | differs[1] | differs[2]), options)
+
+
+def _of_same_type(answers: ir.Table, entity_types: ir.Table, options: AuditOptions) -> ir.Table:
+    """Draw answers of the same subset, side and kind whose items share a type with each answer's item."""
+    types = entity_types.select(entity="qid", type="type_qid").distinct()
+    types = types.semi_join(answers, "entity")
+    shared = types.rename(other="entity").inner_join(types, "type").select("entity", "other").distinct()
+    shared = shared.filter(shared.entity != shared.other)
+    others = answers.select("subset", "side", "kind", *_PLACE, "text", other="entity", other_pair="pair_id")
+    known = answers.select("subset", "side", "kind", "pair_id", "entity", own_index="sentence_index")
+    joined = known.inner_join(shared, "entity").mutate()
+    joined = joined.inner_join(others, ["subset", "side", "kind", "other"]).mutate()
+    return _draw(joined, options)
+
+
+def _draw(found: ir.Table, options: AuditOptions) -> ir.Table:
+    """Keep the `distractors` with the lowest tickets of each answer."""
+    ticket = draw(
+        options.seed,
+        *(ibis.literal(_DISTRACTOR), found.entity, found.own_index, found.page_id, found.sentence_index),
+    )
+    ranked = found.mutate(ticket=ticket)
+    order = [ranked.ticket, ranked.page_id, ranked.sentence_index]
+    place = ibis.row_number().over(group_by=["subset", "pair_id", "side"], order_by=order)
+    ranked = ranked.mutate(place=place)
+    return ranked.filter(ranked.place < options.distractors)

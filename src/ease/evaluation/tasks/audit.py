@@ -1,0 +1,182 @@
+"""Retrieval in a test set that the pipeline `audit` makes from links: two wikis' sentences about one item."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ease.entities.audit import ANSWER, LEFT, RIGHT, SAME_PAGE, SAME_TYPE
+from ease.errors import EaseError
+from ease.evaluation.items import mean_items
+from ease.evaluation.metrics import normalize_rows
+from ease.evaluation.search import TIE_TOLERANCE, Embeddings, similarity_blocks
+from ease.evaluation.tasks import Encode, Files, Score, available_subsets, averages, error_prefix
+from ease.evaluation.tasks.components.options import SubsetOptions
+from ease.evaluation.tasks.components.parquet import read_columns
+
+logger = logging.getLogger(__name__)
+
+TASK, METRIC = "audit", "retrieval_accuracy"
+KIND = "BitextMining"
+SOURCE = "the pipeline `audit` (`kedro run --pipelines=audit`; docs/audit.md)"
+COLUMNS = pa.schema(
+    [("pair_id", pa.int64()), ("entity", pa.int64())]
+    + [(name, pa.string()) for name in ("side", "grade", "text")]
+)
+OTHER_PAGES = "other_pages"
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Options(SubsetOptions):
+    """The folder of `<language>-<pivot>.parquet`, and the subsets to score, such as eo-en."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The sentences of one side of a subset: those of the pairs, in order, and then the further candidates."""
+
+    texts: list[str]
+    entities: Numbers
+    """The item of each pair"""
+    distractors: dict[str, Numbers]
+    """(n, 2) by grade: a pair, and the row in `texts` of one of its distractors"""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Whether the right sentence of each pair is nearer than all wrong candidates: of all, and by grade."""
+
+    every: Flags
+    graded: dict[str, Flags]
+    """Only of the pairs that have a distractor of the grade"""
+
+
+def files(options: Options) -> Files:
+    """Return a file for each subset that is named or exists; the folder itself if there is none."""
+    found = sorted(path.stem for path in options.path.glob("*.parquet"))
+    subsets = options.subsets or found
+    return {subset: (options.path / f"{subset}.parquet",) for subset in subsets} or {"all": (options.path,)}
+
+
+def read_sides(path: Path) -> tuple[Side, Side]:
+    """Read both sides of a subset.
+
+    Raises:
+        EaseError: If a pair has not exactly one answer on each side, or there are fewer than 2 pairs.
+    """
+    rows = read_columns(path, COLUMNS).to_pandas()
+    answers = rows[rows.grade == ANSWER].sort_values(["side", "pair_id"])
+    pairs = answers[answers.side == LEFT]
+    count = len(pairs)
+    complete = [list(answers[answers.side == side].pair_id) == list(range(count)) for side in (LEFT, RIGHT)]
+    if count < 2 or not all(complete):
+        raise EaseError(
+            f"{path}: not one sentence a side for each pair, or fewer than 2 pairs; make it again by `kedro run "
+            "--pipelines=audit`."
+        )
+    if any(answers[answers.side == side].text.duplicated().any() for side in (LEFT, RIGHT)):
+        raise EaseError(
+            f"{path}: a sentence is the answer of two pairs; make it again by the pipeline `audit`."
+        )
+    left, right = (_read_side(rows[rows.side == side]) for side in (LEFT, RIGHT))
+    return left, right
+
+
+def _read_side(rows: pd.DataFrame) -> Side:
+    answers = rows[rows.grade == ANSWER].sort_values("pair_id")
+    texts = list(dict.fromkeys([*answers.text, *rows.text]))
+    row_of = {text: row for row, text in enumerate(texts)}
+    distractors = {}
+    for grade in (SAME_PAGE, SAME_TYPE):
+        own = rows[rows.grade == grade]
+        pairs = zip(own.pair_id, map(row_of.__getitem__, own.text), strict=True)
+        distractors[grade] = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    return Side(texts, answers.entity.to_numpy(dtype=np.int64), distractors)
+
+
+def read_parallel(options: Options, subset: str) -> tuple[list[str], list[str]]:
+    """Read the pairs of a subset."""
+    (path,) = available_subsets(files(options.model_copy(update={"subsets": (subset,)})))[subset]
+    left, right = read_sides(path)
+    return left.texts[: len(left.entities)], right.texts[: len(right.entities)]
+
+
+def evaluate(encode: Encode, options: Options) -> list[Score]:
+    """Retrieval accuracy among all candidates of each subset, both directions averaged, and among those of each grade.
+
+    The accuracy of a grade is the share of sentences that are nearer to their counterpart than to each distractor of
+    that grade: other pages, pages of the same type, the same page.
+    """
+    found = available_subsets(files(options))
+    sides = {subset: read_sides(path) for subset, (path,) in found.items()}
+    rows: dict[str, int] = {}
+    for side in (side for pair in sides.values() for side in pair):
+        for text in side.texts:
+            rows.setdefault(text, len(rows))
+    embeddings = encode(list(rows))
+    scores = []
+    for subset, (left, right) in sides.items():
+        own, other = (embeddings[[rows[text] for text in side.texts]] for side in (left, right))
+        with error_prefix(f"{TASK} {subset}"):
+            hits = _search(left, own, right, other), _search(right, other, left, own)
+        scores += _scores(
+            subset, hits, list(zip(left.texts, right.texts, strict=False))[: len(left.entities)]
+        )
+    means = averages(scores, len(sides))
+    logger.info("%s: %.1f of 100 retrieved, %d subsets", TASK, means[0].value, len(sides))
+    return [*scores, *means]
+
+
+def _scores(subset: str, hits: tuple[Hits, Hits], texts: Sequence[tuple[str, str]]) -> list[Score]:
+    """Return the main score, and that of each grade of which there are distractors."""
+    every = np.mean([one.every for one in hits], axis=0)
+    scores = [Score(TASK, subset, METRIC, 100 * float(every.mean()), items=mean_items(every, texts))]
+    for grade in (OTHER_PAGES, SAME_TYPE, SAME_PAGE):
+        own = np.concatenate([one.graded[grade] for one in hits])
+        if own.size:
+            metric = f"{grade}_accuracy"
+            scores.append(Score(TASK, subset, metric, 100 * float(own.mean()), items=mean_items(own)))
+    return scores
+
+
+def _search(queries: Side, own: Embeddings, targets: Side, other: Embeddings) -> Hits:
+    """Compare the cosine of each query and its counterpart with those of the query and the wrong candidates."""
+    count = len(queries.entities)
+    units, candidates = normalize_rows(own[:count]), normalize_rows(other)
+    right = np.einsum("nd,nd->n", units, candidates[:count])
+
+    def is_nearest(wrong: NDArray[np.float64]) -> Flags:
+        nearer: Flags = wrong < right - TIE_TOLERANCE
+        return nearer
+
+    numbers = np.arange(len(candidates))
+    every = _nearest(units, candidates, lambda here, there: numbers[here, None] != numbers[None, there])
+    items = queries.entities
+    others = _nearest(units, candidates[:count], lambda here, there: items[here, None] != items[None, there])
+    graded = {OTHER_PAGES: is_nearest(others)[np.isfinite(others)]}
+    for grade, pairs in targets.distractors.items():
+        worst = np.full(count, -np.inf)
+        cosines = np.einsum("nd,nd->n", units[pairs[:, 0]], candidates[pairs[:, 1]])
+        np.maximum.at(worst, pairs[:, 0], cosines)
+        graded[grade] = is_nearest(worst)[np.isfinite(worst)]
+    return Hits(is_nearest(every), graded)
+
+
+def _nearest(
+    queries: Embeddings, targets: Embeddings, wrong: Callable[[slice, slice], Flags]
+) -> NDArray[np.float64]:
+    """Return the highest cosine of each query with the targets that are wrong: (n,)."""
+    best = np.full(len(queries), -np.inf)
+    for here, there, cosines in similarity_blocks(queries, targets):
+        scores = np.where(wrong(here, there), cosines.cpu().numpy(), -np.inf)
+        best[here] = np.maximum(best[here], scores.max(axis=1))
+    return best

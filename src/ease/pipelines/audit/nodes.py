@@ -1,0 +1,105 @@
+"""Nodes of `audit`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ease.entities.audit import ANSWER, LEFT, AuditOptions, audit_pages
+from ease.entities.audit import select_audit as select
+from ease.errors import EaseError
+from ease.io.atomic import atomic_folder
+from ease.io.files import report_write_errors
+from ease.io.lazy import ibis
+from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
+from ease.pipelines.setting import Setting
+from ease.reporting.markdown_tables import format_table
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "audit"
+"""Folder of the audits, one folder a setting, below the evaluation folder."""
+
+
+def select_audit(
+    sentences: ibis.Table,
+    links: ibis.Table,
+    sitelinks: ibis.Table,
+    entity_types: ibis.Table,
+    dumps: dict[str, Any],
+    options: AuditOptions,
+    setting: Setting,
+) -> ibis.Table:
+    """Select the setting's audit: pairs of sentences of each language and the pivot, with distractors.
+
+    Raises:
+        EaseError: If the setting has one language, not the pivot, or no sitelinks.
+    """
+    if options.pivot not in setting.languages or len(setting.languages) < 2:
+        raise EaseError(
+            f"An audit matches sentences of other languages with `audit.pivot` {options.pivot}, and the setting "
+            f"{setting.name} has {', '.join(setting.languages)}: give it {options.pivot} and another language, or "
+            "choose one of its languages as the pivot."
+        )
+    if not (dumps["wikidata"] or dumps["page_props"]):
+        raise EaseError(
+            "An audit joins articles by their Wikidata items: give a Wikidata dump (`acquire.wikidata`), or the "
+            "wikis' page_props dumps beside the dumps."
+        )
+    return select(sentences, links, sitelinks, entity_types, setting.languages, options)
+
+
+def write_audit(
+    audit: ibis.Table, options: AuditOptions, setting: Setting, sets: EvaluationSetOptions
+) -> tuple[ibis.Table, list[dict[str, Any]]]:
+    """Write one file a subset into the evaluation folder, and return the pages to keep out of training.
+
+    Returns:
+        The pages of the audit (language, page_id); a row for each subset with its numbers of pairs, of pairs of each
+        kind, of distractors of each grade, and of pages.
+
+    Raises:
+        EaseError: If a language has fewer than `min_pairs` pairs.
+    """
+    rows = audit.order_by(["subset", "pair_id", "side", "grade", "page_id", "sentence_index"]).to_pyarrow()
+    frame = rows.drop_columns(["text"]).to_pandas()
+    subsets = [f"{language}-{options.pivot}" for language in setting.languages if language != options.pivot]
+    summary = [_count(subset, frame[frame.subset == subset]) for subset in subsets]
+    _check_sizes(summary, options)
+    folder = sets.folder / FOLDER / setting.name
+    with report_write_errors(folder), atomic_folder(folder) as partial:
+        for subset in subsets:
+            own = rows.filter(pc.equal(rows["subset"], subset))
+            pq.write_table(own, Path(partial) / f"{subset}.parquet")
+    logger.info("The audit, in %s:\n%s", folder, format_table(pd.DataFrame(summary)))
+    return audit_pages(audit), summary
+
+
+def _count(subset: str, rows: pd.DataFrame) -> dict[str, Any]:
+    """Count the pairs, distractors and pages of a subset."""
+    pairs = rows[(rows.grade == ANSWER) & (rows.side == LEFT)]
+    return {
+        "subset": subset,
+        "pairs": len(pairs),
+        "first_sentences": int((pairs.kind == "first").sum()),
+        "equal_links": int((pairs.kind == "links").sum()),
+        **{grade: int((rows.grade == grade).sum()) for grade in ("same_page", "same_type")},
+        "pages": len(rows[["language", "page_id"]].drop_duplicates()),
+    }
+
+
+def _check_sizes(summary: list[Mapping[str, Any]], options: AuditOptions) -> None:
+    """Refuse an audit with too few pairs of a language."""
+    small = [f"{row['subset']} {row['pairs']}" for row in summary if row["pairs"] < options.min_pairs]
+    if small:
+        raise EaseError(
+            f"The audit would hold fewer than {options.min_pairs} pairs (`audit.min_pairs`): {', '.join(small)}. "
+            "Remove these languages from `languages`, give larger dumps, raise `audit.pairs_per_item`, or lower "
+            "`audit.min_pairs`: scores over fewer pairs choose checkpoints less surely."
+        )

@@ -1,0 +1,196 @@
+"""The audit: pairs of sentences about one item, without ambiguous candidates, with graded distractors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from ibis.backends.sql import SQLBackend
+
+from ease.entities.audit import AuditOptions, audit_pages, select_audit, without_pages
+from ease.errors import EaseError
+
+OPTIONS = AuditOptions(min_pairs=2, min_characters=1)
+LANGUAGES = ("en", "eo")
+ITEMS = {1: "Rome", 2: "Oslo", 3: "Po"}
+CITY, RIVER, DISAMBIGUATION = 100, 101, 4167410
+Inputs = list[pa.Table]
+
+
+def page(language: str, item: int) -> int:
+    """The page of an item: numbers differ between the wikis."""
+    return item + (1000 if language == "eo" else 0)
+
+
+def inputs(
+    tables: Any, sentences: Any, links: Any, types: Any = ((1, CITY), (2, CITY), (3, RIVER))
+) -> Inputs:
+    """Tables of an English and an Esperanto wiki about three items; sentences and links name items, not pages."""
+    titles = {
+        (language, item): f"{name} {language}" for language in LANGUAGES for item, name in ITEMS.items()
+    }
+    return [
+        tables.sentences(
+            (code, page(code, item), titles[code, item], index, text, [])
+            for code, item, index, text in sentences
+        ),
+        tables.links((code, page(code, item), i, "T", entity) for code, item, i, entity in links),
+        tables.sitelinks((item, code, title) for (code, item), title in titles.items()),
+        tables.entity_types(types),
+    ]
+
+
+@pytest.fixture
+def wiki(tables: Any) -> Inputs:
+    """Three articles in both wikis: first sentences, and later ones with equal, unequal and ambiguous links."""
+    sentences = [
+        (code, item, index, f"{code} {ITEMS[item]} {index}")
+        for code in LANGUAGES
+        for item in ITEMS
+        for index in range(5)
+    ]
+    both = [(code, 1, index, entity) for code in LANGUAGES for index, entity in ((1, 7), (1, 8), (2, 7))]
+    ambiguous = [(code, 2, index, 9) for code in LANGUAGES for index in (1, 2)]  # twice in each wiki
+    unequal = [("en", 3, 1, 7), ("eo", 3, 1, 8)]
+    repeated = [("eo", 1, 1, 7)]  # a sentence that links an entity twice
+    return inputs(tables, sentences, [*both, *ambiguous, *unequal, *repeated])
+
+
+def audit(
+    engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS, languages: Any = LANGUAGES
+) -> Any:
+    """Select the audit by an engine, as a list of rows."""
+    selected = select_audit(*map(ibis.memtable, given), languages, options)
+    return engine.to_pyarrow(selected).to_pylist()
+
+
+def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
+    """The texts of the pairs, with their kind."""
+    sides: dict[Any, dict[str, str]] = {}
+    for row in rows:
+        if row["grade"] == "answer":
+            sides.setdefault((row["subset"], row["pair_id"], row["kind"]), {})[row["side"]] = row["text"]
+    return {(kind, own["left"], own["right"]) for (_, _, kind), own in sides.items()}
+
+
+def test_pairs_are_first_sentences_and_later_ones_with_equal_links(engine: SQLBackend, wiki: Inputs) -> None:
+    assert answers(audit(engine, wiki)) == {
+        ("first", "eo Rome 0", "en Rome 0"),
+        ("first", "eo Oslo 0", "en Oslo 0"),
+        ("first", "eo Po 0", "en Po 0"),
+        ("links", "eo Rome 1", "en Rome 1"),
+        ("links", "eo Rome 2", "en Rome 2"),
+    }
+
+
+def test_distractors_are_of_the_same_page_with_other_links_and_of_the_same_type(
+    engine: SQLBackend, wiki: Inputs
+) -> None:
+    rows = audit(engine, wiki, OPTIONS.model_copy(update={"distractors": 10}))
+    found: dict[tuple[str, str, str], set[str]] = {}
+    pair_of = {
+        row["pair_id"]: row["text"] for row in rows if row["grade"] == "answer" and row["side"] == "right"
+    }
+    for row in rows:
+        found.setdefault((pair_of[row["pair_id"]], row["side"], row["grade"]), set()).add(row["text"])
+    # Sentences 3 and 4 of a page link to nothing, as the first one: links cannot tell them apart.
+    assert found["en Rome 0", "left", "same_page"] == {"eo Rome 1", "eo Rome 2"}
+    assert found["en Rome 1", "right", "same_page"] == {"en Rome 0", "en Rome 2", "en Rome 3", "en Rome 4"}
+    assert found["en Rome 0", "right", "same_type"] == {"en Oslo 0"}
+    assert found["en Oslo 0", "left", "same_type"] == {"eo Rome 0"}
+    assert ("en Po 0", "right", "same_type") not in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "pairs"),
+    [
+        ({"pairs_per_item": 1}, {"first": 3}),
+        ({"min_entities": 2}, {"first": 3, "links": 1}),
+        ({"max_pairs": 2}, {}),
+        ({"excluded_types": (CITY,)}, {"first": 1}),
+        ({"min_characters": 8}, {"first": 2, "links": 2}),  # "en Po 0" is shorter
+        ({"max_characters": 7}, {"first": 1}),
+    ],
+)
+def test_limits(
+    duckdb_engine: SQLBackend, wiki: Inputs, changes: dict[str, Any], pairs: dict[str, int]
+) -> None:
+    found = answers(audit(duckdb_engine, wiki, OPTIONS.model_copy(update=changes)))
+    assert Counter(kind for kind, *_ in found) == pairs or (len(found) == 2 and not pairs)
+
+
+def test_ambiguous_texts_and_items_are_not_used(duckdb_engine: SQLBackend, tables: Any) -> None:
+    sentences = [
+        *((code, item, 0, f"{code} {item}") for code in LANGUAGES for item in (1, 2)),
+        ("eo", 3, 0, "eo 2"),  # the text of another first sentence
+        ("en", 3, 0, "en 3"),
+    ]
+    given = inputs(tables, sentences, [])
+    assert answers(audit(duckdb_engine, given)) == {("first", "eo 1", "en 1")}
+    # A second page of an item in one wiki.
+    given[0] = pa.concat_tables(
+        [
+            given[0],
+            tables.sentences([("eo", 5000, "Rome bis", 0, "eo 1 bis", []), ("eo", 5001, "x", 0, "y", [])]),
+        ]
+    )
+    given[2] = pa.concat_tables([given[2], tables.sitelinks([(1, "eo", "Rome bis")])])
+    assert answers(audit(duckdb_engine, given)) == set()
+
+
+def test_without_types_there_are_no_distractors_of_the_same_type(
+    duckdb_engine: SQLBackend, wiki: Inputs
+) -> None:
+    rows = audit(duckdb_engine, [*wiki[:3], wiki[3].slice(0, 0)])
+    assert {row["grade"] for row in rows} == {"answer", "same_page"}
+
+
+def test_engines_orders_and_parts_give_the_same_rows(
+    another_store: Any, duckdb_engine: SQLBackend, tables: Any, saved: Any
+) -> None:
+    wiki = tables.wiki(3, items=60, pages=150)
+    links = tables.links(
+        (row["language"], row["page_id"], row["sentence_index"], "T", 1 + len(link["target"]) % 7)
+        for row in wiki.sentences.to_pylist()
+        for link in row["links"]
+    )
+    texts = [
+        f"{row['language']} {row['page_id']} {row['sentence_index']}" for row in wiki.sentences.to_pylist()
+    ]
+    sentences = wiki.sentences.set_column(5, "text", pa.array(texts))
+    given = [sentences, links, wiki.sitelinks, wiki.entity_types]
+    options = AuditOptions(pivot="pt", min_pairs=2, max_pairs=9, min_characters=1, seed=5)
+    expected = duckdb_engine.to_pyarrow(select_audit(*map(ibis.memtable, given), wiki.languages, options))
+    assert len({row["subset"] for row in expected.to_pylist()}) == 2
+    assert {row["grade"] for row in expected.to_pylist()} == {"answer", "same_page", "same_type"}
+    engine, store = another_store
+    again = saved(engine, select_audit(*map(store, given), wiki.languages, options))
+    assert again.to_pylist() == expected.to_pylist()
+    assert again.schema.types == expected.schema.types
+    other = options.model_copy(update={"seed": 6})
+    assert (
+        duckdb_engine.to_pyarrow(select_audit(*map(ibis.memtable, given), wiki.languages, other)).to_pylist()
+        != expected.to_pylist()
+    )
+
+
+def test_pages_of_the_audit_are_those_of_all_its_sentences(engine: SQLBackend, wiki: Inputs) -> None:
+    selected = select_audit(*map(ibis.memtable, wiki), LANGUAGES, OPTIONS.model_copy(update={"max_pairs": 2}))
+    rows = engine.to_pyarrow(selected).to_pylist()
+    pages = audit_pages(selected)
+    assert {(row["language"], row["page_id"]) for row in rows} == {
+        (row["language"], row["page_id"]) for row in engine.to_pyarrow(pages).to_pylist()
+    }
+    left = engine.to_pyarrow(without_pages(ibis.memtable(wiki[1]), pages)).to_pylist()
+    kept = {(row["language"], row["page_id"]) for row in left}
+    assert kept
+    assert not kept & {(row["language"], row["page_id"]) for row in rows}
+
+
+@pytest.mark.parametrize("names", [("min_pairs", "max_pairs"), ("min_characters", "max_characters")])
+def test_contrary_limits_are_refused(names: tuple[str, str]) -> None:
+    with pytest.raises(EaseError, match=rf"`audit.{names[0]}` \(9\) exceeds `audit.{names[1]}` \(8\)"):
+        AuditOptions(**dict(zip(names, (9, 8), strict=True)))

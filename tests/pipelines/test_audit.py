@@ -1,0 +1,167 @@
+"""The pipeline `audit`: a test set on the sample, whose pages are kept out of the training pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from ease.entities.audit import AuditOptions
+from ease.entities.negatives import HardNegativeOptions
+from ease.entities.pairs import PairOptions
+from ease.errors import EaseError
+from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
+from ease.pipelines.audit.nodes import select_audit, write_audit
+from ease.pipelines.entity_pairs.nodes import select_pairs
+from ease.pipelines.setting import Setting
+from tests.pipelines.test_entity_pairs import WIKIDATA, tables
+from tests.project import Project, make_project
+
+PLANTED = "The planted sentence of an audited page is about nothing else."
+LANGUAGES = ("ar", "de", "ja")
+
+
+def setting(languages: str = "en eo") -> Setting:
+    """A setting without an encoder to load."""
+    names = {"name": "mine", "dev_tasks": (), "test_tasks": ()}
+    return Setting(**names, languages=languages, encoder={"name": "random:", "seed": 0})
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which the audit was made, and a training that it chose the checkpoint of."""
+    project = make_project(tmp_path_factory.mktemp("audit"))
+    limits = {"audit__min_pairs": 20, "audit__max_pairs": 25}
+    project.run("audit", **limits)
+    project.run(
+        "train_multilingual",
+        "--namespaces=multilingual.acquire,multilingual.ingest,multilingual.entity_pairs,multilingual.hard_negatives,"
+        "multilingual.entity_embeddings,multilingual.untrained,multilingual.ease",
+        **{**limits, "multilingual__pairs__without_audit": "true"},
+        multilingual__setting__dev_tasks="audit",
+        multilingual__setting__test_tasks="audit",
+    )
+    return project
+
+
+def test_the_test_set_is_made_by_one_command(audited: Project) -> None:
+    folder = audited.folder / "data" / "01_raw" / "evaluation" / "audit" / "multilingual"
+    assert sorted(path.stem for path in folder.iterdir()) == [f"{language}-en" for language in LANGUAGES]
+    summary = pd.DataFrame(audited.json("08_reporting/multilingual/audit_summary.json"))
+    assert summary.pairs.between(20, 25).all()
+    for subset, pairs in zip(summary.subset, summary.pairs, strict=True):
+        rows = pq.read_table(folder / f"{subset}.parquet").to_pandas()
+        answers = rows[rows.grade == "answer"]
+        assert answers.groupby("side").pair_id.apply(list).map(len).to_dict() == {
+            "left": pairs,
+            "right": pairs,
+        }
+        assert set(rows.grade) == {"answer", "same_page", "same_type"}
+
+
+def test_no_page_of_the_audit_is_in_the_training_pairs(audited: Project) -> None:
+    pages = pq.read_table(audited.latest("03_primary/multilingual/audit_pages.parquet")).to_pandas()
+    pairs = pq.read_table(audited.latest("05_model_input/multilingual/training_pairs.parquet")).to_pandas()
+    assert len(pages) > 50
+    assert len(pairs) > 100
+    assert pairs.merge(pages, on=["language", "page_id"]).empty
+
+
+def test_the_audit_chooses_the_checkpoint_and_scores_the_encoder(audited: Project) -> None:
+    history = pd.DataFrame(audited.json("06_models/multilingual/ease/history.json"))
+    own = history[history.name == "development/audit/average"].set_index("step").value
+    chosen = history[history.name == "development"].set_index("step").value
+    # The main score alone, not that of a grade.
+    assert own.to_dict() == pytest.approx(chosen.to_dict())
+    rows = audited.json("07_model_output/multilingual/ease/scores.json")
+    assert {row["subset"] for row in rows} == {"average", *(f"{language}-en" for language in LANGUAGES)}
+    assert {row["metric"] for row in rows} == {
+        "retrieval_accuracy",
+        *(f"{grade}_accuracy" for grade in ("other_pages", "same_type", "same_page")),
+    }
+
+
+def test_too_few_pairs_are_named_with_the_remedy(audited: Project) -> None:
+    done = audited.run("audit", "--tags=audit", check=False)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "The audit would hold fewer than 200 pairs (`audit.min_pairs`): " in done.stderr
+    assert "ja-en " in done.stderr
+    assert "give larger dumps" in last
+
+
+def test_a_training_on_its_pages_is_refused(audited: Project) -> None:
+    done = audited.run("train_multilingual", check=False, multilingual__setting__dev_tasks="audit")
+    assert done.returncode == 1
+    assert "set `multilingual.pairs.without_audit` to true" in done.stderr
+
+
+def given(planted_page: int | None) -> dict[str, ibis.Table]:
+    """Tables with a sentence that links to a city, planted on a page."""
+    made = tables()
+    if planted_page is not None:
+        sentences, links = made["sentences"].to_pyarrow().to_pylist(), made["links"].to_pyarrow().to_pylist()
+        place = {"language": "en", "page_id": planted_page, "sentence_index": 9}
+        sentences.append({**sentences[0], **place, "text": PLANTED})
+        links.append({**links[0], **place})
+        made |= {
+            "sentences": ibis.memtable(pd.DataFrame(sentences), schema=made["sentences"].schema()),
+            "links": ibis.memtable(pd.DataFrame(links), schema=made["links"].schema()),
+        }
+    return made
+
+
+def trained_on(planted_page: int, pages: list[int] | None, without_audit: bool = True) -> set[str]:
+    """The sentences of the pairs that are selected without the pages."""
+    options = PairOptions(without_audit=without_audit)
+    audit = None if pages is None else ibis.memtable({"language": ["en"] * len(pages), "page_id": pages})
+    selected = select_pairs(
+        *given(planted_page).values(),
+        WIKIDATA,
+        options,
+        HardNegativeOptions(without="keep"),
+        setting("en"),
+        audit,
+    )
+    return set(ibis.duckdb.connect().to_pyarrow(selected)["sentence"].to_pylist())
+
+
+def test_a_planted_sentence_of_an_audited_page_is_not_trained_on() -> None:
+    assert PLANTED in trained_on(0, [1])
+    assert PLANTED not in trained_on(0, [0])
+    assert trained_on(0, [0])
+    assert PLANTED in trained_on(0, [0], without_audit=False)
+
+
+def test_pairs_without_an_audit_that_does_not_exist_are_refused() -> None:
+    with pytest.raises(EaseError, match=r"`mine.pairs.without_audit` is set, .* has no audit yet"):
+        trained_on(0, None)
+
+
+@pytest.mark.parametrize(
+    ("languages", "dumps", "message"),
+    [
+        ("eo tr", WIKIDATA, r"`audit.pivot` en, and the setting mine has eo, tr"),
+        ("en", WIKIDATA, r"the setting mine has en: give it en and another language"),
+        ("en eo", {"wikidata": None, "page_props": []}, r"give a Wikidata dump \(`acquire.wikidata`\), or"),
+    ],
+)
+def test_settings_that_cannot_be_audited_are_refused(
+    languages: str, dumps: dict[str, Any], message: str
+) -> None:
+    given_tables = [given(None)[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
+    with pytest.raises(EaseError, match=message):
+        select_audit(*given_tables, dumps, AuditOptions(), setting(languages))
+
+
+def test_a_language_without_any_pair_is_named(tmp_path: Path) -> None:
+    sets = EvaluationSetOptions(folder=tmp_path)
+    given_tables = [given(None)[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
+    audit = select_audit(*given_tables, WIKIDATA, AuditOptions(), setting())
+    with pytest.raises(EaseError, match=r"fewer than 200 pairs \(`audit.min_pairs`\): eo-en 0"):
+        write_audit(audit, AuditOptions(), setting(), sets)
+    assert not list(tmp_path.iterdir())
