@@ -31,6 +31,8 @@ SMALL = {
     "acquire.sample.graded_pairs": 60,
     "acquire.sample.graded_territories": 12,
     "tasks.sample_parallel.candidates": 30,
+    "audit.min_pairs": 20,
+    "audit.max_pairs": 25,
     "multilingual.setting.languages": "en ja ar de",
     "multilingual.setting.encoder.random.layers": 1,
     "multilingual.setting.encoder.random.hidden_size": 32,

@@ -35,13 +35,12 @@ def setting(languages: str = "en eo") -> Setting:
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project in which the audit was made, and a training that it chose the checkpoint of."""
     project = make_project(tmp_path_factory.mktemp("audit"))
-    limits = {"audit__min_pairs": 20, "audit__max_pairs": 25}
-    project.run("audit", **limits)
+    project.run("audit")
     project.run(
         "train_multilingual",
         "--namespaces=multilingual.acquire,multilingual.ingest,multilingual.entity_pairs,multilingual.hard_negatives,"
         "multilingual.entity_embeddings,multilingual.untrained,multilingual.ease",
-        **{**limits, "multilingual__pairs__without_audit": "true"},
+        multilingual__pairs__without_audit="true",
         multilingual__setting__dev_tasks="audit",
         multilingual__setting__test_tasks="audit",
     )
@@ -86,7 +85,8 @@ def test_the_audit_chooses_the_checkpoint_and_scores_the_encoder(audited: Projec
 
 
 def test_too_few_pairs_are_named_with_the_remedy(audited: Project) -> None:
-    done = audited.run("audit", "--tags=audit", check=False)
+    limits = {"audit__min_pairs": 200, "audit__max_pairs": 200}
+    done = audited.run("audit", "--tags=audit", check=False, **limits)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert "The audit would hold fewer than 200 pairs (`audit.min_pairs`): " in done.stderr

@@ -39,6 +39,7 @@ SMALL: dict[str, Any] = {
     "entity_embeddings.source": "random",
     "mewsc16.wikinews": "data/01_raw/wikinews",
     "mewsc16.min_class_size": 2,
+    "audit.min_pairs": 2,
     "tasks.senteval.folds": 3,
     "tasks.pawsx_finetuned.epochs": 1,
     # `companions` is scored on the sample.

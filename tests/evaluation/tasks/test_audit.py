@@ -82,7 +82,9 @@ def test_bad_files_are_named(folder: Path, tmp_path: Path, encode: Encode) -> No
     with pytest.raises(EaseError, match="no such file"):
         evaluate(encode, Options(path=tmp_path / "none"))
     with pytest.raises(EaseError, match="de-en.parquet: no such file"):
-        evaluate(encode, Options(path=folder, subsets=("de-en",)))
+        evaluate(encode, Options(path=tmp_path / "none", subsets=("de-en",)))
+    with pytest.raises(EaseError, match="Unknown subset de-en: choose from eo-en"):
+        files(Options(path=folder, subsets=("de-en",)))
     assert "kedro run --pipelines=audit" in task.SOURCE
     write(folder, "eo-en", [*both(0, 1, "a", "b"), *both(1, 1, "c", "d")[:1]])
     with pytest.raises(EaseError, match=r"eo-en.parquet: not one sentence a side .* make it again"):

@@ -63,7 +63,9 @@ class Hits:
 def files(options: Options) -> Files:
     """Return a file for each subset that is named or exists; the folder itself if there is none."""
     found = sorted(path.stem for path in options.path.glob("*.parquet"))
-    subsets = options.subsets or found
+    if not found and (odd := [subset for subset in options.subsets or () if "-" not in subset]):
+        raise EaseError(f"Unknown subset {', '.join(odd)}: choose from pairs of languages, such as eo-en.")
+    subsets = options.chosen(found) if found else options.subsets or ()
     return {subset: (options.path / f"{subset}.parquet",) for subset in subsets} or {"all": (options.path,)}
 
 
@@ -159,7 +161,8 @@ def _search(queries: Side, own: Embeddings, targets: Side, other: Embeddings) ->
         return nearer
 
     numbers = np.arange(len(candidates))
-    every = _nearest(units, candidates, lambda here, there: numbers[here, None] != numbers[None, there])
+    own_rows = numbers[:count]
+    every = _nearest(units, candidates, lambda here, there: own_rows[here, None] != numbers[None, there])
     items = queries.entities
     others = _nearest(units, candidates[:count], lambda here, there: items[here, None] != items[None, there])
     graded = {OTHER_PAGES: is_nearest(others)[np.isfinite(others)]}
