@@ -81,7 +81,7 @@ def train(data: Path, work: Path, training: str, steps: int, evaluations: int) -
     """Train by one method with the sample's parameters; return both scores of each checkpoint."""
     method, seed, *rest = training.split(":")
     plus = method == "ease_plus"
-    options = {"self_supervised": False} if plus else {}
+    options: dict[str, Any] = {"self_supervised": False} if plus else {}
     reads = get_method(method).reads_entities
     if reads:
         options |= {"entity_weight": 1.0, "temperature": 0.05}

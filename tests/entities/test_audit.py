@@ -10,7 +10,14 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.audit import AuditOptions, audit_pages, select_audit, without_pages
+from ease.entities.audit import (
+    AuditOptions,
+    add_distractors,
+    audit_pages,
+    find_candidates,
+    match_candidates,
+    without_pages,
+)
 from ease.errors import EaseError
 
 OPTIONS = AuditOptions(min_pairs=2, min_characters=1)
@@ -59,12 +66,20 @@ def wiki(tables: Any) -> Inputs:
     return inputs(tables, sentences, [*both, *ambiguous, *unequal, *repeated])
 
 
-def audit(
-    engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS, languages: Any = LANGUAGES
-) -> Any:
-    """Select the audit by an engine, as a list of rows."""
-    selected = select_audit(*map(ibis.memtable, given), languages, options)
-    return engine.to_pyarrow(selected).to_pylist()
+def select(engine: SQLBackend, given: Any, languages: Any, options: AuditOptions = OPTIONS) -> pa.Table:
+    """Select the audit by an engine, with saved tables in between as in the pipeline."""
+    *tables, types = given
+    candidates = engine.to_pyarrow(find_candidates(*tables, types, languages, options))
+    answers = engine.to_pyarrow(match_candidates(ibis.memtable(candidates), options))
+    return engine.to_pyarrow(
+        add_distractors(ibis.memtable(answers), ibis.memtable(candidates), types, options)
+    )
+
+
+def audit(engine: SQLBackend, given: Inputs, options: AuditOptions = OPTIONS) -> list[dict[str, Any]]:
+    """Select the audit of tables in memory, as a list of rows."""
+    rows: list[dict[str, Any]] = select(engine, map(ibis.memtable, given), LANGUAGES, options).to_pylist()
+    return rows
 
 
 def answers(rows: list[dict[str, Any]]) -> set[tuple[str, ...]]:
@@ -149,7 +164,7 @@ def test_without_types_there_are_no_distractors_of_the_same_type(
 
 
 def test_engines_orders_and_parts_give_the_same_rows(
-    another_store: Any, duckdb_engine: SQLBackend, tables: Any, saved: Any
+    another_store: Any, duckdb_engine: SQLBackend, tables: Any
 ) -> None:
     wiki = tables.wiki(3, items=60, pages=150)
     links = tables.links(
@@ -163,24 +178,21 @@ def test_engines_orders_and_parts_give_the_same_rows(
     sentences = wiki.sentences.set_column(5, "text", pa.array(texts))
     given = [sentences, links, wiki.sitelinks, wiki.entity_types]
     options = AuditOptions(pivot="pt", min_pairs=2, max_pairs=9, min_characters=1, seed=5)
-    expected = duckdb_engine.to_pyarrow(select_audit(*map(ibis.memtable, given), wiki.languages, options))
+    expected = select(duckdb_engine, map(ibis.memtable, given), wiki.languages, options)
     assert len({row["subset"] for row in expected.to_pylist()}) == 2
     assert {row["grade"] for row in expected.to_pylist()} == {"answer", "same_page", "same_type"}
     engine, store = another_store
-    again = saved(engine, select_audit(*map(store, given), wiki.languages, options))
+    again = select(engine, map(store, given), wiki.languages, options)
     assert again.to_pylist() == expected.to_pylist()
     assert again.schema.types == expected.schema.types
     other = options.model_copy(update={"seed": 6})
-    assert (
-        duckdb_engine.to_pyarrow(select_audit(*map(ibis.memtable, given), wiki.languages, other)).to_pylist()
-        != expected.to_pylist()
-    )
+    changed = select(duckdb_engine, map(ibis.memtable, given), wiki.languages, other)
+    assert changed.to_pylist() != expected.to_pylist()
 
 
 def test_pages_of_the_audit_are_those_of_all_its_sentences(engine: SQLBackend, wiki: Inputs) -> None:
-    selected = select_audit(*map(ibis.memtable, wiki), LANGUAGES, OPTIONS.model_copy(update={"max_pairs": 2}))
-    rows = engine.to_pyarrow(selected).to_pylist()
-    pages = audit_pages(selected)
+    rows = audit(engine, wiki, OPTIONS.model_copy(update={"max_pairs": 2}))
+    pages = audit_pages(ibis.memtable(pa.Table.from_pylist(rows)))
     assert {(row["language"], row["page_id"]) for row in rows} == {
         (row["language"], row["page_id"]) for row in engine.to_pyarrow(pages).to_pylist()
     }

@@ -10,12 +10,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from ease.entities.audit import AuditOptions
+from ease.entities.audit import AuditOptions, add_distractors, match_candidates
 from ease.entities.negatives import HardNegativeOptions
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
-from ease.pipelines.audit.nodes import select_audit, write_audit
+from ease.pipelines.audit.nodes import find_audit_candidates, write_audit
 from ease.pipelines.entity_pairs.nodes import select_pairs
 from ease.pipelines.setting import Setting
 from tests.pipelines.test_entity_pairs import WIKIDATA, tables
@@ -155,13 +155,15 @@ def test_settings_that_cannot_be_audited_are_refused(
 ) -> None:
     given_tables = [given(None)[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
     with pytest.raises(EaseError, match=message):
-        select_audit(*given_tables, dumps, AuditOptions(), setting(languages))
+        find_audit_candidates(*given_tables, dumps, AuditOptions(), setting(languages))
 
 
 def test_a_language_without_any_pair_is_named(tmp_path: Path) -> None:
     sets = EvaluationSetOptions(folder=tmp_path)
     given_tables = [given(None)[name] for name in ("sentences", "links", "sitelinks", "entity_types")]
-    audit = select_audit(*given_tables, WIKIDATA, AuditOptions(), setting())
+    candidates = find_audit_candidates(*given_tables, WIKIDATA, AuditOptions(), setting())
+    answers = match_candidates(candidates, AuditOptions())
+    audit = add_distractors(answers, candidates, given_tables[-1], AuditOptions())
     with pytest.raises(EaseError, match=r"fewer than 200 pairs \(`audit.min_pairs`\): eo-en 0"):
         write_audit(audit, AuditOptions(), setting(), sets)
     assert not list(tmp_path.iterdir())

@@ -66,7 +66,7 @@ class AuditOptions(StrictModel):
         return self
 
 
-def select_audit(
+def find_candidates(
     sentences: ibis.Table,
     links: ibis.Table,
     sitelinks: ibis.Table,
@@ -74,20 +74,54 @@ def select_audit(
     languages: Sequence[str],
     options: AuditOptions,
 ) -> ibis.Table:
-    """Select the audit: pairs of sentences of each language and the pivot, and distractors of both sides.
+    """Find the sentences that an audit can use: on the pages of drawn items, of the right length, without copies.
 
-    Two sentences are a pair if they are the first ones of the articles about an item, or later ones in these articles
-    that link to the same set of entities. A later sentence is ambiguous, and never matched, if another sentence of
-    its language has the same entities, counting the item. Sentences whose text occurs twice in a language are not used.
     The same items are preferred for all languages, so that few pages are kept out of training.
 
     Args:
         sentences: The ingested sentences.
         links: Their links, as `resolve_links` returns them.
         sitelinks: Titles of the Wikidata items.
-        entity_types: Types of the items; empty without a Wikidata dump, which gives no distractors of the same type.
+        entity_types: Types of the items; empty without a Wikidata dump.
         languages: The pivot and the languages to match with it.
         options: Limits, filters and seed.
+
+    Returns:
+        Columns language, page_id, sentence_index, entity (the page's item), ticket (the item's in the draw), text,
+        entities, print1 and print2 (number and two hashes of the set of linked entities), first (of its page), fits
+        (whether the sentence may be in a pair); of at most `max_pairs` times 10 pages of a language but the pivot.
+    """
+    pages = _candidate_pages(sentences, sitelinks, entity_types, languages, options)
+    return _candidates(sentences, links, pages, options)
+
+
+def match_candidates(candidates: ibis.Table, options: AuditOptions) -> ibis.Table:
+    """Match the sentences of each language with those of the pivot.
+
+    Two sentences are a pair if they are the first ones of the articles about an item, or later ones in these articles
+    that link to the same set of entities. A later sentence is ambiguous, and never matched, if another sentence of
+    its language has the same entities, counting the item.
+
+    Args:
+        candidates: As `find_candidates` returns them, saved as a table.
+        options: Limits and seed.
+
+    Returns:
+        Two rows a pair, with the columns of `COLUMNS` except grade, as `add_distractors` describes them.
+    """
+    return _answers(_match(candidates, options), options)
+
+
+def add_distractors(
+    answers: ibis.Table, candidates: ibis.Table, entity_types: ibis.Table, options: AuditOptions
+) -> ibis.Table:
+    """Draw distractors of both sides of each pair: of the same page, and of items of the same type.
+
+    Args:
+        answers: As `match_candidates` returns them, saved as a table.
+        candidates: As `find_candidates` returns them, saved as a table.
+        entity_types: Types of the items; without them there are no distractors of the same type.
+        options: Number of distractors and seed.
 
     Returns:
         A row for each sentence of a pair and for each of its distractors, with the columns subset (`eo-en`), pair_id
@@ -95,9 +129,6 @@ def select_audit(
         (first, links), entity (the pair's item), language, page_id, sentence_index, text; ordered by subset, pair_id,
         side, grade, page_id and sentence_index.
     """
-    pages = _candidate_pages(sentences, sitelinks, entity_types, languages, options)
-    candidates = _candidates(sentences, links, pages, options)
-    answers = _answers(_match(candidates, options), options)
     parts = [
         answers.mutate(grade=ibis.literal(ANSWER)),
         _of_same_page(answers, candidates, options).mutate(grade=ibis.literal(SAME_PAGE)),

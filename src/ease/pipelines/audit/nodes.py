@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ease.entities.audit import ANSWER, LEFT, AuditOptions, audit_pages
-from ease.entities.audit import select_audit as select
+from ease.entities.audit import ANSWER, LEFT, AuditOptions, audit_pages, find_candidates
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.files import report_write_errors
@@ -27,7 +26,7 @@ FOLDER = "audit"
 """Folder of the audits, one folder a setting, below the evaluation folder."""
 
 
-def select_audit(
+def find_audit_candidates(
     sentences: ibis.Table,
     links: ibis.Table,
     sitelinks: ibis.Table,
@@ -36,7 +35,7 @@ def select_audit(
     options: AuditOptions,
     setting: Setting,
 ) -> ibis.Table:
-    """Select the setting's audit: pairs of sentences of each language and the pivot, with distractors.
+    """Find the sentences that the setting's audit can use.
 
     Raises:
         EaseError: If the setting has one language, not the pivot, or no sitelinks.
@@ -52,7 +51,7 @@ def select_audit(
             "An audit joins articles by their Wikidata items: give a Wikidata dump (`acquire.wikidata`), or the "
             "wikis' page_props dumps beside the dumps."
         )
-    return select(sentences, links, sitelinks, entity_types, setting.languages, options)
+    return find_candidates(sentences, links, sitelinks, entity_types, setting.languages, options)
 
 
 def write_audit(
@@ -94,7 +93,7 @@ def _count(subset: str, rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _check_sizes(summary: list[Mapping[str, Any]], options: AuditOptions) -> None:
+def _check_sizes(summary: Sequence[Mapping[str, Any]], options: AuditOptions) -> None:
     """Refuse an audit with too few pairs of a language."""
     small = [f"{row['subset']} {row['pairs']}" for row in summary if row["pairs"] < options.min_pairs]
     if small:
