@@ -4,7 +4,7 @@
     kedro run --pipelines=train_multilingual --params multilingual.pairs.without_audit=true \
         --tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings
     python -m benchmarks.audit_agreement --figure docs/audit.svg
-    python -m benchmarks.audit_agreement --trainings simcse:3 ease:3 --steps 400
+    python -m benchmarks.audit_agreement --trainings simcse:3 ease:3 --steps 400 --languages de ja
 
 Each training is of the sample's multilingual setting, without the pages of the audit. Every checkpoint is scored by
 both tests. A finished training is kept in `--work`, so that a second run of the command only prints.
@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from ease.methods import get_method, method_options
 from ease.reporting.markdown_tables import format_table
 from ease.training import TrainingJob, TrainingOptions, run_job
 
-TRAININGS = ["ease_plus:42", "ease:42", "simcse:42", "ease_plus:42:permuted", "ease_plus:1", "ease:1"]
+TRAININGS = ["ease_plus:42", "ease:42", "simcse:42", "ease:1", "ease_plus:42:permuted", "ease_plus:1"]
 """Method, seed, and `permuted` if the entities of each language are permuted"""
 AUDIT, PARALLEL = "audit", "sample_parallel"
 PERMUTED = "permuted"
@@ -49,12 +50,13 @@ def newest(data: Path, place: str) -> Path:
     return versions[-1]
 
 
-def development(data: Path) -> dict[str, dict[str, Any]]:
-    """Return the options of both tests."""
+def development(data: Path, languages: Sequence[str] | None) -> dict[str, dict[str, Any]]:
+    """Return the options of both tests, on all languages or some."""
+    subsets = languages and [f"{language}-en" for language in languages]
     (file,) = data.glob("01_raw/sample/sample-*/parallel.parquet")
     return {
-        AUDIT: {"path": str(data / "01_raw" / "evaluation" / AUDIT / SETTING)},
-        PARALLEL: {"path": str(file)},
+        AUDIT: {"path": str(data / "01_raw" / "evaluation" / AUDIT / SETTING), "subsets": subsets},
+        PARALLEL: {"path": str(file), "languages": languages},
     }
 
 
@@ -77,7 +79,9 @@ def pairs_of(data: Path, work: Path, seed: int, permuted: bool) -> Path:
     return file
 
 
-def train(data: Path, work: Path, training: str, steps: int, evaluations: int) -> list[dict[str, Any]]:
+def train(
+    data: Path, work: Path, training: str, steps: int, evaluations: int, languages: Sequence[str] | None
+) -> list[dict[str, Any]]:
     """Train by one method with the sample's parameters; return both scores of each checkpoint."""
     method, seed, *rest = training.split(":")
     plus = method == "ease_plus"
@@ -103,7 +107,7 @@ def train(data: Path, work: Path, training: str, steps: int, evaluations: int) -
             max_tokens=32,
             seed=int(seed),
         ),
-        development=development(data),
+        development=development(data, languages),
     )
     job.folder.mkdir(parents=True, exist_ok=True)
     names = {name: f"development/{name}/average" for name in (AUDIT, PARALLEL)}
@@ -169,6 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--evaluations", type=int, default=5, help="checkpoints of a training after its start"
     )
+    parser.add_argument("--languages", nargs="+", help="to score, without English; by default all")
     parser.add_argument("--figure", type=Path, help="SVG file to write")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
@@ -176,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
     given.work.mkdir(parents=True, exist_ok=True)
     found: list[dict[str, Any]] = []
     for training in given.trainings:
-        scored = train(given.data, given.work, training, given.steps, given.evaluations)
+        scored = train(given.data, given.work, training, given.steps, given.evaluations, given.languages)
         for row in scored:
             print(json.dumps(row), flush=True)
         found += scored

@@ -9,6 +9,7 @@ import ibis
 import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
+from pydantic import ValidationError
 
 from ease.entities.audit import (
     AuditOptions,
@@ -18,7 +19,6 @@ from ease.entities.audit import (
     match_candidates,
     without_pages,
 )
-from ease.errors import EaseError
 
 OPTIONS = AuditOptions(min_pairs=2, min_characters=1)
 LANGUAGES = ("en", "eo")
@@ -204,5 +204,5 @@ def test_pages_of_the_audit_are_those_of_all_its_sentences(engine: SQLBackend, w
 
 @pytest.mark.parametrize("names", [("min_pairs", "max_pairs"), ("min_characters", "max_characters")])
 def test_contrary_limits_are_refused(names: tuple[str, str]) -> None:
-    with pytest.raises(EaseError, match=rf"`audit.{names[0]}` \(9\) exceeds `audit.{names[1]}` \(8\)"):
+    with pytest.raises(ValidationError, match=rf"`audit.{names[0]}` \(9\) exceeds `audit.{names[1]}` \(8\)"):
         AuditOptions(**dict(zip(names, (9, 8), strict=True)))

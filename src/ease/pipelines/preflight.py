@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -58,9 +58,10 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     """
     steps = [read_step(node, catalog) for node in pipeline.nodes]
     locating = {step.evaluation_data: step for step in steps if step.has(EvaluationSetOptions)}
+    made = {AUDIT} if any(step.name == "write_audit" for step in steps) else set()
     checks = [check for step in steps for check in (*_language_checks(step), *_folder_checks(step))]
     for step in steps:
-        checks += [*_checks(step, locating, catalog), *sweep_checks(step, locating, catalog)]
+        checks += [*_checks(step, locating, catalog, made), *sweep_checks(step, locating, catalog)]
         checks += [*_teacher_checks(step), *_mining_checks(step)]
     for dataset in (catalog.get(name) for name in sorted(pipeline.all_outputs())):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
@@ -108,8 +109,10 @@ def _fault(check: Check) -> str | None:
     return None
 
 
-def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -> Iterator[Check]:
-    """Yield the checks of a node."""
+def _checks(
+    step: Step, locating: Mapping[str | None, Step], catalog: Catalog, made: Collection[str]
+) -> Iterator[Check]:
+    """Yield the checks of a node; the run makes the data of the evaluation tasks `made`."""
     match step.name:
         case "build_encoder":
             yield partial(check_encoder, step.get(Setting).encoder.name)
@@ -129,7 +132,8 @@ def _checks(step: Step, locating: Mapping[str | None, Step], catalog: Catalog) -
             if anchor := step.get(Recipe).options.get("anchor"):
                 yield partial(check_encoder, anchor)
             yield step.get(Recipe).check_frozen
-            yield from development_checks(step, step.get(Setting).dev_tasks, locating, catalog)
+            wanted = [task for task in step.get(Setting).dev_tasks if task_name(task) not in made]
+            yield from development_checks(step, wanted, locating, catalog)
         case "score_baselines":
             _warn_of_baselines(step.get(EvaluateOptions))
             yield partial(_check_language_ranks, step)
