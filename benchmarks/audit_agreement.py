@@ -30,7 +30,8 @@ from benchmarks.command_line import command_line_parser
 from ease.entities.permutation import permute_entities
 from ease.methods import get_method, method_options
 from ease.reporting.markdown_tables import format_table
-from ease.training import TrainingJob, TrainingOptions, run_job
+from ease.training.job import run_job
+from ease.training.options import TrainingJob, TrainingOptions
 
 TRAININGS = ["ease_plus:42", "ease:42", "simcse:42", "ease:1", "ease_plus:42:permuted", "ease_plus:1"]
 """Method, seed, and `permuted` if the entities of each language are permuted"""
