@@ -41,6 +41,7 @@ SMALL: dict[str, Any] = {
     "mewsc16.min_class_size": 2,
     "audit.min_pairs": 2,
     "tasks.senteval.folds": 3,
+    "multilingual.analysis.language_pair.sentences": 30,
     "tasks.pawsx_finetuned.epochs": 1,
     # `companions` is scored on the sample.
     **{f"acquire.sample.{name}": value for name, value in SAMPLE.items()},
