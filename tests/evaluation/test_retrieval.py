@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 
 from ease.errors import EaseError
-from ease.evaluation.retrieval import csls_ranks, orthogonal_map, parallel_accuracy, unit_rows
+from ease.evaluation.retrieval import csls_ranks, orthogonal_map, parallel_hits, unit_rows
 
 
 def random_rows(rows: int, dimension: int, seed: int) -> np.ndarray:
@@ -134,7 +134,7 @@ def test_retrieval_by_hand_differs_by_direction() -> None:
         return np.column_stack([np.cos(radians), np.sin(radians)])
 
     # Left 0 is nearest to 40 and left 50 to 45, their own; right 40 is nearer to 50 than to its own 0.
-    accuracy = parallel_accuracy(at_angles(0, 50), at_angles(40, 45))
+    accuracy = parallel_hits(at_angles(0, 50), at_angles(40, 45)).accuracy
     assert (accuracy.forward, accuracy.backward, accuracy.average) == (1.0, 0.5, 0.75)
 
 
@@ -142,7 +142,7 @@ def test_retrieval_by_hand_differs_by_direction() -> None:
 def test_retrieval_agrees_with_nearest_neighbours(block: tuple[int, int]) -> None:
     left = random_rows(257, 12, 6)
     right = left + 0.9 * random_rows(257, 12, 7)
-    accuracy = parallel_accuracy(left, right, block)
+    accuracy = parallel_hits(left, right, block).accuracy
 
     def hits(queries: np.ndarray, candidates: np.ndarray) -> float:
         nearest = (
@@ -162,17 +162,17 @@ def test_ties_are_misses_for_every_order_and_block_size() -> None:
     right = left * 2
     for order in (np.arange(301), np.random.default_rng(9).permutation(301)):
         for block in ((1, 301), (17, 100), (4096, 8192)):
-            accuracy = parallel_accuracy(left[order], right[order], block)
+            accuracy = parallel_hits(left[order], right[order], block).accuracy
             assert accuracy.forward == accuracy.backward == 299 / 301
 
 
 def test_a_collapsed_model_retrieves_nothing() -> None:
-    assert parallel_accuracy(np.ones((9, 4)), np.ones((9, 4))).average == 0.0
+    assert parallel_hits(np.ones((9, 4)), np.ones((9, 4))).accuracy.average == 0.0
 
 
 def test_a_single_candidate_is_refused() -> None:
     with pytest.raises(EaseError, match="at least 2 candidates"):
-        parallel_accuracy([[1.0, 2.0]], [[1.0, 2.0]])
+        parallel_hits([[1.0, 2.0]], [[1.0, 2.0]])
 
 
 def test_retrieval_agrees_with_mteb() -> None:
@@ -198,7 +198,7 @@ def test_retrieval_agrees_with_mteb() -> None:
         scores = task._evaluate_subset(Rows(), data, **where, encode_kwargs={}, timer=TimingStack())
         return float(scores["accuracy"])
 
-    ours = parallel_accuracy(rows["sentence1"], rows["sentence2"])
+    ours = parallel_hits(rows["sentence1"], rows["sentence2"]).accuracy
     assert 0.2 < ours.forward < 0.9
     assert ours.forward == pytest.approx(accuracy("sentence1", "sentence2"))
     assert ours.backward == pytest.approx(accuracy("sentence2", "sentence1"))
@@ -215,4 +215,4 @@ def test_retrieval_agrees_with_mteb() -> None:
 )
 def test_unusable_parallel_embeddings_are_refused(left: object, right: object, said: str) -> None:
     with pytest.raises(EaseError, match=said):
-        parallel_accuracy(left, right)
+        parallel_hits(left, right)

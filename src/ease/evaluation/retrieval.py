@@ -56,11 +56,6 @@ class ParallelHits:
         return ParallelAccuracy(float(self.forward.mean()), float(self.backward.mean()))
 
 
-def parallel_accuracy(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> ParallelAccuracy:
-    """Return the accuracies of `parallel_hits`."""
-    return parallel_hits(left, right, block).accuracy
-
-
 def parallel_hits(left: ArrayLike, right: ArrayLike, block: tuple[int, int] = BLOCK) -> ParallelHits:
     """Retrieve each row's translation, the same row of the other matrix, by cosine, in both directions.
 

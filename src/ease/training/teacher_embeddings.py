@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as pads
 from accelerate import Accelerator
 from numpy.typing import NDArray
 
@@ -15,6 +16,7 @@ from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
+from ease.evaluation.tasks import Encode
 from ease.io.atomic import partial_path
 from ease.io.files import report_write_errors
 from ease.methods.base import SENTENCE
@@ -108,13 +110,8 @@ def _write(
             f"The teacher {name!r} has {found} dimensions and the trained encoder {dimension}, which `form: cosine` "
             f"cannot compare: set `teacher.form` to `similarity`, or choose a teacher with {dimension} dimensions."
         )
-    columns = [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
-    source = open_pair_table(pairs, columns)
-    if absent := set(languages or ()).difference(distinct(source, LANGUAGE) if columns[1:] else ()):
-        raise EaseError(
-            f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
-            f"{', '.join(distinct(source, LANGUAGE))}."
-        )
+    source = open_pair_table(pairs, _columns(languages))
+    _check_languages(source, languages)
     places = pair_places(source)
     partial, first = partial_path(target), process_rank() == 0
     if first:
@@ -124,13 +121,45 @@ def _write(
             with partial.open("r+b") as file:
                 reserve(file.fileno(), partial.stat().st_size)
     accelerator.wait_for_everyone()
-    stored = np.load(partial, mmap_mode="r+")
     cache = options.cache or teacher_cache(target.parent)
     encoding = EncodingOptions(batch_size=options.batch_size, cache=cache)
     # One process records the cache's user: the file has a single writer.
     encode = encode_with(encoder.to(accelerator.device), encoding, "sentences", name if first else None)
+    stored = np.load(partial, mmap_mode="r+")
+    _encode_share(source, places, languages, encode, stored)
+    stored.flush()
+    accelerator.wait_for_everyone()
+    if first:
+        partial.replace(target)
+    accelerator.wait_for_everyone()
+
+
+def _columns(languages: Sequence[str] | None) -> list[str]:
+    return [SENTENCE] if languages is None else [SENTENCE, LANGUAGE]
+
+
+def _check_languages(source: pads.Dataset, languages: Sequence[str] | None) -> None:
+    """Raise an `EaseError` if one of the languages has no pair."""
+    if languages is None:
+        return
+    available = distinct(source, LANGUAGE)
+    if absent := set(languages).difference(available):
+        raise EaseError(
+            f"`teacher.languages`: no pair has the language {', '.join(sorted(absent))}; the languages are "
+            f"{', '.join(available)}."
+        )
+
+
+def _encode_share(
+    source: pads.Dataset,
+    places: NDArray[np.int64],
+    languages: Sequence[str] | None,
+    encode: Encode,
+    stored: Embeddings,
+) -> None:
+    """Store this process's share of the embeddings at the places of their pairs."""
     begin = 0
-    batches: Iterator[pa.RecordBatch] = source.to_batches(columns=columns, batch_size=READ_ROWS)
+    batches: Iterator[pa.RecordBatch] = source.to_batches(columns=_columns(languages), batch_size=READ_ROWS)
     for number, batch in enumerate(batches):
         rows = places[begin : begin + batch.num_rows]
         begin += batch.num_rows
@@ -139,11 +168,6 @@ def _write(
             vectors = encode(batch.column(SENTENCE).filter(pa.array(taught)).to_pylist())
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             stored[rows[taught]] = vectors / np.maximum(lengths, 1e-12)
-    stored.flush()
-    accelerator.wait_for_everyone()
-    if first:
-        partial.replace(target)
-    accelerator.wait_for_everyone()
 
 
 def _of_languages(batch: pa.RecordBatch, languages: Sequence[str] | None) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.retrieval import parallel_accuracy
+from ease.evaluation.retrieval import parallel_hits
 from ease.evaluation.tasks import Encode, main_score, missing_files
 from ease.evaluation.tasks.tatoeba import (
     LANGUAGES,
@@ -97,7 +97,7 @@ def test_accuracy_equals_that_published_by_mteb(test_data: Path) -> None:
         subset = f"{code}-eng"
         pair = files(Options(path=test_data / "eval" / "tatoeba", subsets=(subset,)))[subset]
         own, english = map(encode, read_pair(*pair))
-        assert parallel_accuracy(own, english).forward == pytest.approx(accuracy, abs=1e-6)
+        assert parallel_hits(own, english).accuracy.forward == pytest.approx(accuracy, abs=1e-6)
 
 
 def test_groups_are_averaged_over_available_languages(tmp_path: Path, encode: Encode) -> None:
