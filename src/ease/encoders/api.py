@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from ease.encoders.options import EncodingOptions, LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
-from ease.io.registry import format_validation_error
 from ease.io.suggestions import suggest
+from ease.io.validation import format_validation_error
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -28,8 +28,8 @@ from ease.hooks.given import (
 )
 from ease.hooks.names import check_environment, check_run_names
 from ease.io.nested import dotted
-from ease.io.registry import format_validation_error
 from ease.io.suggestions import nearest, suggest
+from ease.io.validation import format_validation_error
 from ease.pipelines.engine import ENGINES, check_engine
 from ease.training.interruption import TrainingInterrupted
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from ease.errors import EaseError
-from ease.io.registry import check_name, format_validation_error, module_names, named_module
+from ease.io.registry import check_name, module_names, named_module
+from ease.io.validation import format_validation_error
 
 if TYPE_CHECKING:
     from ease.methods.base import TrainingMethod

@@ -13,7 +13,8 @@ from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
 from ease.io.models import StrictModel
 from ease.io.nested import overlaid
-from ease.io.registry import check_name, format_validation_error
+from ease.io.registry import check_name
+from ease.io.validation import format_validation_error
 from ease.wikimedia.languages import check_codes
 
 

@@ -12,7 +12,7 @@ import torch
 from pydantic import ValidationError
 
 from ease.errors import EaseError
-from ease.io.registry import format_validation_error
+from ease.io.validation import format_validation_error
 from ease.methods.components.distributed import process_rank
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job

@@ -19,8 +19,8 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
 from ease.encoders.known import complete_lora, file_defaults
 from ease.errors import EaseError
-from ease.io.registry import RENAMED
 from ease.io.suggestions import suggest
+from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT

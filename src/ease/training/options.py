@@ -12,7 +12,7 @@ from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 from ease.io.models import StrictModel
-from ease.io.registry import format_validation_error
+from ease.io.validation import format_validation_error
 from ease.methods import method_options
 from ease.training.sampling import BatchOptions
 from ease.training.teacher import GuideOptions, TeacherOptions

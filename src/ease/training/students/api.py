@@ -13,7 +13,8 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import load_encoder, save_encoder
 from ease.errors import EaseError
 from ease.io.locks import folder_lock
-from ease.io.registry import check_name, format_validation_error
+from ease.io.registry import check_name
+from ease.io.validation import format_validation_error
 from ease.training.progress import Report
 from ease.training.students.distilling import distill_student
 from ease.training.students.options import ShallowOptions, StaticOptions
