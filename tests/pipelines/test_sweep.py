@@ -13,7 +13,8 @@ from ease.errors import EaseError
 from ease.evaluation.sets import LocatedSet, check_scorable
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import drawn_pairs, trained_rows, training_times
+from ease.pipelines.sweep.nodes import trained_rows, training_times
+from ease.pipelines.sweep.trainings import drawn_pairs
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 
 LANGUAGES = ("en", "br", "kab")

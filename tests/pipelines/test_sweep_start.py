@@ -13,7 +13,7 @@ from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import Inputs, start_encoder
+from ease.pipelines.sweep.trainings import Inputs, start_encoder
 from ease.pipelines.training_jobs import TrainingData
 
 ENCODER: dict[str, Any] = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "vocabulary_size": 300}

@@ -2,64 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from safetensors.numpy import save_file
 
-from ease.encoders.options import RANDOM, EncodingOptions
-from ease.entities.embeddings import draw_like
-from ease.entities.hashing import draw
-from ease.entities.permutation import permute_entities
 from ease.evaluation.sets import check_scorable, read_located
-from ease.evaluation.tasks import Score
-from ease.io.atomic import atomic_folder
-from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
-from ease.io.names import safe_name
-from ease.io.parquet import read_parquet
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.evaluate.each import score_all, score_rows
-from ease.pipelines.gathering import TextOptions, gather_data
-from ease.pipelines.mlflow_runs import add_scores, log_plot, log_scores, log_table, nested_run
-from ease.pipelines.recipe import CompleteRecipe
-from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.sweep.joined import score_joined
-from ease.pipelines.sweep.variants import PIVOT, START, Sweep, Variant
-from ease.pipelines.train.nodes import drawn_sentences, required_pairs, write_encoder
-from ease.pipelines.training_jobs import TrainingData, train_tracked
+from ease.pipelines.gathering import TextOptions
+from ease.pipelines.mlflow_runs import log_plot, log_table
+from ease.pipelines.setting import Setting
+from ease.pipelines.sweep.trainings import DEVELOPMENT, TEST, Inputs, joined_rows, run_variant
+from ease.pipelines.sweep.variants import PIVOT, Sweep
+from ease.pipelines.training_jobs import TrainingData
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
 from ease.reporting.score_summaries import language_scores, shown_scores, variant_table
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
-
-TEST, DEVELOPMENT = "test", "development"
-"""Values of the column `split`: the score of a test task, or of a development task that is no test task."""
-
-
-class Inputs(NamedTuple):
-    """The inputs of every training of a sweep."""
-
-    sentences: ibis.Table | None
-    data: TrainingData
-    acquire: AcquireOptions
-    texts: TextOptions
-    recipes: dict[str, Any]
-    encoders: EncoderDefaults
-    folder: Path
-    models: dict[str, Path]
-    """The encoder of each training so far, by the name of its MLflow run"""
 
 
 def locate_sweep_sets(
@@ -125,123 +94,6 @@ def run_sweep(
             rows += joined_rows(sweep, setting, inputs)
         shutil.rmtree(folder)
     return rows
-
-
-def joined_rows(sweep: Sweep, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
-    """Score the encoders that the sweep joins, after their trainings."""
-    rows = []
-    for title, seed in sweep.joined_trainings().values():
-        joined = sweep.joined[title]
-        models = {code: inputs.models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
-        evaluation_data, tasks = inputs.data.evaluation_data, inputs.data.tasks
-        scored = score_joined(title, seed, joined, models, evaluation_data, tasks)
-        rows += [{**row, "setting": setting.name} for row in scored]
-    return rows
-
-
-def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
-    """Train one variant from one seed and score it; the variant `start` is only scored."""
-    name = variant.run_name(seed)
-    data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
-    about: dict[str, Any] = {"variant": variant.label, "recipe": variant.title, "under": variant.under or ""}
-    about |= {"method": variant.method, "seed": seed, "languages": " ".join(setting.languages)}
-    about |= {"base": setting.encoder.name, "pooling": setting.encoder.pooling}
-    inputs.models[name] = data.encoder
-    if variant.method == START:
-        with nested_run(name) as run_id:
-            scores = score_model(data.encoder, data)
-            log_scores(run_id, [score for own in scores.values() for score in own])
-        about |= {"development": None, "seconds": 0.0}
-    else:
-        recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
-        data = variant_data(variant, recipe, data, inputs)
-        with folder_lock(inputs.folder / safe_name(name)) as lock:
-            result = train_tracked(name, data, recipe, lock)
-        inputs.models[name] = result.model
-        scores = score_model(result.model, data)
-        add_scores(result.model, [score for own in scores.values() for score in own])
-        about |= {"development": result.best_score, "seconds": result.seconds}
-    located = read_located(data.evaluation_data)
-    about |= {"setting": setting.name, "model": name}
-    return [row for split, own in scores.items() for row in score_rows(own, located, **about, split=split)]
-
-
-def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
-    """Return the start encoder of a setting; build it once for all variants with the same encoder options.
-
-    A variant's languages restrict its own training only: `mlm` reads the pairs of all languages.
-    """
-    setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
-    folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
-    untrained = folder / "untrained"
-    if not untrained.exists():
-        with atomic_folder(untrained) as partial:
-            write_encoder(inputs.sentences, setting, partial)
-    if setting.start != MLM:
-        return untrained
-    variant = Variant(method=MLM, seeds=(seed,))
-    recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
-    data = inputs.data._replace(setting=setting, encoder=untrained)
-    given = variant_data(variant, recipe, data, inputs)
-    with folder_lock(folder / MLM) as lock:
-        return train_tracked(f"{MLM} seed={seed}", given, recipe, lock).model
-
-
-def encoder_key(sentences: ibis.Table | None, setting: Setting) -> str:
-    """Hash a setting's encoder options, and the encoder's folder or the sentences for its tokenizer."""
-    options = setting.encoder
-    key = hashlib.sha256(options.model_dump_json().encode())
-    if options.name == RANDOM:
-        for sentence in drawn_sentences(sentences, setting):
-            key.update(f"{sentence}\n".encode())
-    elif Path(options.name).exists():
-        key.update(hash_contents(Path(options.name)).encode())
-    return key.hexdigest()[:16]
-
-
-def variant_data(
-    variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs
-) -> TrainingData:
-    """Return the training data of a variant: its texts, or its subset of the pairs and its entity table."""
-    seed = recipe.training.seed
-    if recipe.data is not None:
-        folder = inputs.folder / "texts"
-        file, _ = gather_data(recipe, inputs.data.rows, inputs.acquire, inputs.texts, folder)
-        rows = read_parquet(ibis.duckdb.connect(), [file])
-        return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
-    pairs, table = required_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
-    if variant.permute_entities:
-        pairs = permute_entities(pairs, inputs.data.vocabulary, seed)
-    if data.setting.languages != inputs.data.setting.languages:
-        pairs = pairs.filter(pairs.language.isin(data.setting.languages))
-    if variant.rows is not None:
-        pairs = drawn_pairs(pairs, variant.rows, seed)
-    if variant.entity_table == "random" and table is not None:
-        drawn = draw_like(table, seed)
-        table = inputs.folder / f"random seed={seed}.safetensors"
-        with report_write_errors(table):
-            save_file({"embeddings": drawn}, table)
-    return data._replace(rows=pairs, entity_embeddings=table)
-
-
-def drawn_pairs(pairs: ibis.Table, rows: int, seed: int) -> ibis.Table:
-    """Draw a number of pairs of each language; the draw depends only on the seed."""
-    ticket = draw(seed, pairs.pair_id)
-    turn = ibis.row_number().over(group_by=pairs.language, order_by=[ticket, pairs.pair_id])
-    return pairs.mutate(turn=turn).filter(ibis._.turn < rows).drop("turn")
-
-
-def score_model(encoder: Path, data: TrainingData) -> dict[str, list[Score]]:
-    """Score an encoder on the tasks whose data exist, apart for test and for the other development tasks.
-
-    Tables of papers that choose parameters are printed on development data.
-    """
-    located, test = read_located(data.evaluation_data), data.setting.test_tasks
-    references = {TEST: test, DEVELOPMENT: [task for task in data.setting.dev_tasks if task not in test]}
-    return {
-        split: score_all(encoder, own, located, data.tasks, EncodingOptions()) if own else []
-        for split, own in references.items()
-    }
 
 
 def report_sweep(
