@@ -1,15 +1,18 @@
-"""Update the absolute artifact addresses in MLflow's local store after a project was moved or copied."""
+"""MLflow's local store: created by one run at a time, with the artifact addresses of the current project folder."""
 
 from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
 from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
+
+from ease.io.locks import file_lock
 
 logger = logging.getLogger(__name__)
 
@@ -25,14 +28,20 @@ LOCATIONS = {
 
 
 class MlflowStore:
-    """Updates the addresses in a store that was created in another folder."""
+    """Protects the creation of the store, and updates the addresses in one that was created in another folder."""
 
-    @hook_impl(trylast=True)  # after kedro-mlflow has registered its configuration
-    def after_context_created(self, context: KedroContext) -> None:
-        """Update the store's addresses before anything is written there.
+    @hook_impl(wrapper=True)
+    def after_context_created(self, context: KedroContext) -> Generator[None]:
+        """Let kedro-mlflow create the store while no other run does, then update the store's addresses.
 
-        MLflow stores absolute addresses, so a copied project would write into the folder of the original.
+        Two runs that create MLflow's tables at the same time fail. MLflow stores absolute addresses, so a copied
+        project would write into the folder of the original.
         """
+        with file_lock(Path(context.project_path) / "pyproject.toml"):
+            yield
+            self._follow(context)
+
+    def _follow(self, context: KedroContext) -> None:
         try:
             config = context.config_loader["mlflow"]
         except (KeyError, MissingConfigException):

@@ -44,6 +44,18 @@ def try_lock(file: IO[bytes] | int, *, shared: bool = False) -> bool:
     return True
 
 
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Wait for the exclusive lock of an existing file, and hold it until the block ends.
+
+    File systems without locks for files that are open for reading, such as some NFS servers, have no effect.
+    """
+    with path.open("rb") as file:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def lock_data_for_run(data: Path) -> IO[bytes]:
     """Lock the data folder against removals, together with other runs; the lock lasts while the file is open.
 
