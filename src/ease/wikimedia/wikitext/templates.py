@@ -9,17 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import Any, NamedTuple
 
-from babel import Locale, UnknownLocaleError
-from babel.numbers import NumberFormatError, format_decimal, parse_decimal
-from babel.units import format_unit
-
-from ease.io.data_files import read_data_file
-from ease.wikimedia.languages import Language
 from ease.wikimedia.wikitext.markup import GAP
+from ease.wikimedia.wikitext.template_families import DATA, FAMILIES, Arguments, format_number, name_language
 
-_DATA: dict[str, Any] = read_data_file("ease.wikimedia.wikitext", "templates.yml")
 _PASSES = 2
 """Templates three deep are shown; deeper ones are removed."""
 _LONGEST = 2000
@@ -30,18 +23,6 @@ _CONTENT = rf"(?:[^{{}}]++|{_INNER})*+"
 _PART = re.compile(r"(?:[^|\[]++|\[\[[^\[\]]*+\]\]|\[)*+")
 """An argument; the bar of a link in it does not end it."""
 _NAMED = re.compile(r"\s*([\w -]+?)\s*=(.*)", re.DOTALL)
-_NUMBER = re.compile(r"[+−-]?\d[\d.,]*")
-
-
-class Arguments(NamedTuple):
-    """Arguments of a template, by position from 0 and by name."""
-
-    positional: list[str]
-    named: dict[str, str]
-
-    def at(self, place: int) -> str:
-        """Return a positional argument; empty if there is none."""
-        return self.positional[place] if -len(self.positional) <= place < len(self.positional) else ""
 
 
 Show = Callable[[Arguments], str]
@@ -70,9 +51,10 @@ def show_templates(text: str, language: str) -> str:
         # Templates inside have no templates inside.
         return shown[name](_arguments(pattern.sub(replace, template[2] or ""))) or GAP
 
+    by_name = partial(_show_by_name, language=language, show=partial(pattern.sub, replace))
     for _ in range(_PASSES):
         text, count = pattern.subn(replace, text)
-        text, prefixed = _NAMED_BY_LANGUAGE.subn(partial(_show_by_name, language=language), text)
+        text, prefixed = _NAMED_BY_LANGUAGE.subn(by_name, text)
         if not count + prefixed:
             break
     return text
@@ -81,25 +63,23 @@ def show_templates(text: str, language: str) -> str:
 @cache
 def hidden_templates(language: str) -> frozenset[str]:
     """Return the templates, in lower case, that show no words of their sentence, such as `{{citation needed}}`."""
-    return frozenset(name for code in ("all", language) for name in _DATA["hidden"].get(code, []))
+    return frozenset(name for code in ("all", language) for name in DATA["hidden"].get(code, []))
 
 
 @cache
 def _templates(language: str) -> tuple[re.Pattern[str], Mapping[str, Show]]:
     """Return a pattern of the known templates, and what each one shows."""
     shown: dict[str, Show] = {}
-    for name in _DATA["quantity"]["all"]:
-        shown[name] = partial(_quantity, language=language)
     for code in ("all", language):
-        for family, names in _DATA["own"].get(code, {}).items():
+        for family, names in DATA["own"].get(code, {}).items():
             for name in names:
-                shown[name] = partial(_OWN[family], language=language)
-        for place, names in _DATA["argument"].get(code, {}).items():
+                shown[name] = partial(FAMILIES[family], language=language)
+        for place, names in DATA["argument"].get(code, {}).items():
             for name in names:
                 shown[name] = partial(_argument, place=place - 1 if place > 0 else place)
-        for name, written in _DATA["prefix"].get(code, {}).items():
+        for name, written in DATA["prefix"].get(code, {}).items():
             shown[name] = partial(_prefixed, written=written)
-        for name, written in _DATA["text"].get(code, {}).items():
+        for name, written in DATA["text"].get(code, {}).items():
             shown[str(name)] = partial(_constant, written=written)
     names = "|".join(re.escape(name).replace(r"\ ", "[ _]") for name in sorted(shown, key=len, reverse=True))
     start, end = r"\{\{(?<!\{\{\{)[\s_]*+", r"\}\}(?!\})"
@@ -149,134 +129,8 @@ _NAMED_BY_LANGUAGE = re.compile(
 """`{{lang-fr|mot}}` and `{{formatnum:5000}}`."""
 
 
-def _show_by_name(template: re.Match[str], language: str) -> str:
-    """Show a template whose name contains a language or a number."""
+def _show_by_name(template: re.Match[str], language: str, show: Callable[[str], str]) -> str:
+    """Show a template whose name contains a language or a number, after those inside it."""
     if template[3]:
-        return _number(template[3], language)
-    words = _arguments(template[2]).at(0)
-    name = _language_name(template[1].lower(), language)
-    return f"{name}: {words}" if name and words else words or GAP
-
-
-@cache
-def _language_name(code: str, language: str) -> str:
-    """Return a language's name in another language; empty if CLDR lacks it."""
-    locale = _locale(language)
-    return str(locale.languages.get(code, "")) if locale else ""
-
-
-@cache
-def _locale(language: str) -> Locale | None:
-    """Return CLDR's locale of a Wikipedia; the English one writes British English, as its templates do."""
-    try:
-        return Locale.parse(
-            "en_GB" if language == "en" else Language(language).bcp_47, sep="-" if language != "en" else "_"
-        )
-    except (UnknownLocaleError, ValueError):
-        return None
-
-
-def _number(digits: str, language: str) -> str:
-    """Write a number with the separators of a language."""
-    locale = _locale(language)
-    if locale is None:
-        return digits
-    try:
-        return str(
-            format_decimal(
-                parse_decimal(digits.replace(",", ""), locale="en"), locale=locale, decimal_quantization=False
-            )
-        )
-    except (NumberFormatError, ValueError):
-        return digits
-
-
-def _quantity(arguments: Arguments, language: str) -> str:
-    """Write `5|km` or `5|-|10|km` as a number or a range with its unit."""
-    words, unit = "", ""
-    for word in arguments.positional:
-        if _NUMBER.fullmatch(word):
-            words += _number(word, language) if word[0].isdigit() else word
-        elif word.lower() in _DATA["ranges"] and words:
-            words += _DATA["ranges"][word.lower()]
-        else:
-            unit = word
-            break
-    if not words:
-        return ""
-    return _with_unit(words, unit, language)
-
-
-def _with_unit(words: str, unit: str, language: str) -> str:
-    """Append a unit's name in a language, in the form that fits the last number."""
-    identifier, locale = _DATA["units"].get(unit.lower()), _locale(language)
-    if identifier is None or locale is None:
-        return f"{words} {unit}".strip()
-    last = re.split(r"[^\d.,]+", words)[-1]
-    try:
-        number = parse_decimal(last, locale=locale)
-    except (NumberFormatError, ValueError):
-        return f"{words} {unit}"
-    shown = format_unit(number, identifier, locale=locale)
-    plain = format_decimal(number, locale=locale)
-    return str(shown).replace(str(plain), words, 1) if plain in shown else f"{words} {unit}"
-
-
-def _measure(arguments: Arguments, language: str) -> str:
-    """Write `5|k|m`, a number with a unit and its prefix, as 5 km."""
-    number, prefix, unit = (arguments.at(place) for place in range(3))
-    return f"{number} {prefix}{unit}".strip()
-
-
-def _nihongo(arguments: Arguments, language: str) -> str:
-    """Write `English|kanji|romaji` with the last two in brackets."""
-    shown, *inside = (arguments.at(place) for place in (0, 1, 2))
-    brackets = ", ".join(filter(None, inside))
-    return f"{shown} ({brackets})" if shown and brackets else shown or brackets
-
-
-def _as_of(arguments: Arguments, language: str) -> str:
-    """Write `As of 2014`, with the parts of a date in the order year, month, day."""
-    day = " ".join(filter(None, [arguments.at(2), _month(arguments.at(1), language), arguments.at(0)]))
-    words = arguments.named.get("alt") or f"{'as' if 'lc' in arguments.named else 'As'} of {day}"
-    return words if day else ""
-
-
-def _month(number: str, language: str) -> str:
-    locale = _locale(language)
-    names = locale.months["format"]["wide"] if locale else {}
-    return str(names.get(int(number), number)) if number.isdecimal() else number
-
-
-def _circa(arguments: Arguments, language: str) -> str:
-    return f"c. {'–'.join(filter(None, arguments.positional))}" if arguments.at(0) else "c."
-
-
-def _fraction(arguments: Arguments, language: str) -> str:
-    """Write `1|2` as 1⁄2, and `3|1|2` as 3 1⁄2."""
-    parts = [part for part in arguments.positional if part]
-    if len(parts) == 1:
-        return f"1⁄{parts[0]}"
-    return " ".join([*parts[:-2], f"{parts[-2]}⁄{parts[-1]}"]) if parts else ""
-
-
-def _value(arguments: Arguments, language: str) -> str:
-    """Write a number with its power of ten and its unit."""
-    power = arguments.named.get("e")
-    words = arguments.at(0) + (f"×10^{power}" if power else "")
-    return f"{words} {arguments.named.get('u') or arguments.named.get('ul') or ''}".strip()
-
-
-def _joined(arguments: Arguments, language: str) -> str:
-    return "".join(arguments.positional)
-
-
-_OWN: Mapping[str, Callable[..., str]] = {
-    "nihongo": _nihongo,
-    "as_of": _as_of,
-    "circa": _circa,
-    "fraction": _fraction,
-    "value": _value,
-    "joined": _joined,
-    "measure": _measure,
-}
+        return format_number(template[3], language)
+    return name_language(template[1], _arguments(show(template[2])).at(0), language) or GAP
