@@ -14,5 +14,5 @@ class MiningOptions(StrictModel):
         4, ge=1, description="nearest candidates of a sentence that its margin compares with"
     )
     min_score: float = Field(
-        1.1, ge=0, description="lowest margin: the cosine over the mean cosine with the nearest candidates"
+        1.5, ge=0, description="lowest margin: the cosine over the mean cosine with the nearest candidates"
     )
