@@ -21,6 +21,8 @@ _NUMBER = re.compile(r"[+−-]?\d[\d.,]*")
 _POWER = re.compile(r"e([369])(.+)")
 _POWERS = {"3": "thousand", "6": "million", "9": "billion"}
 """What `e6` and the like before a unit mean in English"""
+_NO_NUMBER = (NumberFormatError, ValueError, ArithmeticError)
+"""Raised for texts that only resemble numbers, and for numbers with more digits than decimals have"""
 _US = "us"
 """Value of the argument `sp` for American spelling"""
 
@@ -63,7 +65,7 @@ def format_number(digits: str, language: str) -> str:
         # CLDR's pattern would drop the last zeros.
         pattern = f"#,##0.{'0' * len(zeros[0][1:])}" if zeros else None
         return str(format_decimal(number, pattern, locale=locale, decimal_quantization=False))
-    except (NumberFormatError, ValueError):
+    except _NO_NUMBER:
         return digits
 
 
@@ -120,11 +122,11 @@ def _with_unit(words: str, unit: str, locale: Locale | None, language: str) -> s
         number = parse_decimal(re.findall(r"[\d.,]+", words)[-1], locale=locale) * (
             1000 if words[-1].isalpha() else 1
         )
-    except (NumberFormatError, ValueError, IndexError):
+        shown = str(format_unit(number, identifier, locale=locale))
+        plain = str(format_decimal(number, locale=locale))
+    except (*_NO_NUMBER, IndexError):
         return f"{words} {unit}"
-    shown = format_unit(number, identifier, locale=locale)
-    plain = format_decimal(number, locale=locale)
-    return str(shown).replace(str(plain), words, 1) if plain in shown else f"{words} {unit}"
+    return shown.replace(plain, words, 1) if plain in shown else f"{words} {unit}"
 
 
 def _measure(arguments: Arguments, language: str) -> str:
