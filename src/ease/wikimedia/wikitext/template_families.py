@@ -220,7 +220,7 @@ def _currency(arguments: Arguments, language: str) -> str:
     return f"{symbol}{arguments.at(0)}" if arguments.at(0) else ""
 
 
-FAMILIES: Mapping[str, Callable[[Arguments, str], str]] = {
+FAMILIES: Mapping[str, Callable[..., str]] = {
     "nihongo": _nihongo,
     "as_of": _as_of,
     "circa": _circa,
