@@ -28,25 +28,21 @@ from ease.training.accelerator import accelerated
 from ease.training.card import training_card
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
-from ease.training.guide import check_guided, map_guide
+from ease.training.guide import check_guided
 from ease.training.inputs import count_rows, entity_columns
 from ease.training.interruption import LAUNCHER_VARIABLE
+from ease.training.job_inputs import embed_by_guide, embed_by_teacher, prepare, remove_inputs
 from ease.training.language_removal import check_ranks, remove_languages
 from ease.training.launching import launch
 from ease.training.loading import load_for_training, warn_of_equal_views
 from ease.training.loop import train
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
-from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
 from ease.training.teacher import check_frozen
-from ease.training.teacher_embeddings import frozen_embeddings, teacher_cache, teacher_embeddings
 
 logger = logging.getLogger(__name__)
-
-PREPARED, TEACHER, GUIDE = "pairs-{}.bin", "teacher-{}.npy", "guide-{}.npy"
-"""Names of the files of prepared pairs and of the embeddings of teacher and guide in the work folder"""
 
 
 def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | None = None) -> TrainingResult:
@@ -114,34 +110,12 @@ def _run(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(job.training.seed)
         model = _build_model(job)
-    prepared = job.folder / PREPARED.format(fingerprint[:16])
-    teacher = None
-    if model.teacher is not None:
-        teacher = teacher_embeddings(
-            job.pairs,
-            model.teacher,
-            job.encoder,
-            embedding_dimension(model.encoder),
-            job.folder / TEACHER.format(fingerprint[:16]),
-            accelerator,
-        )
-    guiding = None
-    if job.training.guide.encoder is not None:
-        place = job.folder / GUIDE.format(fingerprint[:16])
-        guiding = frozen_embeddings(job.pairs, job.training.guide, job.encoder, place, accelerator)
-    vocabulary = job.vocabulary if model.method.table is not None else None
-    layout = model.layout(job.training.max_tokens, job.training.batches.reads_languages)
-    if not process_rank() and not prepared.exists():
-        derived = model.method.derived_columns(model.encoder, job.training.seed)
-        prepare_pairs(job.pairs, vocabulary, model.encoder, layout, prepared, derived)
-    accelerator.wait_for_everyone()
-    guide = None
-    if guiding is not None and model.method.table is not None:
-        place, count = job.folder / GUIDE.format("entities"), len(model.method.table.weight)
-        guide = map_guide(guiding, open_pairs(prepared, layout)["entity"], count, place, accelerator)
+    teacher = embed_by_teacher(job, model, fingerprint, accelerator)
+    rows = prepare(job, model, fingerprint, accelerator)
+    guide = embed_by_guide(job, model, rows, fingerprint, accelerator)
     best, progress = train(
         model,
-        open_pairs(prepared, layout),
+        rows,
         job.training,
         accelerator,
         job.folder,
@@ -245,10 +219,7 @@ def _finish(
     written = {"fingerprint": fingerprint, "result": result.model_dump(mode="json")}
     write_text_atomically(job.folder / "result.json", json.dumps(written))
     shutil.rmtree(job.folder / "checkpoints", ignore_errors=True)
-    shutil.rmtree(teacher_cache(job.folder), ignore_errors=True)
-    for pattern in (PREPARED, TEACHER, GUIDE):
-        for prepared in job.folder.glob(pattern.format("*")):
-            prepared.unlink()
+    remove_inputs(job)
 
 
 def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:
