@@ -23,6 +23,7 @@ from ease.pipelines import (
     mine_bitext,
     report,
     sweep,
+    teach,
     train,
     validate_evaluation,
 )
@@ -86,6 +87,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "contamination_monolingual": contamination.create_pipeline("monolingual", methods),
         "mewsc16": mewsc16.create_pipeline(),
         "mine_bitext": mine_bitext.create_pipeline("multilingual"),
+        "teach": teach.create_pipeline(),
         "validate_evaluation": validate_evaluation.create_pipeline(),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
@@ -38,6 +39,9 @@ class PairOptions(StrictModel):
     )
     without_audit: bool = Field(
         False, description="Exclude the pages of the setting's audit, the test set made from links."
+    )
+    min_pairs_per_language: int = Field(
+        0, ge=0, description="A run is refused if fewer pairs of a language are left."
     )
     seed: int = Field(0, ge=0, description="Seed of the pairs that the maximum and the sampling keep.")
 
@@ -126,14 +130,16 @@ def count_filters(
     ).order_by("language")
 
 
-def check_pairs_left(funnel: pd.DataFrame) -> None:
-    """Check that a pair is left.
+def check_pairs_left(funnel: pd.DataFrame, minimum: int = 0, languages: Sequence[str] = ()) -> None:
+    """Check that a pair is left, and at least `minimum` pairs of each language.
 
     Args:
         funnel: As `count_filters` returns it.
+        minimum: `min_pairs_per_language`.
+        languages: The languages that have sentences.
 
     Raises:
-        EaseError: No pair is left; the message names the filters that removed pairs, and their parameters.
+        EaseError: Too few pairs are left; the message names the filters that removed pairs, and their parameters.
     """
     counts = funnel.drop(columns="language").sum().astype(int)
     if not counts["pairs"]:
@@ -146,6 +152,17 @@ def check_pairs_left(funnel: pd.DataFrame) -> None:
         raise EaseError(
             f"None of {counts['pairs']} pairs of a sentence and an entity is left; removed: {removed}. Relax these "
             "limits, or use larger dumps."
+        )
+    found = {row["language"]: row for row in funnel.to_dict("records")}
+    for language in languages or found:
+        row = found.get(language, dict.fromkeys(funnel.columns, 0))
+        if row["left"] >= minimum:
+            continue
+        removed = "; ".join(f"{row[name]} {reason}" for name, reason in _FILTERS.items() if row[name])
+        raise EaseError(
+            f"Only {row['left']} of {row['pairs']} pairs of a sentence and an entity are left for {language}, fewer "
+            f"than `min_pairs_per_language` {minimum}; removed: {removed or 'none'}. Relax these limits, or use a "
+            "larger dump; if few links resolve, check that its page_props table is of the same date as the dump."
         )
 
 

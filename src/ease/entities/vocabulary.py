@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,12 +12,17 @@ from ease.entities.integers import as_int64
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 
+logger = logging.getLogger(__name__)
+
 
 class VocabularyOptions(StrictModel):
     """Which entities are frequent enough to be learnt."""
 
-    min_link_count: int = Field(
-        10, ge=0, description="Entities with at most this many incoming links are dropped."
+    min_link_count: int | None = Field(
+        10,
+        ge=0,
+        description="Entities with at most this many incoming links are dropped. null: chosen by the number of links "
+        "of the language that has the fewest",
     )
     count_over: Literal["all", "language"] = Field(
         "all",
@@ -25,10 +31,26 @@ class VocabularyOptions(StrictModel):
     )
 
 
+MOST, LINKS_EACH = 10, 2_000
+"""The chosen `min_link_count` is one for each 2,000 links of the smallest language, and at most the paper's 10."""
+
+
+def with_min_link_count(options: VocabularyOptions, links: ir.Table) -> VocabularyOptions:
+    """Choose `min_link_count` by the links of the language that has the fewest, if the options have none."""
+    if options.min_link_count is not None:
+        return options
+    fewest = links.group_by("language").agg(links=links.count()).links.min().execute()
+    chosen = min(MOST, int(fewest or 0) // LINKS_EACH)
+    logger.info("`min_link_count` is %d: the smallest language has %d resolved links", chosen, fewest or 0)
+    return options.model_copy(update={"min_link_count": chosen})
+
+
 def build_vocabulary(
     links: ir.Table, sitelinks: ir.Table | None, options: VocabularyOptions, languages: Sequence[str]
 ) -> ir.Table:
     """Number the frequent entities of links, as `resolve_links` returns them, in the order of their identifiers.
+
+    The options have a `min_link_count`: `with_min_link_count` chooses one.
 
     Labels are English titles of the sitelinks, else titles in the first of the languages that has one. Without Wikidata
     (`sitelinks` is None or empty), the label is the linked title.

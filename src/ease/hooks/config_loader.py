@@ -7,6 +7,8 @@ from typing import Any
 
 from kedro.config import OmegaConfigLoader
 
+from ease.pipelines.teach.options import complete_taught_setting
+
 
 class ConfigLoader(OmegaConfigLoader):
     """Caches the resolved configuration, which Kedro's loader would read again for each request (half a second)."""
@@ -21,7 +23,10 @@ class ConfigLoader(OmegaConfigLoader):
         if key in self:  # set explicitly
             return super().__getitem__(key)
         if key not in self._resolved or self._resolved[key][0] != given:
-            self._resolved[key] = deepcopy(given), super().__getitem__(key)
+            resolved = super().__getitem__(key)
+            if key == "parameters":
+                complete_taught_setting(resolved)
+            self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
 
     def _merge_configs(

@@ -33,6 +33,7 @@ from ease.pipelines.setting import Setting
 from ease.pipelines.starts import find_missing_miners, find_missing_starts, find_missing_teachers
 from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.sweep.checks import sweep_checks
+from ease.pipelines.teach.options import TEACH, check_taught_sources
 from ease.training.students import StudentOptions
 from ease.wikimedia.dumps.files import Project, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
@@ -155,7 +156,12 @@ def _mining_checks(step: Step) -> Iterator[Check]:
 
 def _language_checks(step: Step) -> Iterator[Check]:
     """Yield a check of the languages whose dumps a node locates."""
-    if step.name == "locate_dumps":
+    if step.name == "locate_dumps" and f"{TEACH}.language" in step.parameters:
+        language, companions = (step.parameters[f"{TEACH}.{name}"] for name in ("language", "companions"))
+        yield partial(
+            check_taught_sources, language, companions, step.get(AcquireOptions), step.get(Setting).languages
+        )
+    elif step.name == "locate_dumps":
         source, languages = step.get(AcquireOptions).wikipedia, step.get(Setting).languages
         yield partial(_check_languages, source, languages, "wiki")
     elif step.name == "locate_wikinews":

@@ -13,7 +13,7 @@ from ease.entities.links import first_sentences
 from ease.entities.negatives import HardNegativeOptions, Mining
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters
 from ease.entities.pairs import select_pairs as select
-from ease.entities.vocabulary import VocabularyOptions
+from ease.entities.vocabulary import VocabularyOptions, with_min_link_count
 from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
 from ease.io.lazy import ibis
@@ -36,6 +36,7 @@ def build_vocabulary(
     Raises:
         EaseError: If there is no such entity.
     """
+    options = with_min_link_count(options, links)
     vocabulary = build(links, sitelinks, options, setting.languages)
     if not vocabulary.count().execute():
         raise EaseError(
@@ -94,7 +95,7 @@ def report_filters(
     if options.without_audit and audit_pages is not None:
         logger.info("%d pages of the audit are kept out of training", audit_pages.count().execute())
     funnel = count_filters(sentences, linked, vocabulary, options, mining).to_pandas()
-    check_pairs_left(funnel)
+    check_pairs_left(funnel, options.min_pairs_per_language, setting.languages)
     logger.info(
         "Pairs left after each filter (only languages that lost some, and the total):\n%s",
         format_losses(funnel, "pairs", "left"),

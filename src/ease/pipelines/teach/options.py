@@ -1,0 +1,108 @@
+"""The setting `teach`: derived from a language, its companions and an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ease.errors import EaseError
+from ease.io.addresses import kind_of, located
+from ease.pipelines.acquire.options import AcquireOptions
+from ease.wikimedia.companions import nearest_companions
+from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.dumps.mirrors import is_mirror
+from ease.wikimedia.languages import PAPER_LANGUAGES, WIKIPEDIA_LANGUAGES, check_codes, check_languages
+from ease.wikimedia.wikidata.page_props import find_page_props
+
+TEACH = "teach"
+SAMPLE = "sample:"
+
+
+def complete_taught_setting(parameters: dict[str, Any]) -> None:
+    """Fill in, in place, the languages and the encoder of `teach.setting` that the configuration leaves null."""
+    taught = parameters.get(TEACH)
+    if not isinstance(taught, dict) or not isinstance(taught.get("setting"), dict):
+        return
+    setting, encoder = taught["setting"], taught["setting"].get("encoder")
+    language = str(taught.get("language") or "")
+    if setting.get("languages") is None:
+        among = PAPER_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
+        companions = words(taught.get("companions"))
+        chosen = nearest_companions(language, among) if companions is None else companions
+        setting["languages"] = list(dict.fromkeys([language, *chosen]))
+    if isinstance(encoder, dict) and encoder.get("name") is None:
+        encoder["name"] = taught.get("encoder")
+
+
+def words(value: Any) -> list[str] | None:
+    """Return a list that may be given as words."""
+    return value.split() if isinstance(value, str) else value
+
+
+def check_taught_sources(
+    language: str, companions: Any, acquire: AcquireOptions, languages: Sequence[str]
+) -> None:
+    """Refuse languages as `check_taught_language` does, and a folder without their dumps or page_props tables.
+
+    Raises:
+        EaseError: With the parameter or file and the remedy.
+    """
+    check_taught_language(language, companions, acquire)
+    if acquire.wikipedia == SAMPLE or is_mirror(acquire.wikipedia):
+        return
+    try:
+        dumps = find_dumps(acquire.wikipedia, languages)
+    except EaseError as error:
+        raise EaseError(
+            f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
+            f"beside {language}, by default {', '.join(languages[1:])}."
+        ) from error
+    find_page_props_beside(acquire.wikipedia, dumps, languages)
+
+
+def find_page_props_beside(
+    source: str, dumps: Sequence[DumpFile], languages: Sequence[str]
+) -> list[DumpFile]:
+    """Find the page_props tables in the source's folder, or in the folders of its dumps.
+
+    Raises:
+        EaseError: With the missing files and the remedy.
+    """
+    is_folder = kind_of(located(source)) == "directory"
+    places = [located(source)] if is_folder else sorted({dump.path.parent for dump in dumps})
+    try:
+        return find_page_props(places, languages)
+    except EaseError as error:
+        raise EaseError(
+            f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
+            "dump's folder from https://dumps.wikimedia.org, or set `acquire.wikipedia` to that address."
+        ) from error
+
+
+def check_taught_language(language: str, companions: Any, acquire: AcquireOptions) -> None:
+    """Refuse a language without a Wikipedia, and companions that are none.
+
+    Raises:
+        EaseError: With the parameter and the remedy.
+    """
+    given = words(companions)
+    if given is not None and not given:
+        raise EaseError(
+            "`teach.companions` names no language: name at least one, such as en, or set it to null."
+        )
+    if language in (given or ()):
+        raise EaseError(
+            f"`teach.companions` has {language}, the language itself: remove it, and name a language that the encoder "
+            "knows, such as en."
+        )
+    for code, parameter in (
+        (language, "teach.language"),
+        *((code, "teach.companions") for code in given or ()),
+    ):
+        if acquire.wikipedia == SAMPLE and code in WIKIPEDIA_LANGUAGES and code not in PAPER_LANGUAGES:
+            raise EaseError(
+                f"The sample wiki has no {code} (`{parameter}`), only {' '.join(PAPER_LANGUAGES)}: choose one of "
+                "these, or set `acquire.wikipedia` to a folder of dumps or a mirror."
+            )
+        # A mirror has the Wikipedias that are newer than the list, and names those that it lacks.
+        (check_codes if is_mirror(acquire.wikipedia) else check_languages)([code], parameter)

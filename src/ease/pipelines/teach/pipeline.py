@@ -1,0 +1,109 @@
+"""Wiring of `teach`: the pieces of a setting, with a start, a training and a report of its own."""
+
+from kedro.pipeline import Pipeline, node, pipeline
+
+from ease.pipelines import acquire_evaluation, entity_pairs, evaluate, hard_negatives, ingest, train
+from ease.pipelines.entity_embeddings.nodes import embed_entities
+from ease.pipelines.mlflow_runs import TRAINING_TAG
+from ease.pipelines.setting import MLM
+from ease.pipelines.stages import in_stage
+from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, teach_encoder
+from ease.pipelines.teach.options import TEACH
+from ease.pipelines.teach.report import report_teaching
+
+METHOD = "ease_plus"
+
+
+def create_pipeline() -> Pipeline:
+    """Create `teach`."""
+    pieces = {
+        "acquire": _create_acquire() + acquire_evaluation.create_pipeline(TEACH),
+        "ingest": ingest.create_pipeline(TEACH),
+        "entity_pairs": entity_pairs.create_pipeline(TEACH),
+        "hard_negatives": hard_negatives.create_pipeline(TEACH),
+        "entity_embeddings": _create_start() + _create_entity_embeddings(),
+        "train": _create_training(),
+        "evaluate": evaluate.create_pipeline(TEACH, train.UNTRAINED)
+        + evaluate.create_pipeline(TEACH, METHOD),
+        "report": _create_report(),
+    }
+    return sum((in_stage(piece, TEACH, name) for name, piece in pieces.items()), Pipeline([]))
+
+
+def _create_acquire() -> Pipeline:
+    located = ["params:acquire", "params:setting", "params:language", "params:companions"]
+    return pipeline(
+        [node(locate_taught_dumps, located, "dumps", name="locate_dumps")],
+        namespace=TEACH,
+        parameters={"params:acquire"},
+        tags="acquire",
+    )
+
+
+def _create_start() -> Pipeline:
+    """Create the encoder to teach; `untrained` is its name in the catalog, as in other settings."""
+    tables = ("sentences", "training_pairs", "evaluation_data", "dumps")
+    shared = ("encoders", "tasks", "work", "acquire", "texts")
+    own = ("setting", "language", "encoder", "max_unknown_words")
+    # In the order of the function's arguments: Kedro finds the types of parameters by their places.
+    given = [*tables, "params:recipe", "params:setting", *(f"params:{name}" for name in (*shared, *own[1:]))]
+    return pipeline(
+        [node(build_start, given, "encoder", name="build_encoder", tags=TRAINING_TAG)],
+        namespace=f"{TEACH}.{train.UNTRAINED}",
+        inputs={table: f"{TEACH}.{table}" for table in tables},
+        parameters={
+            "params:recipe": f"params:{TEACH}.{MLM}",
+            **{f"params:{name}": f"params:{TEACH}.{name}" for name in own},
+            **{f"params:{name}": f"params:{name}" for name in shared},
+        },
+        tags="entity_embeddings",
+    )
+
+
+def _create_entity_embeddings() -> Pipeline:
+    """Create the entity table by the setting's own options."""
+    tables = ("entity_vocabulary", "sitelinks", "redirects", "dumps", "untrained_encoder")
+    own = ("params:entity_embeddings", "params:setting", "params:work")
+    return pipeline(
+        [
+            node(
+                embed_entities,
+                [*tables, *own],
+                ["entity_embeddings", "embedding_coverage"],
+                name="embed_entities",
+            )
+        ],
+        namespace=TEACH,
+        inputs={"untrained_encoder": f"{TEACH}.{train.UNTRAINED}.encoder"},
+        parameters={"params:work"},
+        tags="entity_embeddings",
+    )
+
+
+def _create_training() -> Pipeline:
+    trained = train.create_pipeline(TEACH, METHOD, mlm_start=False)
+    return Pipeline([one._copy(func=teach_encoder) for one in trained.nodes])
+
+
+def _create_report() -> Pipeline:
+    """Create the page that compares the encoder before and after."""
+    tables = ("dumps", "ingest_summary", "entity_vocabulary", "training_pairs")
+    given = [*tables, "before", "after", "history", "params:setting", "params:language", "params:work"]
+    return pipeline(
+        [
+            node(
+                report_teaching,
+                given,
+                ["teaching_page", "teaching_scores"],
+                name="report_teaching",
+            )
+        ],
+        namespace=TEACH,
+        inputs={
+            "before": f"{TEACH}.{train.UNTRAINED}.scores",
+            "after": f"{TEACH}.{METHOD}.scores",
+            "history": f"{TEACH}.{METHOD}.history",
+        },
+        parameters={"params:work"},
+        tags="report",
+    )

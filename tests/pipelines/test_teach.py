@@ -1,0 +1,165 @@
+"""`kedro run --pipelines=teach` teaches an encoder a language, and refuses what cannot work before it costs much."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.options import EncoderOptions, RandomBertOptions
+from tests.contexts import load_catalog
+from tests.project import Project, make_project
+
+SMALL: dict[str, Any] = {
+    **{
+        f"teach__setting__encoder__random__{name}": size
+        for name, size in (("layers", 1), ("hidden_size", 32))
+    },
+    "teach__setting__encoder__random__vocabulary_size": 1000,
+    **{f"teach__{method}__training__max_steps": 6 for method in ("mlm", "ease_plus")},
+    "teach__language": "eo",
+}
+SIZES = {"layers": 1, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
+
+
+def teach(project: Project, *arguments: str, check: bool = True, **parameters: Any) -> Any:
+    return project.run("teach", *arguments, check=check, **SMALL | parameters)
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which Esperanto was taught to the sample's own start."""
+    made = make_project(tmp_path_factory.mktemp("taught"))
+    made.log.write_text(teach(made).stderr, encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encoder whose tokenizer knows the Latin letters of English alone."""
+    folder = tmp_path_factory.mktemp("english") / "encoder"
+    texts = [
+        "The capital of Japan is Tokyo.",
+        "Berlin is a city with five big zoos.",
+        "A quick jump over dogs",
+    ]
+    save_encoder(build_encoder(EncoderOptions(random=RandomBertOptions(**SIZES)), texts * 20), folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_language_and_its_companions_are_read_by_page_props(taught: Project) -> None:
+    dumps = taught.json("01_raw/teach/dumps.json")
+    assert [table["language"] for table in dumps["page_props"]] == ["eo", "en"]
+    log = taught.log.read_text("utf-8")
+    assert "Teaching eo beside its companions en" in log
+    assert "`min_link_count` is 0: the smallest language has" in log
+    assert "No teacher: the start has random weights" in log
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_was_gained_and_lost(taught: Project) -> None:
+    page = (taught.folder / "data/08_reporting/teach/latest_teaching.md").read_text("utf-8")
+    assert page.startswith("# Esperanto (eo): what the encoder gained and lost")
+    assert "- Companions: en" in page
+    scores = pq.read_table(taught.latest("08_reporting/teach/teaching_scores.parquet")).to_pandas()
+    kinds = scores[scores.task == "sample_parallel"].set_index("subset")["kind"]
+    assert kinds["eo-en"] == "new"
+    assert set(kinds.drop("eo-en")) == {"old"}
+    assert (scores.gain == scores.after - scores.before).all()
+
+
+@pytest.mark.slow
+def test_a_model_with_a_card_is_left(taught: Project) -> None:
+    model = taught.folder / "data/06_models/teach/ease_plus/latest"
+    assert SentenceTransformer(str(model), device="cpu").encode(["Tokio estas urbo."]).shape == (1, 32)
+    card = (model / "README.md").read_text("utf-8")
+    assert "- eo" in card
+    assert "sample_parallel" in card
+
+
+@pytest.mark.slow
+def test_a_given_start_is_the_teacher(taught: Project, tmp_path: Path) -> None:
+    project = taught.copy(tmp_path / "copy")
+    shutil.copytree(taught.folder / "data/06_models/teach/ease_plus/latest", project.folder / "start")
+    done = teach(project, teach__encoder="start")
+    history = project.json("06_models/teach/ease_plus/history.json")
+    assert "teacher_loss" in {row["name"] for row in history}
+    assert "- Start: start" in (project.folder / "data/08_reporting/teach/latest_teaching.md").read_text(
+        "utf-8"
+    )
+    assert "Scored" in done.stderr
+
+
+@pytest.mark.slow
+def test_an_encoder_that_does_not_know_the_words_is_refused(
+    taught: Project, tmp_path: Path, english: Path
+) -> None:
+    project = taught.copy(tmp_path / "copy")
+    done = teach(project, check=False, teach__language="ru", teach__encoder=str(english))
+    assert done.returncode == 1
+    assert "gives unknown tokens for " in done.stderr
+    assert "% of the words of ru (such as " in done.stderr
+    assert "`teach.max_unknown_words` 5%: choose an encoder that knows the script" in done.stderr
+
+
+@pytest.mark.slow
+def test_too_few_pairs_are_refused_with_what_removed_them(taught: Project, tmp_path: Path) -> None:
+    project = taught.copy(tmp_path / "copy")
+    done = teach(project, check=False, teach__pairs__min_characters=70)
+    assert done.returncode == 1
+    assert (
+        "pairs of a sentence and an entity are left for eo, fewer than `min_pairs_per_language` 100"
+        in done.stderr
+    )
+    assert "by `min_characters`" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"language": "xq"}, "Unknown language 'xq' in `teach.language`"),
+        ({"language": "br"}, "The sample wiki has no br (`teach.language`), only ar ca"),
+        ({"companions": "eo en"}, "`teach.companions` has eo, the language itself: remove it"),
+        ({"companions": "xq"}, "Unknown language 'xq' in `teach.companions`"),
+    ],
+)
+def test_wrong_languages_are_refused_before_the_first_step(
+    taught: Project, parameters: dict[str, str], message: str
+) -> None:
+    done = teach(taught, check=False, **{f"teach__{name}": value for name, value in parameters.items()})
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "locate_dumps" not in done.stderr
+
+
+@pytest.mark.slow
+def test_dumps_without_page_props_are_refused_before_the_first_step(taught: Project, tmp_path: Path) -> None:
+    (sample,) = (taught.folder / "data/01_raw/sample").glob("*/wikipedia")
+    for dump in sample.glob("e[no]wiki-*pages-articles*"):
+        shutil.copy(dump, tmp_path)
+    done = teach(taught, check=False, acquire__wikipedia=str(tmp_path))
+    assert done.returncode == 1
+    assert f"There is no page_props table of eo, en in {tmp_path}: `teach` reads from it" in done.stderr
+    shutil.copy(next(sample.glob("eowiki-*page_props*")), tmp_path)
+    done = teach(taught, check=False, acquire__wikipedia=str(tmp_path), teach__companions="fr")
+    assert "no dump of fr" in done.stderr
+    assert "`teach.companions` chooses the languages beside eo" in done.stderr
+
+
+def test_the_setting_is_derived_in_every_environment(bare: Project) -> None:
+    given = {"teach__language": "eu", "acquire__wikipedia": "/dumps", "teach__encoder": "some/encoder"}
+    for env in ("base", "paper"):
+        setting = load_catalog(bare, env, **given).load("params:teach.setting")
+        assert setting.languages == ("eu", "en", "es")
+        assert setting.encoder.name == "some/encoder"
+    setting = load_catalog(bare, "paper").load("params:teach.setting")
+    assert setting.languages == ("br", "en", "fr")
+    assert setting.encoder.name == "sentence-transformers/LaBSE"
+    assert load_catalog(bare, teach__companions="ca").load("params:teach.setting").languages == ("eo", "ca")
