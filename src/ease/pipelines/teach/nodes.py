@@ -11,7 +11,10 @@ from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.nodes import locate_dumps as locate
+from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
+from ease.pipelines.audit.nodes import FOLDER as AUDIT
 from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import TrackingOptions, remember_run
 from ease.pipelines.recipe import Recipe
@@ -46,6 +49,24 @@ def locate_taught_dumps(
     others = [code for code in setting.languages if code != language]
     logger.info("Teaching %s beside its companions %s", language, ", ".join(others) or "(none)")
     return locate(with_page_props(acquire), setting)
+
+
+def locate_taught_sets(
+    acquire: AcquireOptions,
+    sets: EvaluationSetOptions,
+    tasks: dict[str, dict[str, Any]],
+    evaluate: EvaluateOptions,
+    setting: Setting,
+    audit_summary: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Locate the evaluation sets as `locate_evaluation_sets` does, and the audit of this setting.
+
+    Args:
+        audit_summary: Of the audit that the run has made.
+    """
+    logger.debug("The audit has the subsets %s", [row["subset"] for row in audit_summary])
+    own = {AUDIT: {**tasks[AUDIT], "path": f"{AUDIT}/{setting.name}"}}
+    return locate_evaluation_sets(acquire, sets, tasks | own, evaluate, setting)
 
 
 def build_start(

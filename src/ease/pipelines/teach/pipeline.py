@@ -2,12 +2,12 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines import acquire_evaluation, entity_pairs, evaluate, hard_negatives, ingest, train
+from ease.pipelines import audit, entity_pairs, evaluate, hard_negatives, ingest, train
 from ease.pipelines.entity_embeddings.nodes import embed_entities
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import MLM
 from ease.pipelines.stages import in_stage
-from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, teach_encoder
+from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, locate_taught_sets, teach_encoder
 from ease.pipelines.teach.options import TEACH
 from ease.pipelines.teach.report import report_teaching
 
@@ -17,8 +17,9 @@ METHOD = "ease_plus"
 def create_pipeline() -> Pipeline:
     """Create `teach`."""
     pieces = {
-        "acquire": _create_acquire() + acquire_evaluation.create_pipeline(TEACH),
+        "acquire": _create_acquire(),
         "ingest": ingest.create_pipeline(TEACH),
+        "audit": audit.create_pipeline(TEACH) + _create_evaluation_sets(),
         "entity_pairs": entity_pairs.create_pipeline(TEACH),
         "hard_negatives": hard_negatives.create_pipeline(TEACH),
         "entity_embeddings": _create_start() + _create_entity_embeddings(),
@@ -37,6 +38,18 @@ def _create_acquire() -> Pipeline:
         namespace=TEACH,
         parameters={"params:acquire"},
         tags="acquire",
+    )
+
+
+def _create_evaluation_sets() -> Pipeline:
+    """Locate the evaluation sets after the audit, which is one of them."""
+    shared = ("acquire", "acquire_evaluation", "tasks", "evaluate")
+    given = [*(f"params:{name}" for name in shared), "params:setting", "audit_summary"]
+    return pipeline(
+        [node(locate_taught_sets, given, "evaluation_data", name="locate_evaluation_sets")],
+        namespace=TEACH,
+        parameters={f"params:{name}" for name in shared},
+        tags="acquire_evaluation",
     )
 
 

@@ -43,7 +43,7 @@ def fit_recipe(recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaul
     logger.info(
         "Chosen by %d pairs: %s", pairs, ", ".join(f"{name} {value}" for name, value in chosen.items())
     )
-    if encoder.startswith(RANDOM) and recipe.teacher.encoder is not None:
+    if encoder.startswith(RANDOM) and training.get("teacher"):
         chosen["teacher"] = None
         logger.info("No teacher: the start has random weights, so that no language could be lost")
     return recipe.model_copy(update={"training": training | chosen})
