@@ -21,6 +21,7 @@ from ease.pipelines import (
     ingest,
     mewsc16,
     mine_bitext,
+    plan,
     report,
     sweep,
     teach,
@@ -87,6 +88,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "contamination_monolingual": contamination.create_pipeline("monolingual", methods),
         "mewsc16": mewsc16.create_pipeline(),
         "mine_bitext": mine_bitext.create_pipeline("multilingual"),
+        "plan": plan.create_pipeline({**dict.fromkeys(SETTINGS, COMPARED), teach.TEACH: (MLM, teach.METHOD)}),
         "teach": teach.create_pipeline(),
         "validate_evaluation": validate_evaluation.create_pipeline(),
     }

@@ -13,6 +13,9 @@ from ease.wikimedia.languages import Language
 
 NEW, OLD = "new", "old"
 
+SHOWN = 5
+"""Largest losses and gains on the page; the table has all scores."""
+
 
 def compare_before_after(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], language: str
@@ -63,7 +66,8 @@ def render_teaching(
         curve: Development score by step.
     """
     name = f"{Language(language).english_name} ({language})"
-    lost = scores[(scores["kind"] == OLD) & (scores["gain"] < 0)].sort_values("gain")
+    old = scores[scores["kind"] == OLD].drop(columns="kind").sort_values("gain")
+    lost, gained = old[old["gain"] < 0].head(SHOWN), old[old["gain"] > 0].tail(SHOWN)[::-1]
     parts = [
         f"# {name}: what the encoder gained and lost",
         "\n".join(f"- {key}: {facts[key]}" for key in facts),
@@ -72,8 +76,10 @@ def render_teaching(
     parts += [
         format_table(summarize_kinds(scores)) if len(scores) else "No task has data: nothing was scored."
     ]
-    parts += ["## Largest losses", format_table(lost.drop(columns="kind").head(5)) if len(lost) else "None."]
-    parts += ["## All scores", format_table(scores)] if len(scores) else []
+    new = scores[scores["kind"] == NEW].drop(columns="kind")
+    sections = {name: new, "Largest losses of others": lost, "Largest gains of others": gained}
+    for title, own in sections.items():
+        parts += [f"## {title}", format_table(own) if len(own) else "None."]
     parts += ["## Training data", format_table(languages)]
     parts += ["## Development score by step", format_table(curve)] if len(curve) else []
     return "\n\n".join(parts) + "\n"

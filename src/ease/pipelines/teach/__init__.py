@@ -1,5 +1,6 @@
 """Teach an encoder a language from its Wikipedia, and report what was gained and lost."""
 
-from ease.pipelines.teach.pipeline import create_pipeline
+from ease.pipelines.teach.options import TEACH
+from ease.pipelines.teach.pipeline import METHOD, create_pipeline
 
-__all__ = ["create_pipeline"]
+__all__ = ["METHOD", "TEACH", "create_pipeline"]

@@ -1,0 +1,94 @@
+"""Rates of parsing and training, measured on this machine in seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow.parquet as pq
+
+from ease.wikimedia.dumps.files import DumpFile, split_into_shards
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.wikipedia.articles import SENTENCES_FILE, ShardTask, write_shard
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+SHARD = 1 << 19
+"""Bytes of a dump that are parsed at once"""
+
+
+class ParsingRate(NamedTuple):
+    """What was parsed, and in which time, by one process."""
+
+    seconds: float
+    size: int
+    """Compressed bytes"""
+    pages: int
+    sentences: int
+    links: int
+    texts: list[str]
+    """Some of the sentences"""
+
+    def of(self, total: int, count: int) -> int:
+        """Return a count that was measured, scaled to a dump of `total` bytes."""
+        return round(count * total / max(1, self.size))
+
+
+def measure_parsing(
+    dumps: Sequence[DumpFile], options: IngestOptions, seconds: float, folder: Path
+) -> ParsingRate:
+    """Parse shards that are spread over the dumps until the time is up, and count what they hold.
+
+    Args:
+        dumps: Files on this machine.
+        options: How dumps are read.
+        seconds: The time; one shard is parsed in any case.
+        folder: Receives the parts.
+    """
+    shards = [shard for dump in dumps for shard in split_into_shards(dump, SHARD)]
+    spread = sorted(shards, key=lambda shard: (shards.index(shard) * 7919) % len(shards))
+    sites = {dump: read_siteinfo(dump.path, dump.language) for dump in dumps}
+    size = pages = sentences = links = 0
+    texts: list[str] = []
+    began = time.perf_counter()
+    for number, shard in enumerate(spread):
+        part = folder / str(number)
+        part.mkdir(parents=True)
+        task = ShardTask(shard, sites[shard.dump], options.splitter, options.max_page_bytes)
+        counts = write_shard(task, part)["counts"]
+        size, pages = size + task.size(), pages + counts["pages"]
+        sentences, links = sentences + counts.get("sentences", 0), links + counts.get("links", 0)
+        if len(texts) < 2000:
+            texts += pq.read_table(part / SENTENCES_FILE, columns=["text"])["text"].to_pylist()
+        if time.perf_counter() - began > seconds:
+            break
+    return ParsingRate(time.perf_counter() - began, size, pages, sentences, links, texts)
+
+
+def measure_training(
+    encoder: SentenceTransformer, texts: Sequence[str], batch_size: int, max_tokens: int, seconds: float
+) -> float:
+    """Return how many sentences a second the encoder encodes forward and backward; the first batch is not counted."""
+    from sentence_transformers.util import batch_to_device
+
+    encoder.train()
+    encoder.max_seq_length = max_tokens
+    began, done, batches = 0.0, 0, 0
+    while not batches or not began or time.perf_counter() - began < seconds:
+        start = batches * batch_size % max(1, len(texts) - batch_size)
+        batch = (list(texts) * (1 + batch_size // max(1, len(texts))))[start : start + batch_size]
+        features = batch_to_device(encoder.preprocess(batch), encoder.device)
+        loss = encoder(features)["sentence_embedding"].pow(2).sum()
+        loss.backward()
+        float(loss)  # waits for the device
+        encoder.zero_grad()
+        if batches:
+            done += len(batch)
+        else:
+            began = time.perf_counter()
+        batches += 1
+    return done / (time.perf_counter() - began)
