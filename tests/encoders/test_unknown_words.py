@@ -9,7 +9,7 @@ from ease.encoders.encoder import build_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.encoders.unknown_words import count_words, find_unknown_words
 
-SIZES = {"layers": 1, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 200}
+SIZES = {"layers": 1, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
 
 
 def test_words_are_counted_without_numbers_punctuation_and_shifted_offsets() -> None:

@@ -93,7 +93,7 @@ def test_a_given_start_is_the_teacher(taught: Project, tmp_path: Path) -> None:
     assert "- Start: start" in (project.folder / "data/08_reporting/teach/latest_teaching.md").read_text(
         "utf-8"
     )
-    assert "Scored" in done.stderr
+    assert "The start is the teacher of the sentences of en" in done.stderr
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def plan_job(
     table = pd.DataFrame([cost.row() for cost in costs])
     total = {"stage": "total", "amount": "", "hours": table["hours"].sum(), "disk_gb": table["disk_gb"].sum()}
     table = pd.concat([table, pd.DataFrame([{**total, "memory_gb": table["memory_gb"].max()}])])
-    shown = format_table(table, decimals=2)
+    shown = format_table(table, decimals=3)
     logger.info("%s would do:\n%s\nThere already: %s", options.of, shown, "; ".join(there) or "nothing")
     parts = [f"# Plan of {options.of}", "\n".join(f"- {key}: {facts[key]}" for key in facts)]
     parts += [shown, "## There already", "\n".join(f"- {line}" for line in there) or "Nothing."]
@@ -185,7 +185,7 @@ def _costs(
     for method in _methods(own, encoder):
         recipe: Recipe = own[method]
         if name == TEACH and method != MLM:
-            recipe = fit_recipe(recipe, max(1, pairs), encoder, encoders)
+            recipe = fit_recipe(recipe, max(1, pairs), encoder, encoders, own["setting"].languages[1:])
         complete = recipe.complete(encoder, encoders)
         costs.append(training_cost(method, complete, pairs, speed.sentences_per_second, speed.parameters))
     return costs
@@ -205,11 +205,11 @@ def _existing(
     for dump in dumps:
         here = sum(file.path.stat().st_size for file in dump.files)
         if here:
-            there.append(f"dump of {dump.language}: {here / 1e6:,.1f} of {dump.size / 1e6:,.1f} MB")
+            there.append(f"dump of {dump.language}: {here / 1e6:,.2f} of {dump.size / 1e6:,.2f} MB")
         parts = ingest.folder / dump.language
         if not is_remote(parts) and parts.is_dir():
             there.append(
-                f"parsed parts of {dump.language}: {folder_size(parts) / 1e6:,.1f} MB, reused if unchanged"
+                f"parsed parts of {dump.language}: {folder_size(parts) / 1e6:,.2f} MB, reused if unchanged"
             )
     if (kept := own["kept_pairs"]) is not None:
         found = kept.group_by("language").agg(pairs=kept.count()).order_by("language").to_pandas()

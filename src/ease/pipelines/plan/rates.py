@@ -84,7 +84,7 @@ def measure_training(
         features = batch_to_device(encoder.preprocess(batch), encoder.device)
         loss = encoder(features)["sentence_embedding"].pow(2).sum()
         loss.backward()
-        float(loss)  # waits for the device
+        loss.detach().item()  # waits for the device
         encoder.zero_grad()
         if batches:
             done += len(batch)

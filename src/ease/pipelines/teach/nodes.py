@@ -150,7 +150,7 @@ def teach_encoder(
 ) -> tuple[Path, list[dict[str, Any]]]:
     """Train as `train_encoder` does, with a batch and a length that fit the number of pairs."""
     pairs = int(required_pairs(rows, setting).count().execute())
-    fitted = fit_recipe(recipe, pairs, setting.encoder.name, encoders)
+    fitted = fit_recipe(recipe, pairs, setting.encoder.name, encoders, setting.languages[1:])
     return train_encoder(
         untrained,
         rows,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from ease.encoders.options import RANDOM
 from ease.pipelines.encoder_defaults import DURATION, EncoderDefaults
 from ease.pipelines.recipe import Recipe
+from ease.training.teacher import START
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +22,9 @@ EVALUATIONS = 8
 """Evaluations of a training that choose the checkpoint"""
 
 
-def fit_recipe(recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaults) -> Recipe:
+def fit_recipe(
+    recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaults, companions: Sequence[str]
+) -> Recipe:
     """Choose the parameters that the recipe leaves null by the number of pairs, and log them.
 
     Args:
@@ -28,6 +32,7 @@ def fit_recipe(recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaul
         pairs: Number of training pairs.
         encoder: Name of the start encoder; one with random weights knows nothing that a teacher could keep.
         defaults: The encoder's defaults.
+        companions: The languages that the start teaches: it would hold back the one that it does not know.
     """
     training, usual = dict(recipe.training), recipe.complete(encoder, defaults).training
     chosen: dict[str, object] = {}
@@ -43,7 +48,11 @@ def fit_recipe(recipe: Recipe, pairs: int, encoder: str, defaults: EncoderDefaul
     logger.info(
         "Chosen by %d pairs: %s", pairs, ", ".join(f"{name} {value}" for name, value in chosen.items())
     )
-    if encoder.startswith(RANDOM) and training.get("teacher"):
+    teacher = training.get("teacher")
+    if encoder.startswith(RANDOM) and teacher:
         chosen["teacher"] = None
         logger.info("No teacher: the start has random weights, so that no language could be lost")
+    elif isinstance(teacher, dict) and teacher.get("encoder") == START and teacher.get("languages") is None:
+        chosen["teacher"] = {**teacher, "languages": list(companions)}
+        logger.info("The start is the teacher of the sentences of %s", ", ".join(companions))
     return recipe.model_copy(update={"training": training | chosen})
