@@ -111,13 +111,13 @@ def test_an_encoder_that_does_not_know_the_words_is_refused(
 @pytest.mark.slow
 def test_too_few_pairs_are_refused_with_what_removed_them(taught: Project, tmp_path: Path) -> None:
     project = taught.copy(tmp_path / "copy")
-    done = teach(project, check=False, teach__pairs__min_characters=70)
+    done = teach(project, check=False, teach__pairs__min_pairs_per_language=5000)
     assert done.returncode == 1
     assert (
-        "pairs of a sentence and an entity are left for eo, fewer than `min_pairs_per_language` 100"
+        "pairs of a sentence and an entity are left for eo, fewer than `min_pairs_per_language` 5000"
         in done.stderr
     )
-    assert "by `min_characters`" in done.stderr
+    assert "Relax these limits, or use a larger dump" in done.stderr
 
 
 @pytest.mark.slow
