@@ -110,7 +110,7 @@ def test_a_wrong_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match=r"bge-m3\.yml: .*clss.*cls"):
         read_known(wrong)
     wrong.write_text(text + "default_prompt: query\n", encoding="utf-8")
-    with pytest.raises(EaseError, match="'query' is none of `prompts`"):
+    with pytest.raises(EaseError, match="'query' is not one of `prompts`"):
         read_known(wrong)
 
 

@@ -143,5 +143,5 @@ def test_invalid_training_data_are_refused() -> None:
 def test_bad_embeddings_are_refused() -> None:
     with pytest.raises(EaseError, match="2 embeddings against 1 labels"):
         LabelledEmbeddings(np.ones((2, 3)), ["a"])
-    with pytest.raises(EaseError, match="1 of 1 rows of the test embeddings hold NaN or infinity"):
+    with pytest.raises(EaseError, match="1 of 1 rows of the test embeddings contain NaN or infinity"):
         LabelledEmbeddings(np.array([[np.inf]]), ["a"], "test embeddings")

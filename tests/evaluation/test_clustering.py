@@ -156,8 +156,12 @@ def test_zero_vectors_are_clustered_and_identical_vectors_logged(caplog: pytest.
     [
         (BLOBS[:3], 4, "3 embeddings cannot fall into 4 clusters"),
         (BLOBS, 0, "100 embeddings cannot fall into 0 clusters"),
-        ([[1.0, 2.0], [np.nan, 1.0]], 2, "1 of 2 rows of the embeddings hold NaN or infinity, first row 1"),
-        ([1.0, 2.0], 2, "shape .2,.: give one row a sentence"),
+        (
+            [[1.0, 2.0], [np.nan, 1.0]],
+            2,
+            "1 of 2 rows of the embeddings contain NaN or infinity, first row 1",
+        ),
+        ([1.0, 2.0], 2, "shape .2,.: give one row per sentence"),
     ],
 )
 def test_invalid_clustering_inputs_are_refused(rows: np.ndarray, clusters: int, said: str) -> None:

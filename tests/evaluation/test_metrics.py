@@ -89,7 +89,7 @@ def test_a_collapsed_model_scores_zero_with_a_warning(caplog: pytest.LogCaptureF
         (
             [[1, 1], [1, 1]],
             [[1, np.nan], [1, 1]],
-            "1 of 2 rows of the right embeddings hold NaN.*first row 0",
+            "1 of 2 rows of the right embeddings contain NaN.*first row 0",
         ),
     ],
 )

@@ -210,7 +210,7 @@ def test_retrieval_agrees_with_mteb() -> None:
         (np.ones((3, 2)), np.ones((2, 2)), r"\(3, 2\).*\(2, 2\)"),
         (np.ones(3), np.ones(3), r"queries have shape \(3,\)"),
         ([[1, 1], [0, 0]], [[1, 1], [1, 1]], "1 of 2 rows of the queries are zero vectors, first row 1"),
-        ([[1, 1], [1, 1]], [[1, np.nan], [1, 1]], "1 of 2 rows of the targets hold NaN.*first row 0"),
+        ([[1, 1], [1, 1]], [[1, np.nan], [1, 1]], "1 of 2 rows of the targets contain NaN.*first row 0"),
     ],
 )
 def test_unusable_parallel_embeddings_are_refused(left: object, right: object, said: str) -> None:

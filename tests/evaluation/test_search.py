@@ -93,8 +93,18 @@ def test_search_allocates_one_block_at_a_time() -> None:
         (np.ones((3, 2)), np.ones((0, 2)), 1, "give at least one row"),
         (np.ones(3), np.ones((3, 2)), 1, r"queries have shape \(3,\)"),
         (np.array([[1, 1], [0, 0]]), np.ones((3, 2)), 1, "1 of 2 rows of the queries are zero.*first row 1"),
-        (np.ones((3, 2)), np.array([[np.nan, 1], [1, 1]]), 1, "1 of 2 rows of the targets hold NaN.*row 0"),
-        (np.ones((3, 2)), np.array([[1, 1], [1, np.inf]]), 1, "rows of the targets hold NaN or inf.*row 1"),
+        (
+            np.ones((3, 2)),
+            np.array([[np.nan, 1], [1, 1]]),
+            1,
+            "1 of 2 rows of the targets contain NaN.*row 0",
+        ),
+        (
+            np.ones((3, 2)),
+            np.array([[1, 1], [1, np.inf]]),
+            1,
+            "rows of the targets contain NaN or inf.*row 1",
+        ),
     ],
 )
 def test_unusable_embeddings_are_refused(queries: np.ndarray, targets: np.ndarray, k: int, said: str) -> None:

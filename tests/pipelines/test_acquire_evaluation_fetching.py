@@ -157,8 +157,8 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
     assert report.fetched == ("set/good",)
     assert {path: re.sub(r"http://[\d.:]+", "", reason)[:40] for path, reason in report.failed.items()} == {
         "set/dead": "/dead cannot be fetched: ConnectionError",
-        "set/page": "/page is no archive, or is broken (file ",
-        "set/cut": "/cut is no archive, or is broken (Compre",
+        "set/page": "/page is not an archive, or is broken (file ",
+        "set/cut": "/cut is not an archive, or is broken (Compre",
         "set/no": "/no does not exist: the server answers 4",
     }
 
@@ -166,12 +166,12 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (tar({"a": None}), "the member a is no regular file"),
-        (zipped({"a": None}), "the member a is no regular file"),
+        (tar({"a": None}), "the member a is not a regular file"),
+        (zipped({"a": None}), "the member a is not a regular file"),
         (zipped({"a": bytes(3 << 20)}), "a is larger than expected"),
         (bz2.compress(tar({"./a": bytes(3 << 20)}, "w")), "a is larger than expected"),
         (tar({"a": b"1", "./a": b"2"}), "or occurs twice"),
-        (b"", "is no archive, or is broken"),
+        (b"", "is not an archive, or is broken"),
     ],
     ids=["link in a tar", "link in a zip", "large in a zip", "large in a tar", "twice", "empty"],
 )

@@ -1,6 +1,6 @@
 """Removal of the language subspace: a projection onto the directions that all languages share.
 
-The mean embeddings of the languages span a subspace that tells a sentence's language rather than its meaning. An
+The mean embeddings of the languages span a subspace that reflects a sentence's language rather than its meaning. An
 orthogonal projection removes the directions in which the means differ most.
 
 References:

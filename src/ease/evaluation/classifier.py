@@ -132,8 +132,8 @@ def train_classifier(
 ) -> LinearClassifier:
     """Train a classifier; with development data, return the classifier of the best step there.
 
-    The seed decides the initial weights and the order of rows. One thread computes, so that the weights do not depend
-    on the number of threads.
+    The seed determines the initial weights and the order of rows. One thread computes, so that the weights do not
+    depend on the number of threads.
 
     Args:
         training: At least two classes.

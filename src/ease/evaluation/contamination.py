@@ -44,7 +44,7 @@ BATCH = 4096
 
 
 class ContaminationOptions(StrictModel):
-    """What counts as a near duplicate."""
+    """Thresholds for near duplicates."""
 
     words: int = Field(
         13, ge=2, description="words of a run that a test text shares with a training sentence"
@@ -53,7 +53,7 @@ class ContaminationOptions(StrictModel):
         30, ge=2, description="characters of such a run where a language writes without spaces"
     )
     similarity: float = Field(
-        0.8, gt=0, le=1, description="least Jaccard similarity of the sets of character n-grams"
+        0.8, gt=0, le=1, description="minimum Jaccard similarity of the sets of character n-grams"
     )
     shingle: int = Field(5, ge=2, description="characters of these n-grams; 3 where there are no spaces")
     bands: int = Field(20, ge=1, description="bands of MinHash: a pair is compared if one of them is equal")
@@ -70,7 +70,7 @@ class Match(NamedTuple):
 
 
 class Fingerprints(NamedTuple):
-    """Hashes of a batch of texts, and the row of the text that has each."""
+    """Hashes of a batch of texts, and the row of the text that each hash belongs to."""
 
     hashes: Hashes
     texts: Rows
@@ -225,7 +225,7 @@ class _Sorted:
 
 
 class TestIndex:
-    """Fingerprints of test texts, which finds the training sentences that contain or nearly equal one."""
+    """Index of the fingerprints of test texts; finds training sentences that contain or nearly equal a test text."""
 
     __test__ = False  # no class of tests
 
@@ -239,7 +239,7 @@ class TestIndex:
         self.sorted = {kind: _Sorted(parts) for kind, parts in found.items() if parts}
 
     def candidates(self, sentences: Sequence[str | None]) -> dict[str, set[tuple[int, int]]]:
-        """Return (row of a sentence, row of a test text) by kind, MinHash's without comparing their similarity."""
+        """Return (row of a sentence, row of a test text) by kind; for MinHash, similarities are not compared yet."""
         found = Batch(sentences, self.options).fingerprints()
         return {kind: set(own.find(found[kind])) for kind, own in self.sorted.items()}
 

@@ -1,4 +1,4 @@
-"""The search for test texts in a table of training sentences, by DuckDB or Spark, and the items that they concern."""
+"""Search for test texts in a table of training sentences with DuckDB or Spark, and the test items that contain them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ QUICK: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("n_init", "epochs"), lambda given: 1),
     "network": lambda given: None,
 }
-"""Options that change scores, but not the items, and how to make them quick."""
+"""Values of options that make tasks fast; they change scores, but not items."""
 
 DIMENSION = 4
-"""Of the random embeddings with which tasks are read."""
+"""Dimension of the random embeddings with which tasks are read."""
 
 
 class TaskTexts(NamedTuple):
@@ -48,7 +48,7 @@ def read_task_texts(
     """Read the texts of the tasks' items, by scoring random embeddings.
 
     Returns:
-        The texts of each score, and the reason for each task that cannot be read so.
+        The texts of each score, and for each task that cannot be read in this way the reason.
     """
     found, failed = [], {}
     for name, chosen in chosen_tasks(references, options).items():
@@ -86,12 +86,12 @@ def find_matches(
     """Return the best match of each test text among training sentences, and the number of sentences that match it.
 
     The table's engine passes batches of sentences to a function that keeps those with a fingerprint of a test text.
-    Only these come to this process and are compared.
+    Only these are sent to this process and compared.
 
     Args:
         texts: Distinct test texts.
         training: A table of DuckDB or Spark with the column `sentence`.
-        options: What counts as a near duplicate.
+        options: Thresholds for near duplicates.
     """
     index = TestIndex(texts, options)
     if not texts:
@@ -102,7 +102,7 @@ def find_matches(
 
 
 def _flag(index: TestIndex, table: ir.Table) -> Any:
-    """Return a function of the table's engine that says which sentences have a fingerprint of a test text."""
+    """Return a function for the table's engine that marks sentences with a fingerprint of a test text."""
 
     def flags(sentences: Sequence[str | None]) -> NDArray[np.bool_]:
         flagged: NDArray[np.bool_] = np.zeros(len(sentences), dtype=bool)
@@ -123,5 +123,5 @@ def _batches(table: ir.Table) -> Iterator[list[str | None]]:
 
 
 def contaminated_items(texts: TaskTexts, matches: Mapping[str, tuple[Match, int]]) -> NDArray[np.bool_]:
-    """Say which items have a text that is among the training sentences: (items,)."""
+    """Return which items have a text that is among the training sentences: (items,)."""
     return np.array([any(text in matches for text in item) for item in texts.texts], dtype=bool)

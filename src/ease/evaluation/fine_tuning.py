@@ -106,7 +106,7 @@ def fine_tune(
 ) -> PairClassifier:
     """Train a classifier of pairs, and return it with the weights of the best step on the development data.
 
-    AdamW with a linear warm-up and decay of the learning rate. The seed decides the head's weights, the order of the
+    AdamW with a linear warm-up and decay of the learning rate. The seed determines the head's weights, the order of the
     pairs and the dropout.
 
     Args:

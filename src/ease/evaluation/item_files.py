@@ -1,4 +1,4 @@
-"""Parquet files of the items of a task's scores and of their resampled scores, one row a score."""
+"""Parquet files of the items of a task's scores and of their resampled scores, one row per score."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
 
 
 class Kept(NamedTuple):
-    """What is kept of a score; a score may lack either."""
+    """The items and the resampled scores of a score; either may be missing."""
 
     items: Items | None
     resampled: Resampled | None
@@ -54,7 +54,7 @@ def write_items(file: Path, scores: Sequence[Score], resampled: Mapping[int, Res
 
 
 def read_items(file: Path) -> dict[tuple[str, str], Kept]:
-    """Read what is kept of each score, by subset and metric.
+    """Read the items and resampled scores of each score, by subset and metric.
 
     Raises:
         EaseError: If the file is not such a file.

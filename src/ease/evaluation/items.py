@@ -1,4 +1,4 @@
-"""What each test item contributed to a score, so that the score can be computed again on some of the items."""
+"""The contribution of each test item to a score, from which the score of a subset of the items can be computed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Items:
             runs = [column for name, column in self.columns.items() if name.startswith(CLUSTERS)]
             each = [AGREEMENTS[self.kind](self.columns[CLASSES], clusters) for clusters in runs]
             return np.mean(each, axis=0), np.ones(len(self))
-        raise EaseError(f"A score of the kind {self.kind!r} is no sum over items.")
+        raise EaseError(f"A score of the kind {self.kind!r} is not a sum over items.")
 
 
 def mean_items(

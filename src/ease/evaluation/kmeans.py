@@ -7,8 +7,8 @@
 - While most rows of a start have to be compared, they are compared with the centres of all such starts at once.
 - Sums of clusters are updated by the rows that changed their cluster.
 
-Where many rows are as near to one centre as to another, as bags of words that share no word with any centre, rounding
-decides. scikit-learn itself does such a start, and one with an empty cluster, which it refills.
+If many rows have equal distances to several centres, such as bags of words that share no word with any centre, rounding
+determines the result. Such starts, and starts with an empty cluster, are left to scikit-learn itself.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ ROUNDING = 2e-6
 """Rounding error of a squared distance in single precision, in units of the largest squared length."""
 
 TIE, MOST_TIED = 1e-6, 1e-3
-"""Difference of squared distances, in units of the largest squared length, that rounding may decide; and the share of
-rows with such a difference above which scikit-learn does a start."""
+"""Difference of squared distances, in units of the largest squared length, below which rounding may determine the
+nearer centre; and the share of rows with such a difference above which a start is left to scikit-learn."""
 
 BLOCK = 4096
 """Rows compared at once."""
@@ -107,7 +107,7 @@ def draw_starts(rows: Rows, clusters: int, random: np.random.RandomState, n_init
 
 
 def _run(rows: Rows, centres: Sequence[Rows]) -> Iterator[Clustering | None]:
-    """Yield the result of each start, in order; None for one that scikit-learn has to do."""
+    """Yield the result of each start, in order; None for a start that is left to scikit-learn."""
     lengths = np.einsum("nd,nd->n", rows, rows)
     starts = [_Start(rows, lengths, own) for own in centres]
     tolerance = TOLERANCE * float(rows.var(axis=0).mean())
@@ -220,7 +220,7 @@ class _Start:
         self._last = bool(squared.sum() <= tolerance) or self._iterations == ITERATIONS
 
     def result(self) -> Clustering | None:
-        """Return the clusters with their inertia; None if rounding decides them or one is empty."""
+        """Return the clusters with their inertia; None if rounding determines them or a cluster is empty."""
         if self._undecided:
             return None
         inertia = 0.0

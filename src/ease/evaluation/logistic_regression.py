@@ -66,11 +66,11 @@ LOGISTIC_REGRESSION = Family(LogisticRegression(max_iter=MAX_ITERATIONS), "C")
 
 
 class Outcome(NamedTuple):
-    """Test accuracies (0 to 1), accuracies on the data that chose C (rounded to 1e-4) and the chosen C, one a test.
+    """Test accuracies (0 to 1), accuracies on the data that selected C (rounded to 1e-4), and each test's C.
 
-    `hits` has what each tested row adds to the mean accuracy, in the order of the rows: 1 if its class is predicted,
-    else 0, times the mean size of the folds over the size of its own.
-    A single value of C is not chosen: `development` is then empty.
+    `hits` has the contribution of each tested row to the mean accuracy, in the order of the rows: 1 if its class is
+    predicted, else 0, times the mean fold size divided by the size of its fold. With a single value of C there is
+    nothing to select, and `development` is empty.
     """
 
     accuracies: tuple[float, ...]

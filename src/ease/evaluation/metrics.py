@@ -22,7 +22,7 @@ def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]
     """Return embeddings as a matrix of finite numbers, in their own precision.
 
     Args:
-        embeddings: One row a sentence: (n, dimension).
+        embeddings: One row per sentence: (n, dimension).
         name: Name of the matrix in error messages.
 
     Raises:
@@ -31,12 +31,12 @@ def finite_rows(embeddings: ArrayLike, name: str = "embeddings") -> NDArray[Any]
     matrix = np.asarray(embeddings)
     if matrix.ndim != 2:
         raise EaseError(
-            f"The {name} have shape {matrix.shape}: give one row a sentence, (sentences, dimension)."
+            f"The {name} have shape {matrix.shape}: give one row per sentence, (sentences, dimension)."
         )
     broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if broken.size:
         raise EaseError(
-            f"{broken.size} of {len(matrix)} rows of the {name} hold NaN or infinity, first row {broken[0]}: "
+            f"{broken.size} of {len(matrix)} rows of the {name} contain NaN or infinity, first row {broken[0]}: "
             "the model has diverged; lower its learning rate or go back to an earlier checkpoint."
         )
     return matrix
@@ -46,7 +46,7 @@ def row_lengths(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
     """Length of each row, (n, dimension) -> (n,), in double precision, computed a block of rows at a time.
 
     Args:
-        embeddings: One row a sentence.
+        embeddings: One row per sentence.
         name: Name of the matrix in error messages.
 
     Raises:

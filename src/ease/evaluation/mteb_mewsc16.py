@@ -1,4 +1,4 @@
-"""MewsC-16 as a task of MTEB (https://github.com/embeddings-benchmark/mteb), to be offered there.
+"""MewsC-16 as a task for MTEB (https://github.com/embeddings-benchmark/mteb).
 
 It needs `pip install mteb`. The task has MTEB's scores, its own command for descriptive statistics, and the data set's
 folder or its name on the hub:

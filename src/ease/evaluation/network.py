@@ -24,7 +24,9 @@ class NetworkOptions(StrictModel):
     """Hyperparameters; the defaults are those of DuEAM's appendix A, which does not give the number of hidden units."""
 
     hidden: int = Field(50, ge=1, description="hidden units, with sigmoid activation")
-    dropout: float = Field(0.2, ge=0, lt=1, description="share of the hidden units that a step leaves out")
+    dropout: float = Field(
+        0.2, ge=0, lt=1, description="share of the hidden units that are dropped in a step"
+    )
     epochs: int = Field(10, ge=1, description="passes over the training data")
     batch_size: int = Field(64, ge=1, description="rows per step")
     weight_decays: tuple[float, ...] = Field(
@@ -37,7 +39,7 @@ class NetworkOptions(StrictModel):
 class NetworkClassifier(ClassifierMixin, BaseEstimator):
     """Predicts by a hidden layer, dropout, a sigmoid and an output layer, trained by Adam on mini-batches.
 
-    The seed decides the weights, the order of rows and the dropout.
+    The seed determines the weights, the order of rows and the dropout.
     """
 
     def __init__(

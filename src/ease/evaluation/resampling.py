@@ -1,7 +1,7 @@
 """Paired bootstrap over test items: intervals of scores, and comparisons of encoders on the same items.
 
-The resamples depend on the task, the subset and the number of items alone. So every encoder is scored on the same
-resamples, in any process, and differences of two encoders' resampled scores are paired.
+The resamples depend only on the task, the subset and the number of items. Every encoder is therefore scored on the same
+resamples, in any process, and differences between two encoders' resampled scores are paired.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESAMPLES = 10_000
 SEED = 20_221_105
 LEVEL = 0.95
 FEWEST_ITEMS = 30
-"""Fewer items give no interval."""
+"""Minimum number of items for an interval."""
 
 TOO_FEW = f"fewer than {FEWEST_ITEMS} items: no interval"
 
@@ -45,7 +45,7 @@ class Interval(NamedTuple):
 def with_intervals(scores: Sequence[Score]) -> tuple[list[Score], dict[int, Resampled]]:
     """Return the scores with their intervals, and the resampled scores by the position of their score.
 
-    A score without items keeps none; one of fewer than 30 items is marked in its note.
+    A score without items gets no interval; a score of fewer than 30 items gets a note.
     """
     found: list[Score] = []
     resampled: dict[int, Resampled] = {}
@@ -63,7 +63,7 @@ def with_intervals(scores: Sequence[Score]) -> tuple[list[Score], dict[int, Resa
 
 
 def _resampled(score: Score, known: dict[int, Resampled | None]) -> Resampled | None:
-    """Resample the items of a score, or average what its parts have; `known` are those of parts, by their identity."""
+    """Resample the items of a score, or average those of its parts; `known` has them by identity of the part."""
     if id(score) not in known:
         parts = [_resampled(part, known) for part in score.parts]
         if score.items is not None and len(score.items) >= FEWEST_ITEMS:
@@ -76,10 +76,10 @@ def _resampled(score: Score, known: dict[int, Resampled | None]) -> Resampled | 
 
 
 def resample(items: Items, place: str, resamples: int = RESAMPLES) -> Resampled:
-    """Return the scores, in points, of seeded resamples of the items, as many each as there are: (resamples,).
+    """Return the scores, in points, of seeded resamples that have as many items as the set: (resamples,).
 
     Args:
-        items: What the items contributed.
+        items: The items with their contributions.
         place: Task and subset; the same place and number of items give the same resamples.
         resamples: Number of resamples.
     """

@@ -88,7 +88,7 @@ def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddi
     """Scale rows to length 1, in single precision: (n, dimension) -> (n, dimension).
 
     Args:
-        embeddings: One row a word.
+        embeddings: One row per word.
         center: Whether to subtract the mean of the scaled rows and scale again (Artetxe et al., 2018).
         name: Name of the matrix in error messages.
 

@@ -1,6 +1,6 @@
 """Scores kept on disk, so that a stopped evaluation resumes after its last complete task.
 
-The items of the scores lie beside them, so that encoders can be compared on the same items later.
+Files beside the scores have their items, so that encoders can later be compared on the same items.
 """
 
 from __future__ import annotations

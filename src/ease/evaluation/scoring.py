@@ -83,6 +83,6 @@ def score_task(encode: Encode, name: str, options: BaseModel) -> list[Score]:
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:
-    """Score an encoder on the named tasks, one score a subset and metric."""
+    """Score an encoder on the named tasks, one score per subset and metric."""
     chosen = chosen_tasks(references, options)
     return [score for name in chosen for score in score_task(encode, name, task_options(name, chosen))]

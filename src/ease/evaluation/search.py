@@ -1,4 +1,4 @@
-"""Exact nearest-neighbour search by cosine in bounded memory, and the rule for ties that all retrieval scores share.
+"""Exact nearest-neighbour search by cosine in bounded memory, and the rule for ties of all retrieval scores.
 
 Similarities are matrix products in single precision, computed a block at a time on the GPU where there is one. Two
 candidates whose scores differ by less than `TIE_TOLERANCE` are tied. A wrong candidate that is tied with the right one
@@ -104,7 +104,7 @@ def nearest_neighbours(
 ) -> Neighbours:
     """Return each query's k nearest targets by cosine; all targets if there are fewer than k.
 
-    Peak memory beyond the arguments is one block and 12 bytes a neighbour. The order of equally near targets is
+    Peak memory beyond the arguments is one block and 12 bytes per neighbour. The order of equally near targets is
     undefined. The other arguments and errors are those of `similarity_blocks`.
     """
     return mutual_neighbours(queries, targets, k, block, progress, backward=False)[0]

@@ -96,7 +96,7 @@ def _readable(name: str, found: LocatedSet, options: BaseModel) -> LocatedSet:
 
 
 def shortened(names: Sequence[str], most: int = 4) -> str:
-    """List names, or the first of them and how many more there are."""
+    """List names; of many names, list the first ones and the number of the others."""
     listed = ", ".join(name or "the file" for name in names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
 

@@ -46,12 +46,12 @@ def unpack(archive: Path, members: Mapping[str, Path], max_bytes: int) -> list[s
                 continue
             if not regular or plain not in missing:
                 raise EaseError(
-                    f"{archive}: the member {name} is no regular file or occurs twice; not extracted."
+                    f"{archive}: the member {name} is not a regular file or occurs twice; not extracted."
                 )
             with closing(open_member()) as source:
                 left -= _copy(source, missing.pop(plain), left, f"{archive}: {name}")
     except _BROKEN as error:
-        raise EaseError(f"{archive} is no archive, or is broken ({error}): fetch it again.") from error
+        raise EaseError(f"{archive} is not an archive, or is broken ({error}): fetch it again.") from error
     return sorted(missing)
 
 

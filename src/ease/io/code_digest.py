@@ -22,15 +22,15 @@ Definition = tuple[str, str]
 """A module and the name of a definition in it."""
 
 _ALL = "*"
-"""Instead of a name: all definitions of the module."""
+"""In place of a name: all definitions of the module."""
 
 _DATA = "**"
-"""Instead of a name: the files beside the package's modules, such as templates."""
+"""In place of a name: the files beside the package's modules, such as templates."""
 
 
 class _Module(NamedTuple):
     definitions: dict[str, list[ast.stmt]]
-    """Top-level statements by the names that they bind; those without a name are at an empty one."""
+    """Top-level statements by the names that they bind; statements that bind none have an empty name."""
     imports: dict[str, Definition]
     """Definitions in other modules of this package by their local names."""
 

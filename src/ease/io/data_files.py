@@ -1,4 +1,4 @@
-"""Tables that lie as YAML files beside the code."""
+"""Tables in YAML files beside the code."""
 
 from __future__ import annotations
 

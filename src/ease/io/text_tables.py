@@ -71,7 +71,7 @@ def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]
 
 def _decode(line: bytes, place: str, latin1: bool) -> str:
     if latin1 and b"\0" in line:
-        raise EaseError(f"{place}: holds zero bytes, so it is no text; fetch the file again.")
+        raise EaseError(f"{place}: contains zero bytes, so it is not text; fetch the file again.")
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -151,7 +151,7 @@ def read_records(
         _check_width(place, fields, header)
         yield place, dict(zip(header, fields, strict=True))
     if place is None:
-        raise EaseError(f"{path}: holds no row; fetch the file again.")
+        raise EaseError(f"{path}: contains no row; fetch the file again.")
 
 
 def read_columns(

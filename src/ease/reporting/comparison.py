@@ -122,7 +122,7 @@ def build_table(paper: Paper, number: str, own: Sequence[OwnModel]) -> Compariso
 def build_plain_table(
     title: str, score: str, columns: dict[str, Source], own: Sequence[OwnModel]
 ) -> ComparisonTable:
-    """Return a table of scores that no paper reports, one column a score."""
+    """Return a table of scores that no paper reports, one column per score."""
     shown = _own_rows(own, [(source,) for source in columns.values()])
     return ComparisonTable(title, score, tuple(columns), _mark_best(shown.rows), [], shown.footnotes)
 
@@ -192,8 +192,8 @@ def _mark_best(group: Sequence[Row]) -> list[Row]:
 def best_cells(cells: Sequence[Cell]) -> set[int]:
     """Return the positions of the highest comparable score and of those that are not significantly below it.
 
-    Scores that are equal after rounding are equally high. The others are compared with the highest one on the same
-    resamples of the test items, as far as both have some, by p-values that are corrected for their number.
+    Scores that are equal after rounding are equally high. If both have resampled scores, the others are compared with
+    the highest one on the same resamples of the test items, with p-values corrected for multiple comparisons.
     """
     figures = {
         position: (round(cell.value, 1), cell.resampled is not None, cell.value)

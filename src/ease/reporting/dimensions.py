@@ -25,7 +25,7 @@ def full_rows(rows: Rows) -> list[dict[str, Any]]:
 
 
 def dimension_tables(rows: Rows) -> list[ComparisonTable]:
-    """Return one table a task of the models that were scored at several numbers of dimensions.
+    """Return one table per task of the models that were scored at several numbers of dimensions.
 
     Args:
         rows: Scores of all models; those of truncated embeddings have a `dimension`.

@@ -1,4 +1,4 @@
-"""Scores in the forms that others read: MTEB's result files, and evaluation results of the Hugging Face hub."""
+"""Scores in other formats: MTEB's result files, and evaluation results of the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ MTEB: dict[str, dict[str, MtebSubset]] = {
     task: {subset: MtebSubset.model_validate(about) for subset, about in subsets.items()}
     for task, subsets in read_data_file("ease.reporting", "mteb_tasks.yml").items()
 }
-"""Our subsets that MTEB has, by task and subset."""
+"""Our subsets that MTEB also has, by task and subset."""
 
 
 def write_exports(folder: Path, models: Sequence[OwnModel]) -> int:
-    """Write the main scores of every model that is no part of a sweep; return the number of models.
+    """Write the main scores of every model that is not part of a sweep; return the number of models.
 
-    `mteb/results/MODEL/REVISION` holds a result file for each task, as MTEB's own cache does. `hub/MODEL` holds what to
-    copy into the model's repository: `.eval_results`, and a card whose metadata has the older form `model-index`.
+    `mteb/results/MODEL/REVISION` holds a result file for each task, as MTEB's own cache does. `hub/MODEL` has the files
+    for the model's repository: `.eval_results`, and a card whose metadata has the older format `model-index`.
     """
     count = 0
     for model in models:
@@ -157,7 +157,7 @@ def hub_entries(scores: pd.DataFrame) -> Mapping[str, list[Any]]:
 
 
 def _card_results(scores: pd.DataFrame) -> Iterator[Any]:
-    """Yield all scores in the form of a model card's `model-index`."""
+    """Yield all scores in the format of a model card's `model-index`."""
     from huggingface_hub import EvalResult
 
     for row in scores.to_dict("records"):

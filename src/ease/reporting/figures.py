@@ -16,7 +16,7 @@ def bar_rows(table: ComparisonTable) -> pd.DataFrame:
     column, which is the average.
 
     Returns:
-        One row a score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
+        One row per score: `label`, `kind` (published or own), `method`, `column`, `value`, and the limits of its
         95% interval, `low` and `high`.
     """
     named = {row.name.removeprefix("difference from ") for row in table.rows if row.kind == "difference"}

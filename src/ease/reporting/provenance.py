@@ -18,7 +18,7 @@ DATA = "Data (SHA-256)"
 
 
 def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
-    """Return one row a model and version of the code that scored it."""
+    """Return one row per model and version of the code that scored it."""
     rows = [
         {
             "Model": model.name,
@@ -37,7 +37,7 @@ def model_versions(own: Sequence[OwnModel]) -> pd.DataFrame:
 
 
 def all_scores(own: Sequence[OwnModel]) -> dict[str, pd.DataFrame]:
-    """Return all scores of each task as text: one row a subset and metric, one column a model, and the data version.
+    """Return all scores of each task as text: one row per subset and metric, one column per model.
 
     A standard deviation over training seeds follows ±; one over repetitions of the task is in parentheses. The 95%
     interval, in square brackets, is over the seeds if there are several, else over the test items.

@@ -56,14 +56,18 @@ class Model(StrictModel):
     """A model of a paper, and the criteria for our counterparts."""
 
     base: str = Field(description="encoder that training starts from; models of one base are compared")
-    bases: tuple[str, ...] = Field((), description="encoders of the columns, if each has another one")
-    method: str | None = Field(None, description="our method, or the variant of a sweep, that trains alike")
-    variants: tuple[str, ...] = Field((), description="further variants of sweeps that train alike")
+    bases: tuple[str, ...] = Field((), description="encoders of the columns, if they differ")
+    method: str | None = Field(
+        None, description="our method, or the variant of a sweep, that is trained in the same way"
+    )
+    variants: tuple[str, ...] = Field(
+        (), description="further variants of sweeps that are trained in the same way"
+    )
     pooling: str | None = Field(None, description="pooling, if the paper scores several")
     checkpoints: tuple[str, ...] = Field((), description="hub names or file names of the published model")
 
     def trains_like(self, method: str) -> bool:
-        """Whether our method, or the variant of a sweep, trains like the model."""
+        """Whether our method, or the variant of a sweep, is trained in the same way as the model."""
         return method in (self.method, *self.variants)
 
     def starts_from(self, encoder: str) -> bool:
@@ -82,7 +86,7 @@ class Table(StrictModel):
     score: str = Field(description="name of the score for readers")
     metric: str = Field("", description="metric of columns of one score, as the tasks name it")
     columns: tuple[Column, ...] = Field(min_length=1)
-    rows: dict[str, tuple[float | None, ...]] = Field({}, description="scores of each model, one a column")
+    rows: dict[str, tuple[float | None, ...]] = Field({}, description="scores of each model, one per column")
     notes: tuple[str, ...] = ()
     counterparts_only: bool = Field(
         False, description="whether only counterparts of its rows are added, as in ablations"

@@ -51,7 +51,7 @@ def build_report(published: Published, options: ReportOptions, own: Sequence[Own
 
 
 def plain_tables(own: Sequence[OwnModel], published: set[str]) -> list[ComparisonTable]:
-    """Return tables of the main scores of tasks that no paper reports, one a task and sweep."""
+    """Return tables of the main scores of tasks that no paper reports, one per task and sweep."""
     tables = []
     sweeps = dict.fromkeys(model.sweep for model in own)
     for task in dict.fromkeys(task for model in own for task in model.rows["task"] if task not in published):

@@ -1,4 +1,4 @@
-"""Scatter plots of two published tables: one point a model, its means over the columns that our models have."""
+"""Scatter plots of two published tables: one point per model, its means over the columns that our models have."""
 
 from __future__ import annotations
 

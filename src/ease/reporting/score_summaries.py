@@ -17,7 +17,7 @@ def split_scores(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Split scores (with `COLUMNS`) into scores of subsets and main scores of tasks.
 
     Returns:
-        Scores of the subsets of tasks with several subsets; and one row a method, task and metric with the mean over
+        Scores of the subsets of tasks with several subsets; and one row per method, task and metric with the mean over
         subsets. Both have the same columns.
     """
     single = scores.loc[~_averaged(scores), COLUMNS]
@@ -43,7 +43,7 @@ def _averaged(scores: pd.DataFrame) -> pd.Series:
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return scores (with `COLUMNS`) as one row a task and subset, averages after subsets, and one column a method."""
+    """Return scores (with `COLUMNS`) with one row per task and subset, averages last, and one column per method."""
     subsets, mains = split_scores(scores)
     several = set(subsets["task"])
     lone = scores.loc[~scores["task"].isin(several) & ~_averaged(scores), COLUMNS]
@@ -65,7 +65,7 @@ TRAINING = ["variant", "method", "seed", "development", "seconds", "task"]
 
 
 def shown_scores(scores: pd.DataFrame, shown: str | None) -> pd.DataFrame:
-    """Return one score a training: of a task, averaged over its subsets, or of a subset `task:subset`.
+    """Return one score per training: of a task, averaged over its subsets, or of a subset `task:subset`.
 
     Args:
         scores: Columns `variant`, `method`, `seed`, `development`, `seconds`, `task`, `subset`, `metric`, `value`.
@@ -107,7 +107,7 @@ def language_scores(scores: pd.DataFrame, subsets: Mapping[str, Collection[str]]
 
 
 def variant_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, standard deviation and number of seeds of main scores, one row a variant and task."""
+    """Return mean, standard deviation and number of seeds of main scores, one row per variant and task."""
     groups = _by_training(main_figures(scores)).groupby(["variant", "task"], sort=False)
     return groups.agg(
         mean=("value", "mean"),

@@ -48,7 +48,7 @@ def compare_with_printed(published: Published, models: Sequence[OwnModel]) -> pd
     """Compare models with every figure that is printed for them.
 
     Returns:
-        One row a figure, with `COLUMNS`; scores in points.
+        One row per figure, with `COLUMNS`; scores in points.
     """
     rows = []
     for model in models:

@@ -59,7 +59,7 @@ def source_options(values: Mapping[str, Any]) -> SourceOptions:
 def gather_texts(
     sources: list[SourceOptions], workspace: Workspace, seed: int, rows: int | None = None
 ) -> Gathered:
-    """Read the sources and mix `rows` of their texts, or as many as the weights allow.
+    """Read the sources and mix `rows` of their texts, or the maximum number that the weights allow.
 
     The seed determines the drawn rows, languages and pairs, for any number of threads.
 

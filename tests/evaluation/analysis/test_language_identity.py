@@ -120,7 +120,7 @@ def test_invalid_choices_are_refused() -> None:
     with pytest.raises(EaseError, match="sample_parallel: 1 sentences in de are too few"):
         divide(lonely, ("de", "ja"), OPTIONS)
     broken: Encode = lambda sentences: np.full((len(sentences), 2), np.nan)  # noqa: E731
-    with pytest.raises(EaseError, match="rows of the embeddings by m hold NaN"):
+    with pytest.raises(EaseError, match="rows of the embeddings by m contain NaN"):
         compare_language_identity({"m": broken}, PARALLEL, OPTIONS)
 
 

@@ -183,21 +183,21 @@ Read = Callable[[Path], object]
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [
-        (read_names, "", "holds no name of a concept"),
-        (read_names, "\n\n", "holds no name of a concept"),
-        (read_names, "CUI-less||a\n", "holds no name of a concept"),
+        (read_names, "", "contains no name of a concept"),
+        (read_names, "\n\n", "contains no name of a concept"),
+        (read_names, "CUI-less||a\n", "contains no name of a concept"),
         (read_names, "D1||a\n\nD2 b\n", r"line 3: 1 fields separated by \|\| instead of 2"),
         (read_names, "D1||a||b\n", "line 1: 3 fields"),
         (read_names, "D1||\n", "line 1: the name is missing"),
         (read_names, "||a\n", "line 1: the concept is missing"),
-        (read_mentions, "", "holds no mention of a concept"),
+        (read_mentions, "", "contains no mention of a concept"),
         (read_mentions, "D1||a\nD1\n", "line 2: 1 fields"),
         (read_mentions, "+||a\n", "line 1: the concept is missing"),
         (read_mentions, "D1|| \n", "line 1: the name is missing"),
         (read_cometa, "Term\tID\na\t1\n", "no column General SNOMED ID; it has Term, ID"),
         (read_cometa, "Term\tGeneral SNOMED ID\na\t1\nb\n", "line 3: 1 columns, but the first line has 2"),
         (read_cometa, "Term\tGeneral SNOMED ID\n\t1\n", "line 2: the name is missing"),
-        (read_cometa, "", "holds no row"),
+        (read_cometa, "", "contains no row"),
     ],
 )
 def test_errors_name_invalid_files(tmp_path: Path, read: Read, text: str, message: str) -> None:
@@ -208,7 +208,7 @@ def test_errors_name_invalid_files(tmp_path: Path, read: Read, text: str, messag
 
 def test_errors_name_invalid_documents(tmp_path: Path, encode: Encode) -> None:
     options = write_documents(tmp_path, "", "\n")
-    with pytest.raises(EaseError, match="processed_test: holds no mention of a concept"):
+    with pytest.raises(EaseError, match="processed_test: contains no mention of a concept"):
         bel.evaluate(encode, options)
     write_documents(tmp_path, document_line("a", "D1"), document_line("a", "D1") + "1||2||a||D1\n")
     with pytest.raises(EaseError, match=r"1\.concept, line 2: 4 fields separated by \|\| instead of 5"):

@@ -209,8 +209,8 @@ def test_a_collapsed_encoder_finds_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "5k.en-de.tsv: holds no pair of words"),
-        ("\n \n", "5k.en-de.tsv: holds no pair of words"),
+        ("", "5k.en-de.tsv: contains no pair of words"),
+        ("\n \n", "5k.en-de.tsv: contains no pair of words"),
         ("a\tb\n\nc\n", "5k.en-de.tsv, line 3: not two words with one tab between"),
         ("a\tb\tc\n", "line 1: not two words"),
         ("a\t\n", "line 1: not two words"),
@@ -230,5 +230,5 @@ def test_errors_name_invalid_options_and_vocabularies(tmp_path: Path) -> None:
         bli.Options(path=tmp_path, vocabulary="words.txt")
     for code in ("en", "de"):
         (tmp_path / f"{code}.txt").write_text("\n")
-    with pytest.raises(EaseError, match=r"en\.txt: holds no word"):
+    with pytest.raises(EaseError, match=r"en\.txt: contains no word"):
         bli.evaluate(encode_codes, bli.Options(path=tmp_path, vocabulary="{language}.txt"))

@@ -193,13 +193,13 @@ def test_each_corpus_is_encoded_once(tmp_path: Path, encode: Encode) -> None:
 @pytest.mark.parametrize(
     ("part", "text", "said"),
     [
-        ("de", "", r"de-en\.sample\.de: holds no sentence"),
+        ("de", "", r"de-en\.sample\.de: contains no sentence"),
         ("de", "de-1\ta\nde-2 b\n", r"sample\.de, line 2: not an id and a sentence with one tab"),
         ("de", "de-1\ta\tb\n", r"sample\.de, line 1: not an id and a sentence with one tab"),
         ("en", "en-1\ta\nen-2\t \n", r"sample\.en, line 2: not an id and a sentence with one tab"),
         ("en", "\n", r"sample\.en, line 1: not an id and a sentence with one tab"),
         ("en", "en-1\ta\nen-1\tb\n", r"sample\.en, line 2: the id en-1 occurs twice"),
-        ("gold", "", r"sample\.gold: holds no pair"),
+        ("gold", "", r"sample\.gold: contains no pair"),
         ("gold", "de-1\ten-1\nde-1\n", r"sample\.gold, line 2: not two ids with one tab"),
         ("gold", "de-7\ten-1\n", r"sample\.gold, line 1: the id de-7 is not in .*sample\.de;"),
         ("gold", "de-1\tde-1\n", r"sample\.gold, line 1: the id de-1 is not in .*sample\.en;"),
@@ -217,7 +217,7 @@ def test_errors_name_the_line_of_invalid_files(
         evaluate(encode, Options(path=tmp_path, subsets=("de-en",)))
 
 
-@pytest.mark.parametrize(("value", "said"), [(np.nan, "hold NaN or infinity"), (0.0, "are zero vectors")])
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "contain NaN or infinity"), (0.0, "are zero vectors")])
 def test_errors_name_the_language_pair_of_invalid_embeddings(tmp_path: Path, value: float, said: str) -> None:
     for split in ("sample", "training"):
         write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0)])

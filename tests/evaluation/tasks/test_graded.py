@@ -95,7 +95,7 @@ def test_columns_of_sick_are_found_by_name(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (None, "no such file; set the task's `path`"),
-        ("", "holds no sentence pair"),
+        ("", "contains no sentence pair"),
         (sts_line("1") + "\n" + sts_line("good"), "line 2: the score 'good' is not a number"),
         (sts_line("2004"), "line 1: the score 2004 is outside 0 to 5"),
         (sts_line("1") + "\na\tb", "line 2: 2 tab-separated columns instead of at least 7"),
@@ -152,7 +152,7 @@ def test_sample_graded_ranks_pairs_and_skips_ungraded_pairs(tmp_path: Path, enco
     [
         ([1.0, 7.5, 2.0], "row 2: the score 7.5 is outside 0 to 5"),
         (["one", "two"], "do not fit"),
-        ([], "holds no sentence pair"),
+        ([], "contains no sentence pair"),
     ],
 )
 def test_errors_name_invalid_graded_pairs(

@@ -141,7 +141,7 @@ def test_errors_name_invalid_tables(tmp_path: Path, encode: Encode) -> None:
     with pytest.raises(EaseError, match=r"tr.parquet, row 7: the label is missing"):
         evaluate(encode, options)
     write_table(path, [])
-    with pytest.raises(EaseError, match=r"tr.parquet: holds no text"):
+    with pytest.raises(EaseError, match=r"tr.parquet: contains no text"):
         evaluate(encode, options)
     pq.write_table(pa.table({"sentence": ["a"]}), path)
     with pytest.raises(EaseError, match=r"tr.parquet: no column category among sentence"):

@@ -138,7 +138,7 @@ def test_bom_crlf_and_blank_documents(tmp_path: Path) -> None:
         (
             "german.test",
             b"C15\ta\n",
-            "german.test, line 1: the label 'C15' is none of CCAT, ECAT, GCAT, MCAT",
+            "german.test, line 1: the label 'C15' is not one of CCAT, ECAT, GCAT, MCAT",
         ),
         ("german.test", b"CCAT\ta\nMCAT\tGr\xfc\xdfe\n", "german.test, line 2: not UTF-8"),
         (
@@ -147,7 +147,7 @@ def test_bom_crlf_and_blank_documents(tmp_path: Path) -> None:
             "german.test, line 1: the text looks like a Python bytes literal",
         ),
         ("german.test", b"CCAT\tb'a'b'\n", "german.test, line 1: the text looks like a Python bytes literal"),
-        ("german.test", b"", "german.test: holds no text"),
+        ("german.test", b"", "german.test: contains no text"),
         ("english.train.1000", b"CCAT\ta\nCCAT\tb\n", "mldoc: All 2 training rows are of class CCAT"),
         ("english.train.1000", b"CCAT\ta\nECAT\tb\n", "mldoc: No training row is of class GCAT, MCAT"),
     ],
@@ -164,7 +164,7 @@ def test_errors_name_invalid_files(
 def test_errors_name_the_task_of_non_finite_embeddings(tmp_path: Path) -> None:
     options = write_mldoc(tmp_path, ["de"])
     with pytest.raises(
-        EaseError, match="mldoc: 200 of 200 rows of the embeddings of english.train.1000 hold NaN"
+        EaseError, match="mldoc: 200 of 200 rows of the embeddings of english.train.1000 contain NaN"
     ):
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)
 

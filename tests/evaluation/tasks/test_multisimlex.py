@@ -141,8 +141,8 @@ HEADER, GRADED = "ID,ENG 1,ENG 2\n", "ID,ENG\n"
 @pytest.mark.parametrize(
     ("translation", "scores", "message"),
     [
-        ("", GRADED + "1,2\n", "translation.csv: holds no row"),
-        (HEADER + "1,a,b\n", "\n", "scores.csv: holds no row"),
+        ("", GRADED + "1,2\n", "translation.csv: contains no row"),
+        (HEADER + "1,a,b\n", "\n", "scores.csv: contains no row"),
         ("ID,ENG 1\n1,a\n", GRADED + "1,2\n", "translation.csv: no column ENG 2; it has ID, ENG 1"),
         (HEADER + "1,a,b\n", "ID,FRA\n1,2\n", "scores.csv: no column ENG; it has ID, FRA"),
         (

@@ -147,7 +147,7 @@ def test_faults_are_found_when_the_set_is_located(
 
 def test_wrong_files_and_configurations_are_refused(tmp_path: Path, encode: Encode) -> None:
     (tmp_path / "mine.jsonl").write_text('{"text": "a", "label": ["x"]}\n{"text": "b"}\n')
-    with pytest.raises(EaseError, match=r"mine\.jsonl, line 1: \['x'\] is no text but a list"):
+    with pytest.raises(EaseError, match=r"mine\.jsonl, line 1: \['x'\] is not text but a list"):
         scored(encode, "own_labelled_texts", options(tmp_path, "own_labelled_texts", file="mine.jsonl"))
     (tmp_path / "mine.jsonl").write_text('{"text": "a", "topic": "x"}\n')
     with pytest.raises(EaseError, match=r"mine\.jsonl, line 1: no field 'label' among 'text', 'topic'"):

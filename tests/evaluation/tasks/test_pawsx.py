@@ -123,8 +123,8 @@ def test_quotation_marks_are_text_and_untranslated_pairs_are_counted(tmp_path: P
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("de/test_2k.tsv", b"", "de/test_2k.tsv: holds no row"),
-        ("de/test_2k.tsv", HEADER.encode(), "de/test_2k.tsv: holds no row"),
+        ("de/test_2k.tsv", b"", "de/test_2k.tsv: contains no row"),
+        ("de/test_2k.tsv", HEADER.encode(), "de/test_2k.tsv: contains no row"),
         (
             "de/test_2k.tsv",
             b"id\tsentence1\tsentence2\n1\ta\tb\n",
@@ -145,7 +145,7 @@ def test_quotation_marks_are_text_and_untranslated_pairs_are_counted(tmp_path: P
         (
             "de/test_2k.tsv",
             HEADER.encode() + b"1\tNS\tb\t1\n",
-            "test_2k.tsv: holds no pair with both sentences",
+            "test_2k.tsv: contains no pair with both sentences",
         ),
         ("en/train.tsv", HEADER.encode() + b"1\ta\tb\t1\n", "pawsx: All 1 training rows are of class 1"),
     ],
@@ -161,5 +161,7 @@ def test_errors_name_invalid_files(
 
 def test_errors_name_the_task_of_non_finite_embeddings(tmp_path: Path) -> None:
     options = write_pawsx(tmp_path, ["de"])
-    with pytest.raises(EaseError, match="pawsx: 600 of 600 rows of the embeddings of en/train.tsv hold NaN"):
+    with pytest.raises(
+        EaseError, match="pawsx: 600 of 600 rows of the embeddings of en/train.tsv contain NaN"
+    ):
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)

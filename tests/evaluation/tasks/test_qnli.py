@@ -76,9 +76,9 @@ def test_quotation_marks_are_text_and_columns_are_found_by_name(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "dev.tsv: holds no row"),
-        ("\n\n", "dev.tsv: holds no row"),
-        (HEADER, "dev.tsv: holds no row"),
+        ("", "dev.tsv: contains no row"),
+        ("\n\n", "dev.tsv: contains no row"),
+        (HEADER, "dev.tsv: contains no row"),
         (
             "index\tquestion\tsentence\n0\ta\tb\n",
             "dev.tsv: no column label; it has index, question, sentence",
@@ -87,7 +87,7 @@ def test_quotation_marks_are_text_and_columns_are_found_by_name(tmp_path: Path, 
         (HEADER + ROWS + "2\ta\tb\tc\tentailment\n", "line 4: 5 columns"),
         (
             HEADER + ROWS + "2\ta\tb\tneutral\n",
-            "line 4: the label 'neutral' is none of entailment, not_entailment",
+            "line 4: the label 'neutral' is not one of entailment, not_entailment",
         ),
         (HEADER + ROWS + "2\ta\t \tentailment\n", "line 4: the question or the sentence is missing"),
         (HEADER + ROWS.replace("not_", ""), "all 2 pairs have one label"),

@@ -38,7 +38,7 @@ def test_errors_name_invalid_files(tmp_path: Path, encode: Encode) -> None:
     options = qqp.Options(path=tmp_path, subsets=("dev",))
     for text, message in (
         ("question1\tquestion2\na\tb\n", "no column is_duplicate"),
-        ("question1\tquestion2\tis_duplicate\na\tb\tyes\n", "line 2: the label 'yes' is none of 1, 0"),
+        ("question1\tquestion2\tis_duplicate\na\tb\tyes\n", "line 2: the label 'yes' is not one of 1, 0"),
         ("question1\tquestion2\tis_duplicate\na\tb\t1\n", "all 1 pairs have one label"),
     ):
         (tmp_path / "dev.tsv").write_text(text, encoding="utf-8")

@@ -120,5 +120,5 @@ def test_one_candidate_or_the_pivot_itself_is_refused() -> None:
 
 
 def test_errors_name_the_languages_of_non_finite_embeddings(facts: Path) -> None:
-    with pytest.raises(EaseError, match="sample_parallel it-en: 3 of 3 rows of the queries hold NaN"):
+    with pytest.raises(EaseError, match="sample_parallel it-en: 3 of 3 rows of the queries contain NaN"):
         evaluate(lambda sentences: np.full((len(sentences), 3), np.nan), Options(path=facts, candidates=3))

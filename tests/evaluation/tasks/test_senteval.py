@@ -214,9 +214,9 @@ def test_utf_8_and_latin_1_may_be_mixed_and_blank_lines_are_counted(folder: Path
 @pytest.mark.parametrize(
     ("subset", "file", "content", "said"),
     [
-        ("mr", 0, b"", "rt-polarity.pos: holds no text"),
-        ("mr", 1, b"\n \n", "rt-polarity.neg: holds no text"),
-        ("mr", 0, "dull\n".encode("utf-16"), "rt-polarity.pos, line 1: holds zero bytes"),
+        ("mr", 0, b"", "rt-polarity.pos: contains no text"),
+        ("mr", 1, b"\n \n", "rt-polarity.neg: contains no text"),
+        ("mr", 0, "dull\n".encode("utf-16"), "rt-polarity.pos, line 1: contains zero bytes"),
         ("mr", 0, b"a\nb\n", "senteval mr: Class rt-polarity.pos has 2 rows to divide into 3 folds"),
         ("subj", 1, b"a\nb\nc\n", "senteval subj: Class subj.subjective has 2 rows to divide into 3 folds"),
         ("trec", 0, b"HUM:ind Who ?\nWhat ?\n", "train_5500.label, line 2: does not begin with ABBR, DESC"),
@@ -238,7 +238,7 @@ def test_errors_name_invalid_files(
 
 
 def test_errors_name_the_task_of_non_finite_embeddings(folder: Path) -> None:
-    with pytest.raises(EaseError, match="senteval mr: 80 of 80 rows of the embeddings of all hold NaN"):
+    with pytest.raises(EaseError, match="senteval mr: 80 of 80 rows of the embeddings of all contain NaN"):
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options(folder, "mr"))
 
 

@@ -41,7 +41,7 @@ def test_both_formats_give_the_grades(tmp_path: Path, encode: Encode) -> None:
     [
         ("", "the first line is not a header of two words"),
         ("Haus,Heim,1,7.5\n", "the first line is not a header of two words"),
-        ("Word1,Word2,Average Score\n", "holds no word pair"),
+        ("Word1,Word2,Average Score\n", "contains no word pair"),
         ("Word1,Word2,1,Average Score\nHaus,Heim,7.5\n", "line 2: 3 columns, but the header has 4"),
         ("Word1,Word2,Average Score\nHaus,Heim,11\n", "line 2: the score 11 is outside 0 to 10"),
         ("Word1,Word2,Average Score\nHaus,Heim,alt\n", "line 2: the score 'alt' is not a number"),

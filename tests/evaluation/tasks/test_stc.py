@@ -129,8 +129,8 @@ def write_pair(folder: Path, texts: bytes, labels: bytes) -> Options:
     [
         (b"a\nb\nc\n", b"1\n2\n", r"_label.txt ends after line 2, but .*snippets.txt has a line 3"),
         (b"a\nb\n", b"1\n \n", r"searchsnippets_label.txt, line 2: the label is missing"),
-        (b"", b"", r"searchsnippets.txt: holds no text"),
-        (b"\n \n", b"1\n2\n", r"searchsnippets.txt: holds no text"),
+        (b"", b"", r"searchsnippets.txt: contains no text"),
+        (b"\n \n", b"1\n2\n", r"searchsnippets.txt: contains no text"),
         (b"a\ncaf\xe9\n", b"1\n2\n", r"searchsnippets.txt, line 2: not UTF-8 .*iconv -f latin1"),
         (b"a\nb\n", b"1\n1\n", r"stc searchsnippets: 2 texts in 1 classes; .* at least two classes"),
         (b"a\nb\n", b"1\n2\n", r"stc searchsnippets: 2 texts in 2 classes; .* more texts than classes"),
@@ -148,7 +148,7 @@ def test_errors_name_invalid_paired_files(
     [
         ("agnews", "agnews.txt", b"1\ta\nno label here\n", r"line 2: no tab between a label and a text"),
         ("agnews", "agnews.txt", b"1\ta\n\tb\n", r"line 2: the label is missing"),
-        ("agnews", "agnews.txt", b"", r"agnews.txt: holds no text"),
+        ("agnews", "agnews.txt", b"", r"agnews.txt: contains no text"),
         ("tweet", "tweet.txt", b'{"text": "a", "cluster": 1}\n{"text": "b"}\n', r"2: no field 'cluster'"),
         ("tweet", "tweet.txt", b'{"text": "a", "cluster": 1}\n{"te\n', r"line 2: not a JSON object"),
         ("tweet", "tweet.txt", b"[1, 2]\n", r"line 1: not a JSON object"),
@@ -168,7 +168,7 @@ def test_errors_name_the_set_of_non_finite_embeddings_and_zero_vectors_are_noted
 ) -> None:
     (tmp_path / "t.txt").write_text(TABBED, encoding="utf-8")
     options = Options(path=tmp_path)
-    with pytest.raises(EaseError, match="stc googlenews-t: 12 of 12 rows of the embeddings hold NaN"):
+    with pytest.raises(EaseError, match="stc googlenews-t: 12 of 12 rows of the embeddings contain NaN"):
         evaluate(lambda texts: np.full((len(texts), 3), np.nan), options)
 
     def encode_two_to_zero(texts: list[str]) -> np.ndarray:

@@ -127,7 +127,7 @@ def test_bom_crlf_quotes_and_trailing_blanks(tmp_path: Path) -> None:
         (b"a\tb\nc d\n", b"1\n2\n", r"input\.belief\.txt, line 2: 1 tab-separated columns"),
         (b"a\tb\nc\td\n", b"1\ngood\n", r"gs\.belief\.txt, line 2: the score 'good' is not a number"),
         (b"a\tb\nc\td\n", b"1\n5.5\n", r"gs\.belief\.txt, line 2: the score 5.5 is outside 0 to 5"),
-        (b"", b"", r"input\.belief\.txt: holds no sentence pair"),
+        (b"", b"", r"input\.belief\.txt: contains no sentence pair"),
         (b"caf\xe9\tb\n", b"1\n", r"input\.belief\.txt, line 1: not UTF-8"),
         (b"a\tb\nc\td\n", b"\n\n", "sts 2015 [a-z-]+: none of 2 sentence pairs has a gold score"),
         (b"a\tb\nc\td\n", b"3\n3\n", "sts 2015 belief: All 2 gold scores are 3"),

@@ -155,7 +155,7 @@ def test_both_sides_are_encoded_at_once(tmp_path: Path, encode: Encode) -> None:
     ("own", "english", "said"),
     [
         (b"a\nb\n", b"a\nb\nc\n", r"deu-eng\.deu has 2 lines and .*deu-eng\.eng 3"),
-        (b"", b"a\n", r"deu-eng\.deu: holds no sentence"),
+        (b"", b"a\n", r"deu-eng\.deu: contains no sentence"),
         (b"a\nb\n", b"a\n \n", r"deu-eng\.eng, line 2: no sentence"),
         (b"a\nd\xe9j\xe0\n", b"a\nb\n", r"deu-eng\.deu, line 2: not UTF-8.*latin1"),
         (b"a\n", b"a\n", r"tatoeba deu-eng: 1 pair\(s\).*at least 2 candidates"),
@@ -170,7 +170,7 @@ def test_errors_name_invalid_files(
         evaluate(encode, Options(path=tmp_path))
 
 
-@pytest.mark.parametrize(("value", "said"), [(np.nan, "hold NaN or infinity"), (0.0, "are zero vectors")])
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "contain NaN or infinity"), (0.0, "are zero vectors")])
 def test_errors_name_the_language_pair_of_invalid_embeddings(tmp_path: Path, value: float, said: str) -> None:
     write_pair(tmp_path, "deu", "a;b", "a;b")
     with pytest.raises(EaseError, match=f"tatoeba deu-eng: 2 of 2 rows of the queries {said}"):

@@ -104,14 +104,14 @@ def test_missing_files_are_listed_and_blank_sentences_noted(tmp_path: Path, enco
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "dev.json: holds no text"),
+        (b"", "dev.json: contains no text"),
         (b'{"label": 103, "sentence": "a"}\n{"label": 103\n', "dev.json, line 2: not a JSON object"),
         (b'["a"]\n', "dev.json, line 1: not a JSON object"),
         (b'{"label": 103, "content": "a"}\n', "line 1: no field 'sentence' among 'label', 'content'"),
         (b'{"id": 0, "sentence": "a"}\n', "line 1: neither 'label_desc' nor 'label' has a topic"),
         (b'{"label": "", "label_desc": null, "sentence": "a"}\n', "line 1: neither 'label_desc' nor"),
-        (b'{"label": 105, "sentence": "a"}\n', "line 1: the topic 105 is none of news_story"),
-        (b'{"label_desc": "sports", "sentence": "a"}\n', "line 1: the topic 'sports' is none of"),
+        (b'{"label": 105, "sentence": "a"}\n', "line 1: the topic 105 is not one of news_story"),
+        (b'{"label_desc": "sports", "sentence": "a"}\n', "line 1: the topic 'sports' is not one of"),
         ('{"label": 103, "sentence": "é"}\n'.encode("latin-1"), "dev.json, line 1: not UTF-8"),
         ('{"label": 103, "sentence": "体育"}\n'.encode("gbk"), "dev.json, line 1: not UTF-8"),
         (line(label=103, sentence="a").encode() * 3, "tnews dev: 3 texts in 1 classes; .* at least two"),

@@ -135,7 +135,7 @@ def test_columns_in_any_order(tmp_path: Path, case: str) -> None:
 
 
 FORMS = {
-    "a row a line": insert(item(1, 1), item(2, 2)).replace(b"(", b"\n("),
+    "a row per line": insert(item(1, 1), item(2, 2)).replace(b"(", b"\n("),
     "a statement a row": insert(item(1, 1)) + insert(item(2, 2)),
     "with the columns' names": b"INSERT INTO `page_props` (`pp_value`, `pp_propname`, `pp_page`) VALUES "
     b"('Q1','wikibase_item',1),('Q2','wikibase_item',2);\n",

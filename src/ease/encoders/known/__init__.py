@@ -57,7 +57,7 @@ class KnownEncoder(StrictModel):
     @model_validator(mode="after")
     def _complete(self) -> KnownEncoder:
         if self.default_prompt is not None and self.default_prompt not in self.prompts:
-            raise EaseError(f"`default_prompt` {self.default_prompt!r} is none of `prompts`.")
+            raise EaseError(f"`default_prompt` {self.default_prompt!r} is not one of `prompts`.")
         return self
 
 

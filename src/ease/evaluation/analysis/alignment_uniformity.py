@@ -22,7 +22,7 @@ MAX_SENTENCES = 10_000
 
 
 class AlignmentOptions(StrictModel):
-    """Which pairs alignment and uniformity are measured on."""
+    """The pairs on which alignment and uniformity are measured."""
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     above: float = Field(4.0, description="pairs graded higher are positive")
@@ -84,7 +84,7 @@ def uniformity(
 def compare_alignment_uniformity(
     encoders: Encoders, sets: GradedSets, options: AlignmentOptions
 ) -> pd.DataFrame:
-    """Measure several encoders on graded pairs: one row an encoder and subset, and their mean.
+    """Measure several encoders on graded pairs: one row per encoder and subset, and their means.
 
     Returns:
         The columns `model`, `subset`, `alignment`, `uniformity`, `positives` (pairs), `sentences` (distinct).

@@ -52,7 +52,7 @@ def compare_cosines(encoders: Encoders, sets: GradedSets, options: CosineOptions
     """Compute the cosines of the same positive and negative pairs with several encoders.
 
     Returns:
-        The columns `model`, `kind` (positive or negative) and `cosine`, one row a pair.
+        The columns `model`, `kind` (positive or negative) and `cosine`, one row per pair.
 
     Raises:
         EaseError: If there is no pair of one kind; with the model, if an embedding has no cosine.

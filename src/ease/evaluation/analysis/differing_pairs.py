@@ -23,7 +23,9 @@ class DifferingOptions(StrictModel):
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     model: str = Field(description="a method, `untrained`, or the folder or hub name of an encoder")
-    baseline: str = Field(description="the model to compare with, named likewise")
+    baseline: str = Field(
+        description="the model to compare with: a method, `untrained`, or an encoder's folder or hub name"
+    )
     rows: int = Field(5, ge=1, description="improved and deteriorated pairs to show, each")
 
     @model_validator(mode="after")
@@ -44,7 +46,7 @@ def percent_ranks(values: ArrayLike) -> Floats:
 def rank_pairs(pairs: Sequence[GradedPair], cosines: Mapping[str, Floats]) -> pd.DataFrame:
     """Rank pairs by gold score and by the cosines of two models, and compute which model's rank is closer to gold.
 
-    Spearman's correlation compares ranks, and ranks make models comparable whose cosines lie in different ranges.
+    Spearman's correlation compares ranks, and ranks make models with different ranges of cosines comparable.
 
     Args:
         pairs: Pairs with gold scores.

@@ -28,7 +28,7 @@ def compare_given_pairs(encoders: Mapping[str, Encode], options: GivenPairsOptio
         options: The pairs.
 
     Returns:
-        The columns `model`, `sentence1`, `sentence2` and `cosine`, one row a model and pair.
+        The columns `model`, `sentence1`, `sentence2` and `cosine`, one row per model and pair.
     """
     left, right = (list(side) for side in zip(*options.pairs, strict=True))
     tables = []

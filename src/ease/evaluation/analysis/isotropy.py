@@ -24,7 +24,7 @@ from ease.io.models import StrictModel
 
 
 class IsotropyOptions(StrictModel):
-    """Which sentences are measured, and how."""
+    """The sentences to measure, and how to measure them."""
 
     graded: str = Field(
         description="a task with graded pairs, or one subset of it, whose sentences are measured"
@@ -40,7 +40,7 @@ class IsotropyOptions(StrictModel):
 
 
 def compare_isotropy(encoders: Encoders, sets: GradedSets, options: IsotropyOptions) -> pd.DataFrame:
-    """Measure several encoders on the distinct sentences of pairs: one row an encoder and subset, and their mean.
+    """Measure several encoders on the distinct sentences of pairs: one row per encoder and subset, and their means.
 
     Returns:
         The columns `model`, `subset`, `isotropy`, `mean_vector_norm`, `mean_length` (of the embeddings), `sentences`.

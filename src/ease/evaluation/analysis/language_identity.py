@@ -29,7 +29,7 @@ class LanguageIdentityOptions(StrictModel):
     parallel: str = Field(description="a task with parallel sentences (`sample_parallel`, `tatoeba`)")
     pivot: str = Field("en", description="language that the task pairs all others with, by the task's code")
     groups: tuple[Group, ...] = Field(
-        min_length=1, description="languages to classify, by the task's codes; one classifier a group"
+        min_length=1, description="languages to classify, by the task's codes; one classifier per group"
     )
     sentences: int = Field(
         300, ge=2, description="maximum number of sentences of each language; a sample of more"
@@ -111,8 +111,8 @@ def compare_language_identity(
         options: Languages, sentences and classifier.
 
     Returns:
-        One row a model and group: `languages`, `accuracy` and `chance` (the share of the test's most frequent language)
-        in points, and the numbers of `training` and `test` sentences.
+        One row per model and group: `languages`; in points, `accuracy` and `chance` (the share of the test's most
+        frequent language); the numbers of `training` and `test` sentences.
 
     Raises:
         EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.

@@ -96,7 +96,7 @@ def draw_parallel(sentences: ParallelSentences, options: ProjectionOptions) -> P
 def project_parallel(
     encoders: Encoders, sentences: ParallelSentences, options: ProjectionOptions
 ) -> pd.DataFrame:
-    """Project parallel sentences by each encoder, with a projection of its own.
+    """Project parallel sentences by each encoder, with a separate projection for each.
 
     Returns:
         The columns `model`, `pair` (from 0; the same for a sentence and its translation), `language`, `sentence`, `x`,

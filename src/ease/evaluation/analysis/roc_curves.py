@@ -1,4 +1,4 @@
-"""ROC curves of cosines that tell positive from negative pairs (Figure 4 of Mirror-BERT)."""
+"""ROC curves of cosines as classifiers of positive and negative pairs (Figure 4 of Mirror-BERT)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Evaluation tasks, one file each; the file's name is the task's name.
 
-A task's module holds `KIND`, `METRIC`, `SOURCE`, `Options`, `files` and `evaluate`, as `Task` describes them.
-`components` has what several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under
-`tasks.<task>`. Errors in data are `EaseError`s that name the file and line, or the task and subset.
+A task's module defines `KIND`, `METRIC`, `SOURCE`, `Options`, `files` and `evaluate` (see `Task`). `components` has the
+code that several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under `tasks.<task>`.
+Errors in data are `EaseError`s that name the file and line, or the task and subset.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Files = Mapping[str, tuple[Path, ...]]
 """The files of each subset of a task."""
 
 KINDS = ("STS", "Clustering", "BitextMining", "Classification", "PairClassification", "Retrieval")
-"""Kinds of tasks, by the names that encoders are saved with prompts for."""
+"""Kinds of tasks, by the names under which encoders are saved with prompts."""
 
 AVERAGE = "average"
 """Prefix of the names of subsets that are means of other subsets."""
@@ -53,9 +53,9 @@ class Score:
     low: float | None = None
     high: float | None = None
     items: Items | None = field(default=None, repr=False, compare=False)
-    """What each test item contributed; not kept in rows."""
+    """The contributions of the test items; not written to rows of scores."""
     parts: tuple[Score, ...] = field(default=(), repr=False, compare=False)
-    """The scores of which this is the mean; not kept in rows."""
+    """The scores of which this is the mean; not written to rows of scores."""
 
     @property
     def averaged(self) -> bool:
@@ -63,16 +63,16 @@ class Score:
         return self.subset.startswith(AVERAGE)
 
     def row(self) -> dict[str, Any]:
-        """Return the fields that are kept in rows of scores."""
+        """Return the fields that are written to rows of scores."""
         hidden = ("items", "parts")
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
 
 
 class Task(Protocol):
-    """What the module of a task holds."""
+    """Interface of a task's module."""
 
     KIND: str
-    """One of `KINDS`, which decides the encoder's prompt."""
+    """One of `KINDS`, which determines the encoder's prompt."""
 
     METRIC: str
     """Metric of the main score; scores by other metrics are additional."""
@@ -86,7 +86,7 @@ class Task(Protocol):
         """Return the files of each chosen subset, whether they exist or not."""
 
     def evaluate(self, encode: Encode, options: BaseModel) -> list[Score]:
-        """Score an encoder on the chosen subsets whose files exist, one score a subset and metric."""
+        """Score an encoder on the chosen subsets whose files exist, one score per subset and metric."""
 
 
 def task_names() -> list[str]:

@@ -29,7 +29,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a language."""
+    """One file per language."""
     return {code: (options.path / f"{code}.jsonl",) for code in options.chosen(BELEBELE)}
 
 

@@ -63,7 +63,7 @@ class Options(SubsetOptions):
     )
     vocabulary: str | None = Field(
         None,
-        description="file below `path` of a language's candidate words, one a line, the most frequent first, such as "
+        description="file below `path` of a language's candidate words, one per line, the most frequent first, such as "
         "vocabulary.{language}.txt, or fastText's cc.{language}.300.vec.gz; null: the words of both dictionaries",
     )
     vocabulary_size: int = Field(200_000, ge=1, description="maximum number of words of each such file")
@@ -111,7 +111,7 @@ def read_dictionary(path: Path) -> Dictionary:
             )
         pairs.append((fields[0], fields[1]))
     if not pairs:
-        raise EaseError(f"{path}: holds no pair of words; fetch it again.")
+        raise EaseError(f"{path}: contains no pair of words; fetch it again.")
     return pairs
 
 
@@ -125,7 +125,7 @@ def read_vocabulary(path: Path, size: int) -> list[str]:
     )
     words = list(islice(filter(None, stripped), size))
     if not words:
-        raise EaseError(f"{path}: holds no word; write one a line.")
+        raise EaseError(f"{path}: contains no word; write one per line.")
     return words
 
 

@@ -87,7 +87,7 @@ def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
         rows[name] = len(sentences)
         sentences.append(sentence)
     if not sentences:
-        raise EaseError(f"{path}: holds no sentence; fetch it again.")
+        raise EaseError(f"{path}: contains no sentence; fetch it again.")
     return rows, sentences
 
 
@@ -102,7 +102,7 @@ def read_split(queries: Path, targets: Path, gold: Path) -> Split:
                 raise EaseError(f"{place}: the id {name} is not in {path}; fetch both again.")
         pairs.append((query_rows[query], target_rows[target]))
     if not pairs:
-        raise EaseError(f"{gold}: holds no pair; fetch it again.")
+        raise EaseError(f"{gold}: contains no pair; fetch it again.")
     return Split(query_sentences, target_sentences, np.unique(np.array(pairs, dtype=np.int64), axis=0))
 
 

@@ -31,12 +31,12 @@ SOURCE = (
 class Options(SubsetOptions):
     """The folder of the lists, their files, and the lists to measure."""
 
-    lists: dict[str, str] = Field(description="the file of each list, one string a line")
+    lists: dict[str, str] = Field(description="the file of each list, one string per line")
     rows: int = Field(10_000, ge=2, description="maximum number of strings of each list, from its start")
 
 
 def files(options: Options) -> Files:
-    """One file a list."""
+    """One file per list."""
     return options.select({name: (options.path / file,) for name, file in options.lists.items()})
 
 
@@ -44,7 +44,7 @@ def read_strings(path: Path, rows: int) -> list[str]:
     """Read the first distinct strings of a file; blank lines are skipped."""
     strings = dict.fromkeys(filter(None, (line.strip() for _, line in read_lines(path))))
     if len(strings) < 2:
-        raise EaseError(f"{path}: {len(strings)} distinct strings; isotropy needs at least 2, one a line.")
+        raise EaseError(f"{path}: {len(strings)} distinct strings; isotropy needs at least 2, one per line.")
     return list(islice(strings, rows))
 
 

@@ -1,4 +1,4 @@
-"""Own pairs of texts with grades of their similarity, from files with columns (docs/own_data.md)."""
+"""Your own pairs of texts with similarity grades, from files with columns (docs/own_data.md)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a set."""
+    """One file per set."""
     return select_own(options, {n: (own_file(options.path, one),) for n, one in options.sets.items()}, TASK)
 
 
@@ -62,7 +62,7 @@ def read_set(path: Path, chosen: GradedSet) -> list[GradedPair]:
     """Read a file of graded pairs.
 
     Raises:
-        EaseError: If a column or a text is missing, a grade is no number or outside its range, or all are equal.
+        EaseError: If a column or a text is missing, a grade is not a number or outside its range, or all are equal.
     """
     columns = chosen.columns.model_dump()
     pairs = []

@@ -1,4 +1,4 @@
-"""Own texts with labels, clustered by k-means, from files with columns (docs/own_data.md)."""
+"""Your own texts with labels, clustered by k-means, from files with columns (docs/own_data.md)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Options(ClusteringOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a set."""
+    """One file per set."""
     return select_own(options, {n: (own_file(options.path, one),) for n, one in options.sets.items()}, TASK)
 
 

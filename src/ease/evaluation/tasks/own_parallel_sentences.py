@@ -1,4 +1,4 @@
-"""Own sentences with their translations, from files with columns (docs/own_data.md)."""
+"""Your own sentences with their translations, from files with columns (docs/own_data.md)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a set."""
+    """One file per set."""
     return select_own(options, {n: (own_file(options.path, one),) for n, one in options.sets.items()}, TASK)
 
 

@@ -1,4 +1,4 @@
-"""Own queries with relevant documents, from files with columns (docs/own_data.md)."""
+"""Your own queries with relevant documents, from files with columns (docs/own_data.md)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read_set(paths: tuple[Path, ...], chosen: QuerySet) -> Relevance:
     """Read queries with their documents, and the further documents.
 
     Raises:
-        EaseError: If a column or a text is missing, a relevance is no number, or no query has a relevant document.
+        EaseError: If a column or a text is missing, a relevance is not a number, or no query has a relevant document.
     """
     path, *further = paths
     columns = chosen.columns.model_dump()

@@ -92,7 +92,7 @@ def read_paraphrases(path: Path) -> Pairs:
         else:
             kept.append((left, right, label))
     if not kept:
-        raise EaseError(f"{path}: holds no pair with both sentences; fetch the file again.")
+        raise EaseError(f"{path}: contains no pair with both sentences; fetch the file again.")
     left_side, right_side, labels = (list(column) for column in zip(*kept, strict=True))
     return Pairs(left_side, right_side, labels, untranslated)
 

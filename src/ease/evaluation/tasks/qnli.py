@@ -22,7 +22,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a split."""
+    """One file per split."""
     return {split: (options.path / f"{split}.tsv",) for split in options.chosen(("dev", "train"))}
 
 

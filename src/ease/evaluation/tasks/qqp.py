@@ -28,7 +28,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a split; of the training split, the one that exists."""
+    """One file per split; of the training split, the one that exists."""
     train, kaggle = options.path / "train.tsv", options.path / KAGGLE
     chosen = kaggle if kaggle.exists() and not train.exists() else train
     return options.select({"dev": (options.path / "dev.tsv",), "train": (chosen,)})

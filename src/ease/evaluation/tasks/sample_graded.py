@@ -35,7 +35,7 @@ def read_pairs(options: Options) -> dict[str, list[GradedPair]]:
             raise EaseError(f"{place}: a sentence is missing; make the file again.")
         pairs.append(GradedPair(left, right, parse_gold("" if score is None else str(score), 0, 5, place)))
     if not pairs:
-        raise EaseError(f"{options.path}: holds no sentence pair.")
+        raise EaseError(f"{options.path}: contains no sentence pair.")
     return {"en": pairs}
 
 

@@ -28,7 +28,7 @@ class Options(TaskOptions):
     """The Parquet file with the columns fact_id, language and text, and the options of the search."""
 
     candidates: int = Field(
-        default=300, ge=2, description="sentences a side: the first facts in order of fact_id"
+        default=300, ge=2, description="sentences per side: the first facts in order of fact_id"
     )
     pivot: str = Field(default="en", description="language that all others are matched with")
     languages: tuple[str, ...] | None = Field(

@@ -83,7 +83,7 @@ def files(options: Options) -> Files:
 
 
 def read_classes(paths: tuple[Path, ...]) -> LabelledTexts:
-    """Read the files of MR or SUBJ, one a class, of one sentence a line in UTF-8 or Latin-1."""
+    """Read the files of MR or SUBJ, one per class, of one sentence a line in UTF-8 or Latin-1."""
     parts = []
     for path in paths:
         rows = ((f"{path}, line {n}", path.name, text) for n, text in read_lines(path, latin1=True))

@@ -18,7 +18,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a split; `all` joins the three, as MTEB does, while the papers use `test`."""
+    """One file per split; `all` joins the three, as MTEB does, while the papers use `test`."""
     splits = {split: (options.path / file,) for split, file in FILES.items()}
     return options.select({**splits, "all": tuple(options.path / file for file in FILES.values())})
 

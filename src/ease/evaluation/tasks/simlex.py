@@ -37,7 +37,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a language."""
+    """One file per language."""
     return options.select({language: (options.path / name,) for language, name in FILES.items()})
 
 
@@ -57,7 +57,7 @@ def read_translated(path: Path) -> list[graded.GradedPair]:
         gold = graded.parse_gold(row[-1], LOWEST, HIGHEST, place)
         pairs.append(graded.GradedPair(row[0].strip(), row[1].strip(), gold))
     if not pairs:
-        raise EaseError(f"{path}: holds no word pair; fetch it again.")
+        raise EaseError(f"{path}: contains no word pair; fetch it again.")
     return pairs
 
 

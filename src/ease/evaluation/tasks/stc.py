@@ -39,7 +39,7 @@ class Options(ClusteringOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a set, or two if the labels are in a separate file."""
+    """One file per set, or two if the labels are in a separate file."""
     return options.select(
         {subset: tuple(options.path / file for file in names) for subset, names in FILES.items()}
     )

@@ -25,7 +25,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a language or pair, compressed unless only the other one exists."""
+    """One file per language or pair, compressed unless only the other one exists."""
     return {pair: (_file(options.path, pair),) for pair in options.chosen(PAIRS)}
 
 
@@ -38,7 +38,7 @@ def read_pairs(path: Path) -> list[GradedPair]:
     """Read JSON lines with the fields sentence1, sentence2 and score."""
     pairs = list(_pairs(path))
     if not pairs:
-        raise EaseError(f"{path}: holds no pair; fetch it again.")
+        raise EaseError(f"{path}: contains no pair; fetch it again.")
     return pairs
 
 

@@ -17,7 +17,7 @@ class Options(SubsetOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a split."""
+    """One file per split."""
     chosen = options.chosen(("train", "dev", "test"))
     return {split: (options.path / f"sts-{split}.csv",) for split in chosen}
 

@@ -83,7 +83,7 @@ def _read_sentences(path: Path) -> list[str]:
             raise EaseError(f"{path}, line {number}: no sentence; fetch the file again.")
         sentences.append(line.strip())
     if not sentences:
-        raise EaseError(f"{path}: holds no sentence; fetch it again.")
+        raise EaseError(f"{path}: contains no sentence; fetch it again.")
     return sentences
 
 

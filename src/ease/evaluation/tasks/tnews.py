@@ -37,7 +37,7 @@ class Options(ClusteringOptions):
 
 
 def files(options: Options) -> Files:
-    """One file a set."""
+    """One file per set."""
     return {subset: (options.path / f"{subset}.json",) for subset in options.chosen(SETS)}
 
 
@@ -57,7 +57,7 @@ def _topic(row: dict[str, Any], place: str) -> str:
         )
     topic = TOPICS.get(str(given), str(given))
     if topic not in TOPICS.values():
-        raise EaseError(f"{place}: the topic {given!r} is none of {', '.join(TOPICS.values())}.")
+        raise EaseError(f"{place}: the topic {given!r} is not one of {', '.join(TOPICS.values())}.")
     return topic
 
 

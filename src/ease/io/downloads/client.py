@@ -106,7 +106,7 @@ class Client:
                 except (HTTPError, OSError) as error:
                     raise TransientError(describe(error)) from error
             if len(content) > _MAX_TEXT_BYTES:
-                raise EaseError(f"{url} is no listing: it has more than {_MAX_TEXT_BYTES >> 20} MB.")
+                raise EaseError(f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB.")
             return content.decode("utf-8", errors="replace")
 
         return self.retry(url, attempt)

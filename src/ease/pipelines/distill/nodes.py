@@ -31,7 +31,7 @@ from ease.pipelines.work import lock_for_run
 Rows = list[dict[str, Any]]
 
 STATIC = (
-    "It has one vector a token and no transformer: the mean of a sentence's vectors is its embedding. The vectors "
+    "It has one vector per token and no transformer: the mean of a sentence's vectors is its embedding. The vectors "
     "learned the teacher's embeddings of the training sentences."
 )
 SHALLOW = (

@@ -12,7 +12,7 @@ DEVELOPMENT = "development"
 
 
 def plot_curves(history: pd.DataFrame) -> go.Figure:
-    """Plot losses, rates and development scores over training steps: one panel a curve, one line a method.
+    """Plot losses, rates and development scores over training steps: one panel a curve, one line per method.
 
     Args:
         history: Columns `method`, `step`, `name`, `value`. A star marks the best value of development scores.

@@ -23,8 +23,8 @@ def plot_ingest_summary(summary: pd.DataFrame) -> go.Figure:
     """Plot kept and skipped pages, and resolved and unresolved links, by language.
 
     Args:
-        summary: One row a language: `language`, `kept` (pages), `skipped_<reason>` (pages), `links`, `links_resolved`.
-            Missing values are 0.
+        summary: One row per language, with `language`, `kept` (pages), `skipped_<reason>` (pages), `links` and
+            `links_resolved`. Missing values are 0.
     """
     title = "Ingested pages and links"
     if summary.empty:
@@ -55,7 +55,7 @@ def plot_pair_funnel(funnel: pd.DataFrame) -> go.Figure:
     """Plot the pairs left after each filter over all languages, and left and removed pairs by language.
 
     Args:
-        funnel: One row a language: `language`, `pairs` (before filtering), the pairs removed by each filter in order,
+        funnel: One row per language: `language`, `pairs` (before filtering), the pairs removed by each filter in order,
             and `left`.
     """
     title = "Pairs left after each filter"
@@ -81,8 +81,8 @@ def plot_mewsc16(statistics: pd.DataFrame) -> go.Figure:
     """Plot sentences and label types by language, made here and in the paper (Table 13).
 
     Args:
-        statistics: One row a language: `language`, `sentences`, `label_types`, `paper_sentences`, `paper_label_types`;
-            missing if the paper does not have the language.
+        statistics: One row per language: `language`, `sentences`, `label_types`, and `paper_sentences` and
+            `paper_label_types`, missing if the paper does not have the language.
     """
     title = "MewsC-16 as made here and as in the paper"
     if statistics.empty:

@@ -25,7 +25,7 @@ KIND_STYLES = dict(zip(("positive", "negative"), AMOUNT_STYLES, strict=False))
 
 
 def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
-    """Plot uniformity and alignment, one point a model (Figure 3); closer to the lower left is better.
+    """Plot uniformity and alignment, one point per model (Figure 3); closer to the lower left is better.
 
     Args:
         table: Columns `model`, `subset`, `alignment`, `uniformity`, `positives`, `sentences`; of several
@@ -60,7 +60,7 @@ def plot_alignment_uniformity(table: pd.DataFrame) -> go.Figure:
 
 
 def plot_language_pair(table: pd.DataFrame) -> go.Figure:
-    """Plot projected sentences of two languages with lines to their translations, one panel a model.
+    """Plot projected sentences of two languages with lines to their translations, one panel per model.
 
     Args:
         table: Columns `model`, `pair`, `language`, `sentence`, `x`, `y`, `variance` (its share in the
@@ -92,7 +92,7 @@ def plot_language_pair(table: pd.DataFrame) -> go.Figure:
 
 
 def plot_cosine_distributions(table: pd.DataFrame, summary: pd.DataFrame) -> go.Figure:
-    """Plot histograms of the cosines of positive and negative pairs, one panel a model (Figure 7 of Mirror-BERT).
+    """Plot histograms of the cosines of positive and negative pairs, one panel per model (Figure 7 of Mirror-BERT).
 
     Args:
         table: Columns `model`, `kind` (positive or negative), `cosine`.

@@ -93,7 +93,7 @@ def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:
 
 
 def plot_table_scatter(panels: Sequence[Scatter]) -> go.Figure:
-    """Plot models as points, one panel a pair of tables: our models in colour, published ones in grey.
+    """Plot models as points, one panel per pair of tables: our models in colour, published ones in grey.
 
     Args:
         panels: Titles, scores in points, and titles of the axes.

@@ -24,7 +24,7 @@ MAIN_PANEL = "Main score of each task"
 
 
 def plot_scores(scores: pd.DataFrame) -> go.Figure:
-    """Plot methods side by side: one panel a task with several subsets, and one of all main scores.
+    """Plot methods side by side: one panel per task with several subsets, and one of all main scores.
 
     Args:
         scores: Columns `method`, `task`, `subset`, `metric`, `value` (points), and `low` and `high`, the limits of the
@@ -84,7 +84,7 @@ def _panel(task: str, rows: pd.DataFrame) -> tuple[str, pd.DataFrame]:
 def plot_variants(
     table: pd.DataFrame, title: str, value_label: str = "retrieval accuracy (points)"
 ) -> go.Figure:
-    """Plot scores of repeated trainings: one point a seed, and a line at each variant's mean.
+    """Plot scores of repeated trainings: one point per seed, and a line at each variant's mean.
 
     Args:
         table: Columns `variant` (such as a learning rate), `method`, `seed`, `value`.

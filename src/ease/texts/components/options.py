@@ -38,7 +38,7 @@ class SourceOptions(StrictModel):
 
     @property
     def required(self) -> tuple[Path, ...]:
-        """All files and folders that must exist before a run; more than `places` if a folder has a file a language."""
+        """All files and folders that must exist before a run: `places`, and a folder's files of each language."""
         return self.places
 
 

@@ -1,1 +1,1 @@
-"""Readers and evaluation protocols that tasks share; tasks of your own may use them, too."""
+"""Readers and evaluation protocols that tasks share; your own tasks may use them as well."""

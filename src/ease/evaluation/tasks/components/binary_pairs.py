@@ -45,7 +45,7 @@ def read_binary_pairs(
     left, right, label = columns
     for place, row in read_records(path, columns, delimiter, quoted=quoted):
         if row[label] not in labels:
-            raise EaseError(f"{place}: the label {row[label]!r} is none of {', '.join(labels)}.")
+            raise EaseError(f"{place}: the label {row[label]!r} is not one of {', '.join(labels)}.")
         if row[left] and row[right]:
             pairs.append(GradedPair(row[left], row[right], float(labels[row[label]])))
         elif blanks:

@@ -51,7 +51,7 @@ ROWS = {
     purity: purity_of_clusters,
     mean_cluster_purity: mean_purity_of_clusters,
 }
-"""What each row contributes to a measure that is a mean over rows."""
+"""The contribution of each row to a measure that is a mean over rows."""
 
 
 def items_of(
@@ -73,7 +73,7 @@ class ClusteringOptions(SubsetOptions):
 
     seeds: Seeds = Field((42, 43, 44), description="seeds of k-means, whose scores are averaged")
     n_init: int = Field(
-        10, ge=1, description="starts of k-means for each seed; the one of the lowest inertia counts"
+        10, ge=1, description="starts of k-means for each seed; the start with the lowest inertia is used"
     )
 
 
@@ -96,7 +96,8 @@ def score_cluster_sets(
         measures: By default Hungarian accuracy (section 4.1), V-measure and AMI.
 
     Raises:
-        EaseError: With the subset, if it has one class, or one class a text, or an embedding is not finite.
+        EaseError: With the subset, if it has a single class, or as many classes as texts, or an embedding is not
+            finite.
     """
     scores: list[Score] = []
     with tqdm(readers.items(), desc=f"Clustering {task}", unit="set", delay=2, leave=False) as bar:

@@ -73,7 +73,7 @@ def read_graded_pairs(path: Path, columns: GradedColumns) -> list[GradedPair]:
             ) from None
         pairs.append(GradedPair(left, right, parse_gold(gold, columns.lowest, columns.highest, place)))
     if not pairs:
-        raise EaseError(f"{path}: holds no sentence pair.")
+        raise EaseError(f"{path}: contains no sentence pair.")
     return pairs
 
 
@@ -85,7 +85,7 @@ def read_paired_files(sentences: Path, grades: Path) -> list[GradedPair]:
     while len(right) > len(left) and not right[-1][1]:
         right.pop()
     if not left:
-        raise EaseError(f"{sentences}: holds no sentence pair.")
+        raise EaseError(f"{sentences}: contains no sentence pair.")
     if len(left) != len(right):
         raise EaseError(
             f"{sentences} holds {len(left)} sentence pairs and {grades} {len(right)} grades: line i of both belongs "

@@ -14,7 +14,7 @@ from ease.io.text_tables import read_lines, read_parallel_lines
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """Texts without white space at their ends, their labels, and the number of skipped blank texts."""
+    """Stripped texts, their labels, and the number of skipped blank texts."""
 
     texts: list[str]
     labels: list[str]
@@ -39,7 +39,7 @@ def collect_texts(path: Path, rows: Iterable[tuple[str, Any, Any]]) -> LabelledT
         else:
             blank += 1
     if not texts:
-        raise EaseError(f"{path}: holds no text; fetch or make the file again.")
+        raise EaseError(f"{path}: contains no text; fetch or make the file again.")
     return LabelledTexts(texts, labels, blank)
 
 
@@ -63,7 +63,7 @@ def read_tab_separated(
                     continue
                 raise EaseError(f"{place}: no tab between a label and a text; is it another kind of file?")
             if known is not None and label.strip() and label.strip() not in known:
-                raise EaseError(f"{place}: the label {label!r} is none of {', '.join(sorted(known))}.")
+                raise EaseError(f"{place}: the label {label!r} is not one of {', '.join(sorted(known))}.")
             try:
                 yield place, label, clean(text)
             except ValueError as error:

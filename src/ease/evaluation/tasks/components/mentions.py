@@ -38,7 +38,7 @@ def read_names(path: Path) -> Names:
         if concepts:
             names.setdefault(_text(place, name), set()).update(concepts)
     if not names:
-        raise EaseError(f"{path}: holds no name of a concept; fetch it again.")
+        raise EaseError(f"{path}: contains no name of a concept; fetch it again.")
     return names
 
 
@@ -75,7 +75,7 @@ def _queries(source: Path, rows: Iterator[tuple[str, str, str]], composite: bool
             parts = tuple(part for part in split if part) or (text,)
             queries.append(Query(parts, concepts))
     if not queries:
-        raise EaseError(f"{source}: holds no mention of a concept; fetch it again.")
+        raise EaseError(f"{source}: contains no mention of a concept; fetch it again.")
     return queries
 
 

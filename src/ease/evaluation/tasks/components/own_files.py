@@ -1,4 +1,4 @@
-"""Files of one's own as sets of a task: comma- or tab-separated, or a JSON object a line."""
+"""A user's own files as sets of a task: comma- or tab-separated, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read_own_rows(path: Path, columns: Mapping[str, str | None]) -> Iterator[tup
     """Yield the place and the texts of each row by the columns' roles, without white space at their ends.
 
     Args:
-        path: The file; its ending says what it is.
+        path: The file; its ending determines the format.
         columns: Name of the column of each role; None if the file has none.
 
     Raises:
@@ -90,5 +90,5 @@ def _rows(path: Path, columns: list[str]) -> Iterator[tuple[str, Mapping[str, An
 
 def _text(place: str, value: Any) -> str:
     if isinstance(value, dict | list):
-        raise EaseError(f"{place}: {value!r} is no text but a {type(value).__name__}; give a row for each.")
+        raise EaseError(f"{place}: {value!r} is not text but a {type(value).__name__}; give a row for each.")
     return "" if value is None else str(value).strip()

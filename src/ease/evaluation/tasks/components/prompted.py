@@ -1,4 +1,4 @@
-"""Encoders whose embeddings depend on the task and on the role of a text, by prompts or modules of their own."""
+"""Encoders whose embeddings depend on the task and on the role of a text, through prompts or separate modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Role = Literal["query", "passage"]
 
 @runtime_checkable
 class PromptedEncode(Protocol):
-    """A function from sentences to embeddings, which exists for each task and role."""
+    """A function from sentences to embeddings that has variants for tasks and roles."""
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Encode n sentences: (n, dimension)."""

@@ -35,7 +35,7 @@ def repeated_score(
 ) -> Score:
     """Mean, in points, of a score of 0 to 1 over runs, with the sample standard deviation if there are several.
 
-    `items` are the means over the runs of what each item contributed.
+    `items` are the means, over the runs, of each item's contribution.
     """
     points = [100 * value for value in values]
     deviation = stdev(points) if len(points) > 1 else None

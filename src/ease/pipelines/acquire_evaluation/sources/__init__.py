@@ -16,7 +16,7 @@ def _below(path: str) -> str:
     """Refuse a path outside the evaluation folder."""
     parts = PurePosixPath(path).parts
     if not parts or PurePosixPath(path).is_absolute() or ".." in parts:
-        raise ValueError(f"{path!r} is no path below the evaluation folder")
+        raise ValueError(f"{path!r} is not a path below the evaluation folder")
     return path
 
 
