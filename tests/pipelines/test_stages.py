@@ -48,6 +48,8 @@ def test_a_sweep_is_a_stage_after_those_that_make_its_data(name: str) -> None:
 def test_a_complete_job_makes_every_dataset_that_it_reads(name: str) -> None:
     kept = () if name not in SWEEPS or SWEEPS[name].entities else ("sentences", "training_pairs", "dumps")
     read = {given for given in PIPELINES[name].inputs() if not is_parameter(given)}
+    # Only runs with `without_audit` need the pages, which `audit` makes; for others they may be missing.
+    read = {given for given in read if not given.endswith(".audit_pages")}
     assert read == {f"{SWEEPS[name].setting}.kept_{dataset}" for dataset in kept}
 
 
