@@ -157,8 +157,8 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
     assert report.fetched == ("set/good",)
     assert {path: re.sub(r"http://[\d.:]+", "", reason)[:40] for path, reason in report.failed.items()} == {
         "set/dead": "/dead cannot be fetched: ConnectionError",
-        "set/page": "/page is not an archive, or is broken (file ",
-        "set/cut": "/cut is not an archive, or is broken (Compre",
+        "set/page": "/page is not an archive, or is broken (f",
+        "set/cut": "/cut is not an archive, or is broken (Co",
         "set/no": "/no does not exist: the server answers 4",
     }
 
