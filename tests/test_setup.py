@@ -221,6 +221,7 @@ def imported(folder: str) -> set[str]:
     return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"ease", "tests", "benchmarks"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "extras"), [("src", ["spark", "mteb"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])]
 )
@@ -241,6 +242,7 @@ def test_gpu(): pytest.skip("no GPU")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "counts"),
     [

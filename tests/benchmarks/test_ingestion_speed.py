@@ -34,6 +34,7 @@ def test_repeated_pages_have_distinct_titles(source: Path, tmp_path: Path, packi
     assert packed.count(b"BZh91AY&SY") == (ending == ".bz2" and (len(titles) // 100 + 1 if streams else 1))
 
 
+@pytest.mark.slow
 def test_comparison_reports_the_rate_of_every_reader(source: Path, tmp_path: Path) -> None:
     cells = compare_readers(source, 0.2, 1, tmp_path).strip("| ").split(" | ")
     assert cells[0] == "enwiki-slice"

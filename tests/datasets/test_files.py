@@ -178,6 +178,7 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", KILLED)
 def test_a_kill_during_a_save_leaves_no_version(tmp_path: Path, source: Path, case: str) -> None:
     path = tmp_path / "t"

@@ -124,6 +124,7 @@ for sentence in sentences:
 """
 
 
+@pytest.mark.slow
 def test_two_runs_write_to_one_cache(tmp_path: Path) -> None:
     file = tmp_path / "m.sqlite"
     parts = (("0", "300"), ("100", "400"))

@@ -119,6 +119,7 @@ def test_distractors_are_of_the_same_page_with_other_links_and_of_the_same_type(
     assert ("en Po 0", "right", "same_type") not in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "pairs"),
     [
@@ -163,6 +164,7 @@ def test_without_types_there_are_no_distractors_of_the_same_type(
     assert {row["grade"] for row in rows} == {"answer", "same_page"}
 
 
+@pytest.mark.slow
 def test_engines_orders_and_parts_give_the_same_rows(
     another_store: Any, duckdb_engine: SQLBackend, tables: Any
 ) -> None:

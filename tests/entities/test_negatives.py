@@ -110,6 +110,7 @@ def find_admissible(case: Case) -> dict[int, dict[int, set[int]]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_pair_gets_an_admissible_negative_if_there_is_one(
     duckdb_engine: SQLBackend, tables: Any, seed: int
@@ -166,6 +167,7 @@ def test_draws_bound_the_search_of_a_broad_type(duckdb_engine: SQLBackend, table
     assert all(row["hard_negative"] for row in many)
 
 
+@pytest.mark.slow
 def test_a_type_mostly_on_the_page_is_searched_exhaustively(duckdb_engine: SQLBackend, tables: Any) -> None:
     """Of 300 members, one is not on the page: random draws would rarely find it."""
     case = (
@@ -178,6 +180,7 @@ def test_a_type_mostly_on_the_page_is_searched_exhaustively(duckdb_engine: SQLBa
         assert [row["hard_negative"] for row in mine(duckdb_engine, case, draws=1, seed=seed)] == [299]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("further_types", [True, False])
 def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
     engine: SQLBackend, tables: Any, further_types: bool
@@ -193,6 +196,7 @@ def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
         assert 0 < len(expected) < len(case[0])
 
 
+@pytest.mark.slow
 def test_one_type_is_drawn_for_each_entity(duckdb_engine: SQLBackend, tables: Any) -> None:
     """Without further types, all pairs of an entity have negatives of one type, which seeds choose alike."""
     entities, pages = (
@@ -292,6 +296,7 @@ def test_drop_and_keep_are_counted(duckdb_engine: SQLBackend, tables: Any) -> No
             )
 
 
+@pytest.mark.slow
 def test_another_seed_mines_other_negatives(duckdb_engine: SQLBackend, tables: Any) -> None:
     case = make_case(tables, 2)
     mined = [mine(duckdb_engine, case, seed=seed) for seed in (1, 2, 1)]

@@ -43,6 +43,7 @@ def key(row: dict[str, Any]) -> tuple[str, int, int, int]:
     return row["language"], row["page_id"], row["sentence_index"], row["entity"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_pairs_satisfy_the_options(duckdb_engine: SQLBackend, tables: Any, seed: int) -> None:
     sentences, links, vocabulary = prepare(tables.wiki(seed, pages=40))

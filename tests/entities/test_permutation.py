@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ibis
 import pandas as pd
+import pytest
 
 from ease.entities.permutation import permute_entities
 
@@ -29,6 +30,7 @@ def permute(seed: int, pairs: pd.DataFrame = PAIRS) -> pd.DataFrame:
     return permute_entities(ibis.memtable(pairs), ibis.memtable(VOCABULARY), seed).to_pandas()
 
 
+@pytest.mark.slow
 def test_each_language_has_one_permutation_for_positives_and_negatives() -> None:
     permuted = permute(seed=1)
     assert permuted[["pair_id", "language", "sentence"]].equals(PAIRS[["pair_id", "language", "sentence"]])
@@ -66,6 +68,7 @@ def test_languages_have_different_permutations() -> None:
     assert sum(names["en"][entity] == names["ja"][entity] for entity in shared) < len(shared) / 2
 
 
+@pytest.mark.slow
 def test_the_seed_decides_and_the_order_of_rows_does_not() -> None:
     shuffled = PAIRS.sample(frac=1, random_state=0)
     assert permute(seed=1).equals(permute(seed=1, pairs=shuffled))

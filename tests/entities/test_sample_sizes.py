@@ -81,6 +81,7 @@ def test_the_cap_of_an_entity_counts_pairs_with_a_negative(duckdb_engine: SQLBac
     assert Counter(row["language"] for row in mined) == {"en": 40, "eo": 40}
 
 
+@pytest.mark.slow
 def test_pairs_that_are_kept_without_a_negative_are_sampled_alike(
     duckdb_engine: SQLBackend, tables: Any
 ) -> None:

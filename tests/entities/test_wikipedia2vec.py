@@ -53,6 +53,7 @@ def write_dump(folder: Path, name: str, content: str) -> None:
     (folder / name).write_bytes(packed.get(Path(name).suffix, text))
 
 
+@pytest.mark.slow
 def test_parts_of_a_dump_are_trained_on_repeatably(tmp_path: Path) -> None:
     write_dump(tmp_path, "enwiki-20240101-pages-articles1.xml-p1p10.bz2", make_pages(0, 10))
     write_dump(tmp_path, "enwiki-20240101-pages-articles2.xml-p11p20.bz2", make_pages(10, 20))

@@ -70,6 +70,7 @@ PLANTED: list[tuple[Callable[..., str], int | None, Callable[[str], str], str]] 
 ]
 
 
+@pytest.mark.slow
 def test_planted_texts_are_found_and_no_others() -> None:
     leaks: list[tuple[str, str]] = []
     training = [sentence() for _ in range(8000)] + [unspaced() for _ in range(2000)]

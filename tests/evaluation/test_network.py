@@ -48,6 +48,7 @@ def test_training_equals_plain_modules_of_torch() -> None:
     assert classifier.predict(data.embeddings).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_a_hidden_layer_separates_what_a_linear_classifier_does_not() -> None:
     training, test = ring(0, 2000), ring(1)
     network = NetworkClassifier(epochs=40, dropout=0.0, batch_size=16).fit(

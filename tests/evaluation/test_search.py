@@ -78,6 +78,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.slow
 def test_search_allocates_one_block_at_a_time() -> None:
     done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
     grown = int(done.stdout) * 1024  # Linux counts in KiB

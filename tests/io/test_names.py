@@ -15,6 +15,8 @@ from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import flatten_options, log_scores, training_run
 from tests.contexts import undisturbed
 
+pytestmark = pytest.mark.slow
+
 USUAL = ["LaBSE", "BERT-base_v1.5", "Multilingual SBERT", "多言語", "ease"]
 UNUSUAL = [
     *(

@@ -12,6 +12,7 @@ def test_every_version_names_its_code() -> None:
     assert sorted(CODE) == sorted(name for name in vars(result_versions) if name.isupper())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CODE)
 def test_a_change_of_the_code_behind_a_kept_result_is_recorded(name: str) -> None:
     now, then = found()[name], recorded()[name]

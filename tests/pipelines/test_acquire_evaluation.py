@@ -59,6 +59,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Any:
         yield server
 
 
+@pytest.mark.slow
 def test_nothing_is_downloaded_by_default(
     served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -70,6 +71,7 @@ def test_nothing_is_downloaded_by_default(
     assert not (tmp_path / "sets").exists()
 
 
+@pytest.mark.slow
 def test_available_sets_are_downloaded_and_others_reported_missing(
     served: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -81,6 +83,7 @@ def test_available_sets_are_downloaded_and_others_reported_missing(
     assert "Evaluation set sickr: 1 of its files could not be fetched" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_task_without_configuration_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         EaseError, match="task 'bucc' is to be scored, but `tasks.bucc.path` is not configured"

@@ -23,6 +23,8 @@ from ease.reporting.own import gather_models
 from tests.contexts import undisturbed
 from tests.encoders.test_language_subspace import make_encoder
 
+pytestmark = pytest.mark.slow
+
 TASK = "sample_graded"
 PAIRS = {"sentence1": ["a city", "a river", "people"], "sentence2": ["a town", "many people", "people"]}
 

@@ -18,6 +18,8 @@ from ease.evaluation.resampling import with_intervals
 from ease.evaluation.tasks import Score
 from ease.pipelines.contamination.nodes import score_clean_items
 
+pytestmark = pytest.mark.slow
+
 LEAKED = list(range(0, 100, 2))
 """The items that the encoder has learnt by heart."""
 

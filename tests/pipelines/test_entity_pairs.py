@@ -86,6 +86,7 @@ def run(dumps: dict[str, Any], without: str, **options: Any) -> tuple[list[dict[
     return mined.to_pylist(), funnel.to_dict("records")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dumps", "without", "left"),
     [(WIKIDATA, "drop", 2), (WIKIDATA, "keep", 4), (NOTHING, "drop", 4), (NOTHING, "keep", 4)],

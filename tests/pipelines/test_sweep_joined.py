@@ -40,6 +40,7 @@ def saved_encoder(folder: Path, words: list[str]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_encoders_of_two_languages_are_scored_as_one(tmp_path: Path) -> None:
     words = [(f"house{number}", f"Haus{number}") for number in range(30)]
     (tmp_path / "bli").mkdir()

@@ -134,6 +134,7 @@ def _days(language: str) -> Mapping[str, str]:
     return dict(zip(full, long, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["icu", "polyglot"])
 def test_first_sentences_agree_with_the_parser(wiki: Wiki, engine: Any) -> None:
     splitter = SentenceSplitter(wiki.language, engine)

@@ -25,6 +25,8 @@ from ease.wikimedia.wikitext.titles import SiteInfo, capitalize_first
 
 from .conftest import DumpedPage
 
+pytestmark = pytest.mark.slow
+
 Dumps = Mapping[str, Sequence[DumpedPage]]
 NO_TRAILS = {"ja", "ko"}
 """Languages whose link trails are Latin letters, in which their names do not end."""

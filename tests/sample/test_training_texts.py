@@ -17,6 +17,8 @@ from ease.sample.phrases import FRAMES, Phrasebook, Statement
 from ease.sample.wiki import Sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
+pytestmark = pytest.mark.slow
+
 
 class Inference(NamedTuple):
     """A row of the file."""

@@ -128,6 +128,7 @@ def test_sitelinks_are_titles_of_the_dumps(
         assert len(linked) > 600
 
 
+@pytest.mark.slow
 def test_equal_options_give_equal_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
     languages = ["en", "ja"]
     one = _contents(write_sample(tmp_path / "one", languages, SMALL).folder)
@@ -147,6 +148,7 @@ def test_a_wiki_does_not_depend_on_the_other_languages(tmp_path: Path) -> None:
     assert alone.wikidata.read_bytes() == both.wikidata.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_complete_sample_is_reused_and_a_damaged_one_is_rewritten(tmp_path: Path) -> None:
     files = write_sample(tmp_path, ["en"], SMALL)
     before = _contents(files.folder)

@@ -72,6 +72,7 @@ def test_sources_without_weights_are_weighted_by_size(
     assert kinds_of(gather_rows(*sources, rows=13)[0]) == {"line": 10, "triplet": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [1, 11, 299])
 def test_quotas_add_up_to_the_rows(
     gather_rows: GatherRows, numbers: Path, triplets: Path, total: int
@@ -85,6 +86,7 @@ def test_quotas_add_up_to_the_rows(
     assert abs(counts["line"] - total / 3) < 1
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows_for_any_number_of_threads(
     gather_rows: GatherRows, numbers: Path, triplets: Path
 ) -> None:
@@ -106,6 +108,7 @@ def test_two_sources_of_one_file_are_drawn_independently(gather_rows: GatherRows
     assert 200 < len(first & second) < 300
 
 
+@pytest.mark.slow
 def test_too_large_a_mixture_is_refused(gather_rows: GatherRows, numbers: Path, triplets: Path) -> None:
     lines, nli = (
         {"kind": "lines", "path": numbers, "weight": 3},

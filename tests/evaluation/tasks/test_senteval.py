@@ -155,6 +155,7 @@ def test_every_set_is_scored_by_its_protocol(folder: Path, encode: Encode) -> No
     assert 50 < accuracies["mr"].value < 100
 
 
+@pytest.mark.slow
 def test_the_network_is_scored_beside_logistic_regression(folder: Path, encode: Encode) -> None:
     plain = evaluate(encode, options(folder))
     given = options(folder).model_copy(update={"network": NetworkOptions(epochs=40, batch_size=8)})

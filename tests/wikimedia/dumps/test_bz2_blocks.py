@@ -107,6 +107,7 @@ def test_data_after_the_last_stream_are_reported() -> None:
     assert (caught.value.byte, caught.value.trailing) == (len(ONE_STREAM), True)
 
 
+@pytest.mark.slow
 def test_a_stream_that_starts_at_the_end_of_the_buffer_is_read_once() -> None:
     first = bz2.compress(b"first")
     content = first + ONE_STREAM

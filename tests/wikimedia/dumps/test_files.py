@@ -252,6 +252,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
     return packed[form]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bytes_per_shard", [500, 3000, 1 << 40])
 @pytest.mark.parametrize(
     "form", ["multistream", "97", "1000", "20000", "one stream", "gz", "members", "plain"]

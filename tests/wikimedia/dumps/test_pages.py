@@ -81,6 +81,7 @@ def test_other_prefixes_of_elements_and_missing_model(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Path) -> None:
     """Write 200 MB in one page, highly compressed."""
     head, tail = make_page(2, "Huge", "|").split("|")

@@ -136,6 +136,7 @@ def test_of_two_writers_of_a_part_the_first_wins(tmp_path: Path) -> None:
     assert list(final.parent.iterdir()) == [final]
 
 
+@pytest.mark.slow
 def test_leftovers_are_removed_while_others_write(tmp_path: Path) -> None:
     def write() -> None:
         for number in range(400):

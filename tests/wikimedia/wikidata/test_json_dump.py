@@ -175,6 +175,7 @@ def test_forms_of_the_array(tmp_path: Path, form: str) -> None:
     assert (parts.counts["broken_lines"], parts.counts["truncated"]) == (0, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["wikidata.json", "wikidata.json.gz", "wikidata.json.bz2"])
 def test_compressions_chunks_and_workers_give_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -194,6 +195,7 @@ def test_compressions_chunks_and_workers_give_the_same_rows(
     assert Parallel(n_jobs=2)(delayed(abs)(number) for number in (-1, -2)) == [1, 2]  # the Wikipedias' pool
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", ["plain", "gz", "bz2"])
 def test_a_truncated_file_is_kept_or_dropped(
     tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture

@@ -126,6 +126,7 @@ def test_other_forms_of_lines(tmp_path: Path, form: str) -> None:
     assert pairs(ingest(tmp_path, FORMS[form])) == [(1, 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["", ".gz", ".bz2"])
 def test_a_truncated_file_is_kept_or_dropped(
     tmp_path: Path, ending: str, caplog: pytest.LogCaptureFixture

@@ -112,6 +112,7 @@ def contents(folder: Path) -> Mapping[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_the_files_depend_neither_on_workers_nor_on_shards(tmp_path: Path) -> None:
     write_news(tmp_path / "dumps", *PAGES)
     german = [article(number, "Es regnete.", "[[Kategorie:Themenportal Wetter]]") for number in range(1, 30)]

@@ -104,6 +104,7 @@ def test_every_case(tmp_path: Path) -> None:
     assert (counts["dropped_classes"], counts["faults"]) == ({}, [])
 
 
+@pytest.mark.slow
 def test_the_sample_is_read_as_written_in_all_languages(tmp_path: Path) -> None:
     sample = write_sample_news(tmp_path / "sample")
     rows = pq.read_table(sample.truth).to_pylist()
