@@ -229,6 +229,18 @@ def test_a_start_that_the_run_does_not_train_is_refused_with_the_commands_that_d
     )
 
 
+def test_a_start_that_was_built_with_other_values_is_refused(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.run("train_multilingual", "--to-nodes=multilingual.untrained.build_encoder")
+    other = {"multilingual__setting__encoder__random__layers": 3}
+    done = project.run("train", "--namespaces=multilingual.ease", check=False, **other)
+    assert (
+        "`multilingual.setting.encoder.random.layers` is 3, but `multilingual.untrained.encoder` was built with 1"
+        in done.stderr
+    )
+    assert "`kedro run --pipelines=train_multilingual --tags=entity_embeddings` with the same" in done.stderr
+
+
 def test_a_training_alone_is_checked_against_the_sets_that_were_located(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     dev = {"multilingual__setting__dev_tasks": "stsb:dev", "multilingual__setting__test_tasks": "stsb:test"}

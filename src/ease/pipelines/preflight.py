@@ -30,7 +30,12 @@ from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.mine_bitext.options import BitextOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.starts import find_missing_miners, find_missing_starts, find_missing_teachers
+from ease.pipelines.starts import (
+    find_missing_miners,
+    find_missing_starts,
+    find_missing_teachers,
+    find_stale_starts,
+)
 from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.sweep.checks import sweep_checks
 from ease.pipelines.teach.options import TEACH, check_taught_sources
@@ -69,7 +74,7 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
             checks.append(partial(check_writable, Path(dataset._filepath)))
     checks.append(partial(_check_disk, steps, catalog, data, free))
     _log_excluded(pipeline, catalog)
-    finders = (find_missing_starts, find_missing_teachers, find_missing_miners)
+    finders = (find_missing_starts, find_stale_starts, find_missing_teachers, find_missing_miners)
     missing = [message for find in finders for message in find(pipeline, catalog)]
     faults = (*missing, *map(_fault, checks))
     return list(dict.fromkeys(fault for fault in faults if fault is not None))

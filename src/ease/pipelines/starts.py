@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, cast
 
-from kedro.io import CatalogProtocol
+from kedro.io import AbstractVersionedDataset, CatalogProtocol
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
+from ease.io.nested import dotted
 from ease.pipelines.setting import MLM, Setting
+from ease.pruning.versions import Version
 from ease.training.students import StudentOptions
 
 TRAINING = ("train_encoder", "whiten_encoder")
@@ -57,6 +60,66 @@ def missing_start(setting: str, methods: Iterable[str], complete: bool = False) 
         f"`{setting}.setting.start` is {MLM}, but this run has no encoder of that method: {prepare if complete else ''}"
         f"train all by `kedro run --pipelines=train,evaluate --namespaces={chosen}{start}`."
     )
+
+
+def find_stale_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
+    """Return a message for each setting whose training would start from an encoder that an earlier run built otherwise.
+
+    A run of a single stage or method loads the start that an earlier run saved. Other languages or another encoder in
+    `--params` of that run alone would have no effect.
+
+    Args:
+        pipeline: The nodes that will run.
+        catalog: Their datasets and parameters.
+    """
+    stale: dict[str, str] = {}
+    for node in pipeline.nodes:
+        setting = _setting(node, catalog)
+        start = next((name for name in node.inputs if name.endswith(".untrained.encoder")), None)
+        if setting is None or start is None or start in pipeline.all_outputs():
+            continue
+        built = _parameters_of(start, catalog).get(f"params:{setting.name}.setting", {})
+        for field, stages in (("languages", PREPARATION), ("encoder", "entity_embeddings")):
+            if built and (
+                changed := _first_change(built[field], setting.model_dump(mode="json")[field], field)
+            ):
+                stale.setdefault(setting.name, stale_start(setting.name, start, changed, stages))
+    return list(stale.values())
+
+
+def stale_start(setting: str, start: str, changed: tuple[str, Any, Any], stages: str) -> str:
+    """Return the message that a run has other values than the one that built its start.
+
+    Args:
+        setting: The setting's name.
+        start: The dataset of the encoder to start from.
+        changed: A field, its value then, and its value now.
+        stages: Tags of the stages to run again.
+    """
+    field, then, now = changed
+    return (
+        f"`{setting}.setting.{field}` is {now!r}, but `{start}` was built with {then!r}, and the training would "
+        f"start from it: first run `kedro run --pipelines=train_{setting} --tags={stages}` with the same `--params`."
+    )
+
+
+def _parameters_of(name: str, catalog: CatalogProtocol) -> dict[str, Any]:  # type: ignore[type-arg]
+    """Return the parameters that the newest version of a dataset was made with; empty if not recorded."""
+    from ease.datasets.files import AtomicSave  # imports Plotly Express
+
+    dataset = catalog.get(name)
+    if not isinstance(dataset, AtomicSave) or not isinstance(dataset, AbstractVersionedDataset):
+        return {}
+    if not dataset.exists():
+        return {}
+    version = Version(dataset.folder_of(dataset.resolve_load_version() or ""))
+    return cast(dict[str, Any], version.provenance().get("parameters", {}))
+
+
+def _first_change(then: Any, now: Any, field: str) -> tuple[str, Any, Any] | None:
+    """Return the first field whose values differ, with both values."""
+    old, new = dotted({field: then}), dotted({field: now})
+    return next(((name, old.get(name), new[name]) for name in new if old.get(name) != new[name]), None)
 
 
 def find_missing_teachers(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
