@@ -44,6 +44,19 @@ def with_model(model: SentenceTransformer, texts: Sequence[str]) -> np.ndarray:
     return np.asarray(model.encode(list(texts), batch_size=64, show_progress_bar=False))
 
 
+def encoded_once(encode: Encoder) -> Encoder:
+    """Return an encoder that encodes no text twice: the editions share most of theirs."""
+    rows: dict[str, np.ndarray] = {}
+
+    def encode_new(texts: Sequence[str]) -> np.ndarray:
+        new = sorted(set(texts) - set(rows))
+        if new:
+            rows.update(zip(new, encode(new), strict=True))
+        return np.stack([rows[text] for text in texts])
+
+    return encode_new
+
+
 def whitened(encode: Encoder, texts: Sequence[str]) -> np.ndarray:
     """Give the texts' embeddings the identity as covariance."""
     rows = encode(texts)
@@ -66,15 +79,15 @@ def built_in_encoders() -> dict[str, Encoder]:
     set_pooling(first_token, "cls")
     words = StaticEmbedding(minilm.tokenizer, embedding_weights=bert.get_input_embeddings().weight)
     untrained = build_encoder(EncoderOptions(random=RandomBertOptions()), ["The rain falls over Lima."] * 10)
-    encode = partial(with_model, minilm)
+    encode = encoded_once(partial(with_model, minilm))
     return {
         "MiniLM": encode,
         "MiniLM, whitened": partial(whitened, encode),
         "MiniLM, 64 dimensions": lambda texts: encode(texts)[:, :64],
-        "MiniLM, two layers": partial(with_model, shallow),
-        "MiniLM, [CLS]": partial(with_model, first_token),
+        "MiniLM, two layers": encoded_once(partial(with_model, shallow)),
+        "MiniLM, [CLS]": encoded_once(partial(with_model, first_token)),
         "MiniLM, word pieces": partial(with_model, SentenceTransformer(modules=[words])),
-        "untrained BERT": partial(with_model, untrained),
+        "untrained BERT": encoded_once(partial(with_model, untrained)),
         "n-grams": n_grams,
     }
 
@@ -95,7 +108,7 @@ def main() -> None:
     arguments = parser.parse_args()
     given = dict(encoder.split("=", 1) for encoder in arguments.encoder)
     encoders = built_in_encoders() | {
-        name: partial(with_model, load_encoder(folder)) for name, folder in given.items()
+        name: encoded_once(partial(with_model, load_encoder(folder))) for name, folder in given.items()
     }
     with TemporaryDirectory() as scratch:
         cleaned = Path(scratch) / "mewsc16"
