@@ -2,7 +2,7 @@
 
 A task's module defines `KIND`, `METRIC`, `SOURCE`, `Options`, `files` and `evaluate` (see `Task`). `components` has the
 code that several tasks share. `conf/base/parameters/tasks/<task>.yml` sets a task's options under `tasks.<task>`.
-Errors in data are `EaseError`s that name the file and line, or the task and subset.
+Each error in the data is an `EaseError` that names the file and line, or the task and subset.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PAWS-X: paraphrase identification of sentences with nearly the same words (Yang et al., 2019).
 
-A classifier on (u, v, |u − v|, u · v) of a pair's embeddings u and v is trained in English and tested in seven
+A classifier on `(u, v, |u − v|, u · v)` of a pair's embeddings u and v is trained in English and tested in seven
 languages; the average includes English, as in section 4.6 and Table 5 of mSimCSE. That paper fine-tuned the encoder, as
 the task `pawsx_finetuned` does; here the encoder is frozen, which scores lower.
 """
@@ -98,7 +98,7 @@ def read_paraphrases(path: Path) -> Pairs:
 
 
 def pair_features(left: np.ndarray, right: np.ndarray) -> NDArray[np.float32]:
-    """Features of pairs: (u, v, |u − v|, u · v), 2 x (n, dimension) -> (n, 4 dimension)."""
+    """Features of pairs: `(u, v, |u − v|, u · v)`, 2 x (n, dimension) -> (n, 4 dimension)."""
     first, second = np.asarray(left, dtype=np.float32), np.asarray(right, dtype=np.float32)
     return np.concatenate([first, second, np.abs(first - second), first * second], axis=1)
 

@@ -1,0 +1,94 @@
+"""Configuration of the documents' site (`make docs`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+
+import ease
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    "README": "start",
+    "CONTRIBUTING": "contributing",
+    "CHANGELOG": "changelog",
+    "conf/README": "configuration",
+}
+"""Documents outside this folder, and the pages that include them."""
+
+project = "EASE"
+copyright = ""
+release = version = ease.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.apidoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
+exclude_patterns = [
+    "README.md"
+]  # the list of documents for readers of the repository; index.md is the site's
+
+html_theme = "furo"
+html_title = f"EASE {release}"
+html_show_sourcelink = html_show_copyright = False
+myst_heading_anchors = 4
+
+apidoc_modules = [
+    {
+        "path": "../src/ease",
+        "destination": "reference",
+        "exclude_patterns": [
+            f"../src/ease/{name}"
+            for name in ("hooks", "pipelines", "sample", "settings.py", "pipeline_registry.py")
+        ],
+        "max_depth": 2,
+    }
+]
+default_role = "code"  # docstrings mark code by single backticks
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"ignore-module-all": True}  # names are documented where they are defined
+napoleon_use_ivar = True  # "Attributes:" beside annotated fields
+suppress_warnings = ["ref.python"]  # several classes have a field of one name
+
+
+class RepositoryLinks(SphinxTransform):
+    """Resolve links to files outside this folder: to the page that includes a document, or to a copy of the file."""
+
+    default_priority = 5
+
+    def apply(self, **_: Any) -> None:
+        """Replace the links of one page."""
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            if link.get("reftype") == "myst":
+                self._resolve(link)
+
+    def _resolve(self, link: addnodes.pending_xref) -> None:
+        target = str(link["reftarget"]).removesuffix(".md").removeprefix(f"{ROOT}/").removeprefix("../")
+        if target in PAGES:
+            link["refdomain"], link["reftarget"] = "doc", PAGES[target]
+            link.setdefault("reftargetid", None)
+        elif link["refdomain"] is None and (ROOT / target).is_file():
+            copied = addnodes.download_reference(
+                "", "", *link.children, reftarget=f"../{target}", refdoc=self.env.docname
+            )
+            link.replace_self(copied)
+
+
+def skip_requests(_app: Sphinx, _kind: str, name: str, *_: Any) -> bool | None:
+    """Exclude the methods that scikit-learn adds to its estimators."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app: Sphinx) -> None:
+    """Add the transform and the filter."""
+    app.add_transform(RepositoryLinks)
+    app.connect("autodoc-skip-member", skip_requests)
