@@ -34,7 +34,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train check test test-all lint format unit test-data rehearse bench viz mlflow prune clean
+.PHONY: help setup setup-dev train check test test-all lint format unit test-data rehearse bench viz mlflow prune docs docs-links clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -78,6 +78,13 @@ rehearse: $(DEV)  ## Every pipeline and method at the paper's scale, on small in
 bench: $(DEV)  ## Time what needs no GPU beside its peers
 	@for script in $(BENCHMARKS); do echo "\n## $$script\n"; $(BIN)/python -m benchmarks.$$script || exit 1; done
 
+docs: $(DEV)  ## Build the documents as a site in build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@echo "Open build/site/index.html"
+
+docs-links: $(DEV)  ## Try every address that the documents name (needs the network)
+	$(BIN)/python -m sphinx -q -b linkcheck docs build/links
+
 viz: $(RUN)  ## Show the pipelines in a browser
 	$(BIN)/kedro viz run $(ARGS)
 
@@ -106,5 +113,5 @@ $(RUN): $(PINS) | $(BIN)/python
 $(DEV): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
-	$(INSTALL) -e '.[dev,spark]'
+	$(INSTALL) -e '.[dev,docs,spark]'
 	@touch $(RUN) $@

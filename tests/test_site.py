@@ -1,0 +1,80 @@
+"""The documents build as a site without warnings, and a browser shows it offline, on a phone and in dark mode."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser import Browser, browser
+from tests.project import ROOT
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PAGES = ("index", "start", "concepts", "papers", "benchmarks", "reference/ease.methods")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built by the command of `make docs`."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            with browser(path, tmp_path_factory.mktemp("profile")) as page:
+                yield page
+            return
+    pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
+
+
+def test_every_document_is_a_page(site: Path) -> None:
+    documents = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"}
+    assert {path.stem for path in site.glob("*.html")} >= documents
+    assert "hyperlinks say which entities" in (site / "start.html").read_text(encoding="utf-8")
+    assert "mine_hard_negatives" in (site / "reference" / "ease.entities.html").read_text(encoding="utf-8")
+
+
+def test_links_to_files_of_the_repository_lead_to_copies(site: Path) -> None:
+    pages = {path: path.read_text(encoding="utf-8") for path in site.glob("*.html")}
+    copies = [
+        (path, link)
+        for path, text in pages.items()
+        for link in re.findall(r'href="([^"]*_downloads/[^"]*)"', text)
+    ]
+    assert any(link.endswith("/encoders.yml") for _, link in copies)
+    assert all((path.parent / link).is_file() for path, link in copies)
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    loaded = re.compile(
+        r'<(?:script|img|iframe|source)[^>]*\ssrc="(https?:|//)|<link[^>]*\shref="(https?:|//)'
+    )
+    for page in site.rglob("*.html"):
+        assert not loaded.search(page.read_text(encoding="utf-8")), page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1600])
+def test_pages_fit_the_screen(site: Path, opened: Browser, width: int, scheme: str) -> None:
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    opened.call("Emulation.setDeviceMetricsOverride", **screen)
+    opened.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    for name in PAGES:
+        opened.open((site / f"{name}.html").as_uri())
+        opened.wait_until("document.readyState === 'complete' && !!document.querySelector('h1')")
+        assert opened.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+        background = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+        shades = [int(shade) for shade in re.findall(r"\d+", background)[:3]]
+        assert (sum(shades) < 200) == (scheme == "dark"), (name, background)
