@@ -30,7 +30,7 @@ from tests.wikimedia.made_dumps import (
 
 def test_small_tables_are_buffered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = pa.schema([("number", pa.int64()), ("text", pa.string())])
-    monkeypatch.setattr(table_writer, "_ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(table_writer, "ROWS_PER_GROUP", 100)
     monkeypatch.setattr(table_writer, "_BYTES_PER_GROUP", 10_000)
     written = [{"number": number, "text": "x"} for number in range(250)]
     with table_writer.TableWriter(tmp_path / "t.parquet", schema) as writer:
@@ -67,7 +67,7 @@ def test_an_unchanged_shard_is_parsed_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "groups"),
-    [({}, [7]), ({"_ROWS_PER_GROUP": 3}, [3, 3, 1]), ({"_CHARACTERS_PER_GROUP": 20}, [2, 2, 2, 1])],
+    [({}, [7]), ({"ROWS_PER_GROUP": 3}, [3, 3, 1]), ({"CHARACTERS_PER_GROUP": 20}, [2, 2, 2, 1])],
 )
 def test_rows_are_written_in_groups_of_bounded_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], groups: list[int]

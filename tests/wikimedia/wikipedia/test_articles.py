@@ -9,8 +9,9 @@ import pytest
 
 from ease.io.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.articles import REDIRECTS, SENTENCES
+from ease.wikimedia.wikipedia.articles import REDIRECTS
 from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.wikipedia.sentence_table import SENTENCES
 from ease.wikimedia.wikitext.article import Article, Link, split_article
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from tests.wikimedia.made_dumps import (
@@ -122,7 +123,7 @@ def test_an_unexpected_exception_names_the_page(tmp_path: Path, monkeypatch: pyt
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("ease.wikimedia.wikipedia.articles.parse_wikitext", fail)
+    monkeypatch.setattr("ease.wikimedia.wikipedia.articles.read_prose", fail)
     with pytest.raises(RuntimeError, match="a bug") as caught:
         ingest_wikipedia([made(tmp_path, article(7))], ONE, tmp_path / "parts")
     assert "while parsing page 'Article 7' (7) of" in caught.value.__notes__[0]

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from ease.io.files import report_write_errors
 
-_ROWS_PER_GROUP = 50_000
-_CHARACTERS_PER_GROUP = 16_000_000
+ROWS_PER_GROUP = 50_000
+CHARACTERS_PER_GROUP = 16_000_000
 _BYTES_PER_GROUP = 64 << 20
 
 
@@ -40,7 +40,7 @@ class TableWriter:
         """
         self._rows.append(row)
         self._characters += characters
-        if len(self._rows) >= _ROWS_PER_GROUP or self._characters >= _CHARACTERS_PER_GROUP:
+        if len(self._rows) >= ROWS_PER_GROUP or self._characters >= CHARACTERS_PER_GROUP:
             self._flush()
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
@@ -50,7 +50,7 @@ class TableWriter:
         self._buffered.append(pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table)
         self._buffered_rows += table.num_rows
         self._buffered_bytes += table.nbytes
-        if self._buffered_rows >= _ROWS_PER_GROUP or self._buffered_bytes >= _BYTES_PER_GROUP:
+        if self._buffered_rows >= ROWS_PER_GROUP or self._buffered_bytes >= _BYTES_PER_GROUP:
             self._write_buffered()
 
     def _write_buffered(self) -> None:

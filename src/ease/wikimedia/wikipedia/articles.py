@@ -15,8 +15,9 @@ from ease.wikimedia.dumps.files import Shard
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages, reason_to_skip, redirect_of
 from ease.wikimedia.dumps.parts import Counts
 from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikitext.article import split_article
-from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikipedia.sentence_table import SENTENCES, SentencePage, SentenceTable
+from ease.wikimedia.wikitext.article import split_prose
+from ease.wikimedia.wikitext.parser import read_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
 
@@ -27,19 +28,6 @@ SENTENCES_FILE = "sentences.parquet"
 REDIRECTS_FILE = "redirects.parquet"
 PAGES_FILE = "pages.parquet"
 
-LINKS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("target", pa.string())]))
-SENTENCES = pa.schema(
-    [
-        ("language", pa.string()),
-        ("page_id", pa.int64()),
-        ("page_title", pa.string()),
-        ("revision_id", pa.int64()),
-        ("sentence_index", pa.int32()),
-        ("text", pa.string()),
-        ("links", LINKS),
-    ]
-)
-"""Offsets of `links` are characters from the start of `text`."""
 REDIRECTS = pa.schema(
     [("language", pa.string()), ("source_title", pa.string()), ("target_title", pa.string())]
 )
@@ -82,6 +70,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
                     f"while parsing page {page.title!r} ({page.page_id}) of {task.shard.dump.path}"
                 )
                 raise
+        parser.sentences.flush()
     tally = parser.tally
     counts = {"pages": tally.seen, "skipped": dict(tally.skipped + parser.skipped), **parser.counts}
     return {"counts": counts, "faults": tally.faults, "truncated": tally.truncated}
@@ -110,7 +99,7 @@ class _ShardParser:
         self._site = task.site
         self._language = task.shard.dump.language
         self._splitter = SentenceSplitter(self._language, task.splitter)
-        self._sentences = sentences
+        self.sentences = SentenceTable(sentences, self._language)
         self._redirects = redirects
         self._pages = pages
 
@@ -121,20 +110,15 @@ class _ShardParser:
         if reason == "redirect":
             self._add_redirect(page)
         elif reason is None:
-            article = parse_wikitext(page.text, self._site)
-            sentences, link_counts = split_article(article, self._splitter)
-            reason = None if sentences else "no_sentences"
+            columns, link_counts = split_prose(read_prose(page.text, self._site), self._splitter)
+            reason = None if columns.texts else "no_sentences"
         if reason is not None:
             self.skipped[reason] += 1
             return
+        title = normalize_title(page.title, self._site)
+        self.sentences.append(SentencePage(page.page_id, title, page.revision_id), columns)
         self.counts.update(link_counts)
-        self.counts["articles"] += 1
-        about = (self._language, page.page_id, normalize_title(page.title, self._site), page.revision_id)
-        for index, sentence in enumerate(sentences):
-            row = (*about, index, sentence.text, sentence.links)
-            self._sentences.append(row, characters=len(sentence.text))
-            self.counts["links"] += len(sentence.links)
-        self.counts["sentences"] += len(sentences)
+        self.counts.update(articles=1, links=len(columns.link_targets), sentences=len(columns.texts))
 
     def _add_redirect(self, page: Page) -> None:
         target = resolve_target(redirect_of(page, self._site) or "", self._site)

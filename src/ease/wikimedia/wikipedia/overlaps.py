@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from ease.wikimedia.dumps.parts import Counts, make_part, open_table, read_counts
 from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikipedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES, SENTENCES_FILE
+from ease.wikimedia.wikipedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES_FILE
+from ease.wikimedia.wikipedia.sentence_table import SENTENCES
 
 
 def without_repeated(files: Sequence[Sequence[Path]]) -> list[list[Path]]:

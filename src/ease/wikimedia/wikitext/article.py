@@ -6,6 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
+from operator import add, sub
 from typing import NamedTuple
 
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
@@ -56,6 +58,26 @@ def _splitter(language: str, engine: SplitterEngine) -> SentenceSplitter:
     return SentenceSplitter(language, engine)
 
 
+class Prose(NamedTuple):
+    """Prose of a page, with a column for each field of its links."""
+
+    text: str
+    starts: list[int]
+    ends: list[int]
+    targets: list[str]
+
+
+class SentenceColumns(NamedTuple):
+    """Sentences of an article and their links, a column for each field; links name the index of their sentence."""
+
+    starts: list[int]
+    texts: list[str]
+    link_sentences: list[int]
+    link_starts: list[int]
+    link_ends: list[int]
+    link_targets: list[str]
+
+
 def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Sentence], Counter[str]]:
     """Split an article into sentences with their links.
 
@@ -65,25 +87,51 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
         The sentences; and counts of boundaries ignored inside links (`boundaries_in_links`) and of links over several
         lines, which are dropped (`links_across_lines`).
     """
-    spans = splitter.spans(article.text)
-    starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    counts: Counter[str] = Counter()
+    starts, ends, targets = map(list, zip(*article.links, strict=True)) if article.links else ([], [], [])
+    columns, counts = split_prose(Prose(article.text, starts, ends, targets), splitter)
+    sentences = [
+        Sentence(text, start, start + len(text), [])
+        for start, text in zip(columns.starts, columns.texts, strict=True)
+    ]
+    for sentence, *link in zip(*columns[2:], strict=True):
+        sentences[sentence].links.append(Link(*link))
+    return sentences, counts
+
+
+def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColumns, Counter[str]]:
+    """Split prose into sentences with their links, as `split_article` does."""
+    starts, texts = splitter.split(prose.text)
+    ends = list(map(add, starts, map(len, texts)))
+    sentences = list(map(bisect_right, repeat(ends), prose.starts))
+    if sentences == list(map(bisect_left, repeat(ends), prose.ends)):
+        begin = list(map(starts.__getitem__, sentences))
+        link_starts = list(map(sub, prose.starts, begin))
+        if min(link_starts, default=0) >= 0:  # every link is inside one sentence
+            link_ends = list(map(sub, prose.ends, begin))
+            columns = SentenceColumns(starts, texts, sentences, link_starts, link_ends, prose.targets)
+            return columns, Counter(boundaries_in_links=0)
+    return _join_sentences(prose, starts, ends)
+
+
+def _join_sentences(prose: Prose, starts: list[int], ends: list[int]) -> tuple[SentenceColumns, Counter[str]]:
+    """Join the sentences around boundaries inside links, and drop the links over several lines."""
+    text = prose.text
     joined: set[int] = set()
-    for link in article.links:
-        first, last = bisect_right(ends, link.start), bisect_left(starts, link.end) - 1
-        if last > first and "\n" not in article.text[link.start : link.end]:
+    for start, end in zip(prose.starts, prose.ends, strict=True):
+        first, last = bisect_right(ends, start), bisect_left(starts, end) - 1
+        if last > first and "\n" not in text[start:end]:
             joined.update(range(first, last))
-    counts["boundaries_in_links"] = len(joined)
     starts = [start for index, start in enumerate(starts) if index - 1 not in joined]
     ends = [end for index, end in enumerate(ends) if index not in joined]
-    sentences = [
-        Sentence(article.text[start:end], start, end, []) for start, end in zip(starts, ends, strict=True)
-    ]
-    for link in article.links:
-        first, last = bisect_right(ends, link.start), bisect_left(starts, link.end) - 1
-        if first != last:
-            counts["links_across_lines"] += 1
-            continue
-        _, start, end, links = sentences[first]
-        links.append(Link(max(link.start, start) - start, min(link.end, end) - start, link.target))
-    return sentences, counts
+    texts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    links: list[tuple[int, int, int, str]] = []
+    for start, end, target in zip(*prose[1:], strict=True):
+        first, last = bisect_right(ends, start), bisect_left(starts, end) - 1
+        if first == last:
+            begin = starts[first]
+            links.append((first, max(start - begin, 0), min(end, ends[first]) - begin, target))
+    counts = Counter(boundaries_in_links=len(joined))
+    if dropped := len(prose.starts) - len(links):
+        counts["links_across_lines"] = dropped
+    columns = map(list, zip(*links, strict=True)) if links else ([], [], [], [])
+    return SentenceColumns(starts, texts, *columns), counts

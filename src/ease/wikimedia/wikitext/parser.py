@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import accumulate, compress
 from typing import NamedTuple
 
 from ease.wikimedia.languages import check_languages
-from ease.wikimedia.wikitext.article import Article, Link
+from ease.wikimedia.wikitext.article import Article, Link, Prose
 from ease.wikimedia.wikitext.html_entities import decode_entities, decode_spaces
 from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.markup import (
@@ -29,7 +30,15 @@ from ease.wikimedia.wikitext.markup import (
 )
 from ease.wikimedia.wikitext.prose import join_blocks, normalize_gaps
 from ease.wikimedia.wikitext.templates import show_templates
-from ease.wikimedia.wikitext.titles import SiteInfo, TargetKind, is_address, read_target
+from ease.wikimedia.wikitext.titles import (
+    MAX_PLAIN_LENGTH,
+    PLAIN_TITLE,
+    SiteInfo,
+    TargetKind,
+    is_address,
+    normalize_first,
+    read_target,
+)
 from ease.wikimedia.wikitext.variants import choose_variants
 
 _RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP)
@@ -76,6 +85,13 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
         Link(start=4, end=11, target='Berlin')
     """
     site = _site(language) if isinstance(language, str) else language
+    prose = read_prose(text, site, show)
+    links = list(map(Link, prose.starts, prose.ends, prose.targets))
+    return Article(prose.text, links, site.language)
+
+
+def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
+    """Read the prose of a page of a wiki and its links in columns, as `parse_wikitext` does."""
     for mark in _RESERVED:
         text = text.replace(mark, "")
     text, literals = hide_extensions(text)
@@ -89,7 +105,7 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
     text = join_blocks(decode_entities(normalize_gaps(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
-    return _place_links(text, targets, site.language)
+    return _place_links(text, targets)
 
 
 @cache
@@ -100,10 +116,15 @@ def _site(language: str) -> SiteInfo:
 
 @cache
 def _link_tokens(language: str) -> re.Pattern[str]:
-    """Match links (groups: 1 target, 2 label, 3 trail), `]]`, starts of headings, starts of links (4 target, 5 bar)."""
-    head = r"\[\[(?!\[)([^\[\]|\n<>{}]++)"
+    """Match the tokens of links from left to right.
+
+    The groups are: 1 target, 2 label and 3 trail of a plain link; 4 target, 5 label and 6 trail of another link; 7
+    target and 8 bar of a link's start. A `]]` and the start of a heading have no groups.
+    """
+    head, trail = r"\[\[(?!\[)([^\[\]|\n<>{}]++)", link_trail(language)
+    plain = rf"\[\[({PLAIN_TITLE})(?:\|([^\[\]\n{BREAK}{GAP}]++))?\]\]({trail})"
     return re.compile(
-        rf"{head}(?:\n?\|([^\[\]]*+))?\]\]({link_trail(language)})|\]\]|\n(?==)|"
+        rf"{plain}|{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|\n(?==)|"
         rf"(?:{head}|\[\[(?!\[))((?:\n?\|)?)"
     )
 
@@ -133,10 +154,14 @@ class _LinkReader:
             start = token.start()
             pieces.append(text[position:start])
             position = token.end()
-            if token[1] is not None:
-                self._add_link(token[1], token[2], token[3], start < self._heading_end)
+            title, label, trail = token.group(1, 2, 3)
+            if title is not None:
+                if start < self._heading_end or not self._add_plain(title, label, trail):
+                    self._add_link(title, label, trail, start < self._heading_end)
+            elif token[4] is not None:
+                self._add_link(token[4], token[5], token[6], start < self._heading_end)
             elif text[start] == "[":
-                self._open.append(_OpenLink(token[4] or "", token[5], len(pieces), len(self.targets)))
+                self._open.append(_OpenLink(token[7] or "", token[8], len(pieces), len(self.targets)))
                 pieces.append("")
             elif text[start] == "]":
                 position = self._close(position)
@@ -150,6 +175,19 @@ class _LinkReader:
         pieces.append(text[position:])
         self._give_up()
         return "".join(pieces).replace(BREAK, ""), self.targets
+
+    def _add_plain(self, title: str, label: str | None, trail: str) -> bool:
+        """Write a link with a plain title outside headings as `_add_link` does, if its label needs no care."""
+        if len(title) > MAX_PLAIN_LENGTH:
+            return False
+        if label is None:
+            label = title
+        elif len(label.strip()) < len(label):
+            return False
+        prefix = self._take_prefix() if self._prefix.pattern else ""
+        self.pieces.append(f"{LINK_START}{prefix}{label}{trail}{LINK_END}")
+        self.targets.append(normalize_first(title, self.site))
+        return True
 
     def _add_link(self, head: str, label: str | None, trail: str, in_heading: bool = False) -> None:
         """Write a link whose label has no brackets; without a label, a link shows its target."""
@@ -242,16 +280,19 @@ def _without_qualifier(head: str) -> str:
     return name.partition(",")[0]
 
 
-def _place_links(text: str, targets: list[str], language: str) -> Article:
+def _place_links(text: str, targets: list[str]) -> Prose:
     """Turn the marks of links into offsets."""
-    before, *rest = text.split(LINK_START)
-    pieces, links, position = [before], [], len(before)
-    for target, piece in zip(targets, rest, strict=True):
-        surface, _, after = piece.partition(LINK_END)
-        words = surface.strip()
-        if words:
-            start = position + surface.index(words)
-            links.append(Link(start, start + len(words), target))
-        pieces += (surface, after)
-        position += len(surface) + len(after)
-    return Article("".join(pieces), links, language)
+    pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
+    bounds = list(accumulate(map(len, pieces)))
+    starts, ends, surfaces = bounds[:-1:2], bounds[1::2], pieces[1::2]
+    if len(surfaces) != len(targets):
+        raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
+    if (words := list(map(str.strip, surfaces))) != surfaces:
+        starts = [
+            start + len(surface) - len(surface.lstrip())
+            for start, surface in zip(starts, surfaces, strict=True)
+        ]
+        ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
+        kept = list(map(bool, words))
+        starts, ends, targets = (list(compress(column, kept)) for column in (starts, ends, targets))
+    return Prose("".join(pieces), starts, ends, targets)

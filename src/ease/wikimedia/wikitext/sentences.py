@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from itertools import pairwise
 from typing import Literal, get_args
 
 import icu
@@ -49,15 +48,21 @@ class SentenceSplitter:
 
         A newline always ends a sentence.
         """
-        if not text:
-            return []
-        spans = []
-        for start, end in pairwise([0, *_in_characters(text, self._boundaries(text))]):
+        return [(start, start + len(sentence)) for start, sentence in zip(*self.split(text), strict=True)]
+
+    def split(self, text: str) -> tuple[list[int], list[str]]:
+        """Return the offsets and the texts of the sentences, as `spans` finds them."""
+        starts: list[int] = []
+        sentences: list[str] = []
+        start = 0
+        for end in _in_characters(text, self._boundaries(text)) if text else ():
             sentence = text[start:end]
             if stripped := sentence.strip():
-                left = start + len(sentence) - len(sentence.lstrip())
-                spans.append((left, left + len(stripped)))
-        return spans
+                outer = 0 if sentence[0] == stripped[0] else len(sentence) - len(sentence.lstrip())
+                starts.append(start + outer)
+                sentences.append(stripped)
+            start = end
+        return starts, sentences
 
 
 def splitter_version(engine: SplitterEngine) -> str:

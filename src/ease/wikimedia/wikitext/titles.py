@@ -33,6 +33,13 @@ _NEEDS_CARE = re.compile(
     "|  |^[ ./]| $|~~~|/\\."
 )
 """Matches titles that are not plain: prefixes, fragments, entities, marks, unusual spaces, illegal characters."""
+_PLAIN_CHARACTER = (
+    "[^\x00-\x20#%&./:<>\\[\\]_{|}~\x7f-\xa0\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f\u3000\ufffd]"
+)
+PLAIN_TITLE = rf"{_PLAIN_CHARACTER}++(?:\.? ?{_PLAIN_CHARACTER}++)*+"
+"""Regular expression of titles that need no care; it excludes some that need none, such as `AC/DC`."""
+MAX_PLAIN_LENGTH = _MOST_BYTES // 4
+"""Characters that are no more than `_MOST_BYTES` in any script."""
 _PROTOCOL = re.compile(
     r"(?:(?:ftps?|git|gopher|https?|ircs?|mms|nntp|redis|sftp|ssh|svn|telnet|wikipedia|worldwind)://|//"
     r"|(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):)",
@@ -90,7 +97,7 @@ def normalize_title(raw: str, site: SiteInfo) -> str:
     Entities and percent-encoding are decoded, a leading colon and a `#fragment` are removed, and the first letter is
     capitalised if the wiki does so. A namespace is kept.
     """
-    return _raise_first(_squeeze(_decode(raw)).removeprefix(":").partition("#")[0].strip(), site)
+    return normalize_first(_squeeze(_decode(raw)).removeprefix(":").partition("#")[0].strip(), site)
 
 
 def resolve_target(raw: str, site: SiteInfo) -> str | None:
@@ -101,8 +108,8 @@ def resolve_target(raw: str, site: SiteInfo) -> str | None:
 
 def read_target(raw: str, site: SiteInfo) -> Target:
     """Resolve a link from the text before its `|`."""
-    if raw and len(raw) * 4 <= _MOST_BYTES and _NEEDS_CARE.search(raw) is None:
-        return Target(TargetKind.ARTICLE, _raise_first(raw, site))
+    if raw and len(raw) <= MAX_PLAIN_LENGTH and _NEEDS_CARE.search(raw) is None:
+        return Target(TargetKind.ARTICLE, normalize_first(raw, site))
     if is_address(raw):
         return Target(TargetKind.INVALID, "")
     text = _squeeze(_decode(raw))
@@ -116,7 +123,7 @@ def read_target(raw: str, site: SiteInfo) -> Target:
         return Target(TargetKind.OTHER if hash_sign else TargetKind.INVALID, "")
     if title.startswith(":") or _ILLEGAL.search(title) or len(title.encode()) > _MOST_BYTES:
         return Target(TargetKind.INVALID, "")
-    return Target(TargetKind.ARTICLE, _raise_first(title, site))
+    return Target(TargetKind.ARTICLE, normalize_first(title, site))
 
 
 def is_address(raw: str) -> bool:
@@ -157,7 +164,7 @@ def _squeeze(text: str) -> str:
     return _SPACES.sub(" ", _BIDI_MARKS.sub("", text)).strip(" \n\t")
 
 
-def _raise_first(title: str, site: SiteInfo) -> str:
+def normalize_first(title: str, site: SiteInfo) -> str:
     """Normalise to NFC, and capitalise the first letter if the wiki does so."""
     if not title.isascii():
         title = unicodedata.normalize("NFC", title)
@@ -166,7 +173,9 @@ def _raise_first(title: str, site: SiteInfo) -> str:
 
 def capitalize_first(text: str, language: str) -> str:
     """Capitalise the first letter as MediaWiki does."""
-    return _upper(text[0], language) + text[1:] if text else text
+    first = text[:1]
+    capital = _upper(first, language) if text else ""
+    return text if capital == first else capital + text[1:]
 
 
 @lru_cache(maxsize=4096)
