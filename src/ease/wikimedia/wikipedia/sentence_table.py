@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +58,8 @@ class SentenceTable:
         self._pages.append(page)
         self._rows.append(len(columns.texts))
         self._links.append(len(columns.link_targets))
-        for own, added in zip(self._columns, columns, strict=True):
+        both: Iterable[tuple[list[Any], list[Any]]] = zip(self._columns, columns, strict=True)
+        for own, added in both:
             own += added
         self._characters += sum(map(len, columns.texts))
         if len(self._columns.texts) >= ROWS_PER_GROUP or self._characters >= CHARACTERS_PER_GROUP:

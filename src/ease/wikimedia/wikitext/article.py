@@ -93,8 +93,9 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
         Sentence(text, start, start + len(text), [])
         for start, text in zip(columns.starts, columns.texts, strict=True)
     ]
-    for sentence, *link in zip(*columns[2:], strict=True):
-        sentences[sentence].links.append(Link(*link))
+    links = map(Link, columns.link_starts, columns.link_ends, columns.link_targets)
+    for sentence, link in zip(columns.link_sentences, links, strict=True):
+        sentences[sentence].links.append(link)
     return sentences, counts
 
 

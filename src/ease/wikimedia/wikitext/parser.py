@@ -293,6 +293,7 @@ def _place_links(text: str, targets: list[str]) -> Prose:
             for start, surface in zip(starts, surfaces, strict=True)
         ]
         ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
-        kept = list(map(bool, words))
-        starts, ends, targets = (list(compress(column, kept)) for column in (starts, ends, targets))
+        # An empty surface is not a link.
+        starts, ends = list(compress(starts, words)), list(compress(ends, words))
+        targets = list(compress(targets, words))
     return Prose("".join(pieces), starts, ends, targets)
