@@ -1,0 +1,183 @@
+"""Compare the time of an evaluation with MTEB's, on tasks that both have.
+
+    python -m benchmarks.evaluation_speed --encoder sentence-transformers/all-MiniLM-L6-v2
+    python -m benchmarks.evaluation_speed --encoder my/encoder --tasks sts17 tatoeba:deu-eng tatoeba:jpn-eng
+
+Both read the same files and score the same subsets of STS 2012 to 2016, STS 2017 and Tatoeba, alternately, in one
+process and from an empty cache. The scores are compared: the largest difference is printed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import mteb
+import torch
+from datasets import Dataset
+from mteb.abstasks.sts import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
+from sentence_transformers import SentenceTransformer
+
+from benchmarks.command_line import command_line_parser
+from benchmarks.inputs import evaluation_tasks
+from ease.encoders.encoder import load_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncodingOptions
+from ease.evaluation.scoring import TaskOptions, score_tasks
+from ease.evaluation.tasks import get_task
+from ease.evaluation.tasks.components.graded_pairs import read_paired_files
+from ease.evaluation.tasks.tatoeba import read_pair
+
+TASKS = ("sts", "sts17", "tatoeba")
+Rows = dict[str, list[Any]]
+
+
+class LocalSTS(AbsTaskSTS):
+    """Graded pairs with the columns sentence1, sentence2 and score."""
+
+    rows: ClassVar[Rows] = {}
+
+    def load_data(self, num_proc: int | None = None, **_: Any) -> None:
+        """Make the data set from the rows."""
+        self.dataset = {"test": Dataset.from_dict(self.rows)}
+        self.data_loaded = True
+
+
+class LocalBitext(AbsTaskBitextMining):
+    """Parallel sentences with the columns sentence1 and sentence2."""
+
+    rows: ClassVar[Rows] = {}
+
+    def load_data(self, num_proc: int | None = None, **_: Any) -> None:
+        """Make the data set from the rows."""
+        self.dataset = {"test": Dataset.from_dict(self.rows)}
+        self.data_loaded = True
+
+
+def chosen_tasks(available: TaskOptions, references: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the options of the tasks, restricted to the subsets that the references name."""
+    chosen: dict[str, dict[str, Any]] = {}
+    for name, _, subset in (reference.partition(":") for reference in references):
+        options = chosen.setdefault(name, dict(available[name]))
+        if subset:
+            options["subsets"] = [*(chosen[name].get("subsets") or []), subset]
+    return chosen
+
+
+def peers_of(tasks: TaskOptions) -> dict[str, LocalSTS | LocalBitext]:
+    """Return MTEB's task for each subset of our tasks that has files, by `task/subset`."""
+    found: dict[str, LocalSTS | LocalBitext] = {}
+    for name, options in tasks.items():
+        task = get_task(name)
+        chosen = task.Options.model_validate(options)
+        for subset, paths in task.files(chosen).items():
+            if not all(path.exists() for path in paths):
+                continue
+            if name == "tatoeba":
+                columns = dict(zip(("sentence1", "sentence2"), read_pair(*paths), strict=True))
+                found[f"{name}/{subset}"] = _task(LocalBitext, "BitextMining", "accuracy", columns)
+            else:
+                pairs = [
+                    pair
+                    for both in zip(paths[::2], paths[1::2], strict=True)
+                    for pair in read_paired_files(*both)
+                ]
+                columns = dict(
+                    zip(("sentence1", "sentence2", "score"), map(list, zip(*pairs, strict=True)), strict=True)
+                )
+                found[f"{name}/{subset}"] = _task(LocalSTS, "STS", "cosine_spearman", columns)
+    return found
+
+
+def _task(base: type[LocalSTS | LocalBitext], kind: str, score: str, rows: Rows) -> LocalSTS | LocalBitext:
+    """Return a task of MTEB over the rows."""
+    metadata = TaskMetadata(
+        name=f"Local{kind}",
+        description="Rows of a file.",
+        dataset={"path": "local", "revision": "1"},
+        type=kind,
+        main_score=score,
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        modalities=["text"],
+        category="t2t",
+    )
+    return type(base.__name__, (base,), {"rows": rows, "metadata": metadata})()
+
+
+def score_here(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) -> dict[str, float]:
+    """Score all subsets as the `evaluate` pipeline does, from an empty cache; main scores by `task/subset`."""
+    with tempfile.TemporaryDirectory() as cache:
+        encode = encode_with(encoder, EncodingOptions(batch_size=batch_size, cache=Path(cache)))
+        scores = score_tasks(encode, list(tasks), tasks)
+    return {
+        f"{one.task}/{one.subset}": one.value for one in scores if one.metric == get_task(one.task).METRIC
+    }
+
+
+def score_by_mteb(
+    encoder: SentenceTransformer, peers: dict[str, LocalSTS | LocalBitext], batch_size: int
+) -> dict[str, float]:
+    """Score all subsets by MTEB, without its cache of results; main scores in points by `task/subset`."""
+    scores = {}
+    for name, task in peers.items():
+        done = mteb.evaluate(
+            encoder, [task], cache=None, show_progress_bar=False, encode_kwargs={"batch_size": batch_size}
+        ).task_results[0]
+        scores[name] = 100 * float(done.get_score())
+    return scores
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure both ways in turn and print a Markdown table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("--encoder", required=True, help="hub name or folder")
+    parser.add_argument(
+        "--tasks", nargs="+", default=TASKS, help="tasks, or single subsets of them as task:subset"
+    )
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args(arguments)
+    torch.set_num_threads(given.threads)
+    encoder = load_encoder(given.encoder)
+    with tempfile.TemporaryDirectory() as work:
+        tasks = chosen_tasks(evaluation_tasks(Path(work)), given.tasks)
+        peers = peers_of(tasks)
+        ways: dict[str, Callable[[], dict[str, float]]] = {
+            "mteb": partial(score_by_mteb, encoder, peers, given.batch_size),
+            "ease": partial(score_here, encoder, tasks, given.batch_size),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(given.rounds):
+            scores = {name: _timed(way, seconds[name]) for name, way in ways.items()}
+    _print(seconds, scores, len(peers))
+
+
+def _timed(way: Callable[[], dict[str, float]], seconds: list[float]) -> dict[str, float]:
+    before = time.process_time()
+    scores = way()
+    seconds.append(time.process_time() - before)
+    return scores
+
+
+def _print(seconds: dict[str, list[float]], scores: dict[str, dict[str, float]], subsets: int) -> None:
+    print(f"{subsets} subsets\n\n| | CPU seconds | ratio |\n| --- | ---: | ---: |")
+    for name, own in seconds.items():
+        print(f"| {name} | {min(own):.1f} | {min(seconds['mteb']) / min(own):.2f} |")
+    graded = [
+        name for name in scores["mteb"] if not name.startswith("tatoeba/")
+    ]  # MTEB searches in one direction
+    if graded:
+        largest = max(abs(scores["mteb"][name] - scores["ease"][name]) for name in graded)
+        print(f"\nLargest difference of Spearman's correlations: {largest:.4f} points")
+
+
+if __name__ == "__main__":
+    main()
