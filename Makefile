@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PINS := pyproject.toml constraints.txt
+# Only `make lock` needs it: `pipx install uv`
+UV ?= uv
 # Compiling every module of every library takes longer than the rest of the set-up; Python does it at first import instead.
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile -c constraints.txt
 # Not needed again once PyICU is compiled.
@@ -34,7 +36,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train check test test-all lint format unit test-data rehearse bench viz mlflow prune docs docs-links clean
+.PHONY: help setup setup-dev train check test test-all lint format unit test-data rehearse bench viz mlflow lock prune docs docs-links clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -90,6 +92,9 @@ viz: $(RUN)  ## Show the pipelines in a browser
 
 mlflow: $(RUN)  ## Compare the runs in a browser
 	$(BIN)/kedro mlflow ui $(ARGS)
+
+lock:  ## Write uv.lock with the versions of constraints.txt; needs uv
+	$(UV) lock $$(sed -n 's/^[A-Za-z].*==/-P &/p' constraints.txt) $(ARGS)
 
 prune: $(RUN)  ## List old versions and parsed parts; ARGS=--delete removes them
 	@$(BIN)/python -m ease.pruning $(ARGS)

@@ -1,0 +1,84 @@
+"""A new project folder for an installed EASE: configuration, pinned libraries and data folders."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import ease
+from ease.errors import EaseError
+
+_PACKAGE = Path(__file__).parent
+_CHECKOUT = _PACKAGE.parents[2]
+_TEMPLATE = {
+    "README.md": "README.md",
+    "gitignore": ".gitignore",
+    "pyproject.toml": "pyproject.toml",
+    "requirements.txt": "requirements.txt",
+    "telemetry": ".telemetry",
+}
+"""Files of the template by their names in a project."""
+_CONFIGURATION = ("README.md", "base", "logging.yml", "paper")
+_FOLDERS = (
+    *("conf/local", "src"),
+    *("data/01_raw", "data/02_intermediate", "data/03_primary", "data/05_model_input"),
+    *("data/06_models", "data/07_model_output", "data/08_reporting"),
+)
+"""Folders of a project that start empty."""
+_PERMITTED = {".git", ".venv"}
+"""What the folder of a new project may contain already."""
+
+
+def create_project(folder: Path) -> None:
+    """Write a project in which `kedro run` works, with this version's configuration.
+
+    Args:
+        folder: A new or empty folder; it may contain `.git` and `.venv`.
+
+    Raises:
+        EaseError: If the folder contains other files, or if it cannot be written.
+    """
+    found = sorted({path.name for path in _entries(folder)} - _PERMITTED)
+    if found:
+        raise EaseError(f"{folder} contains {found[0]}: choose a new or an empty folder for the project.")
+    try:
+        for name in _CONFIGURATION:
+            _copy(_shipped("conf") / name, folder / "conf" / name)
+        _copy(_shipped("constraints.txt"), folder / "constraints.txt")
+        for name, target in _TEMPLATE.items():
+            text = (_PACKAGE / "template" / name).read_text(encoding="utf-8")
+            (folder / target).write_text(text.replace("VERSION", ease.__version__), encoding="utf-8")
+        for name in _FOLDERS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            (folder / name / ".gitkeep").touch()
+    except (OSError, shutil.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise EaseError(
+            f"Cannot write to {folder} ({reason}): choose a folder that you may write to."
+        ) from error
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what a folder contains; nothing if it is missing."""
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise EaseError(
+            f"{folder} cannot be read as a folder ({error.strerror}): choose a new or an empty folder for the project."
+        ) from error
+
+
+def _shipped(name: str) -> Path:
+    """Return a file or folder that a wheel has in this package; an editable install has it in the checkout."""
+    packaged = _PACKAGE / name
+    return packaged if packaged.exists() else _CHECKOUT / name
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copyfile(source, target)

@@ -1,0 +1,147 @@
+"""The wheel contains all that a project needs: `ease-project` makes one, and `kedro run` works in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from click.testing import CliRunner
+
+import ease
+from ease.project import create_project
+from ease.project.__main__ import main
+
+ROOT = Path(__file__).parents[1]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SMALL_SAMPLE = {
+    "acquire.sample.territories": 60,
+    "acquire.sample.sentences_per_language": 400,
+    "acquire.sample.parallel_facts": 40,
+    "acquire.sample.graded_pairs": 60,
+    "acquire.sample.graded_territories": 12,
+    "multilingual.setting.languages": "en ja",
+}
+
+Done = subprocess.CompletedProcess[str]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return the contents of a folder's files by their relative paths."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def run_command(*command: str | Path, cwd: Path, library: Path | None = None) -> Done:
+    """Run a command with a folder of libraries that takes precedence over the checkout."""
+    environment = {**os.environ, "DO_NOT_TRACK": "true", "COLUMNS": "200"}
+    if library:
+        environment["PYTHONPATH"] = str(library)
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ("-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder)
+    done = run_command(sys.executable, "-m", "pip", "wheel", *options, ROOT, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def library(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the wheel is installed without its dependencies."""
+    folder = tmp_path_factory.mktemp("library")
+    options = ("-q", "--no-deps", "--no-index", "--target", folder)
+    done = run_command(sys.executable, "-m", "pip", "install", *options, wheel, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_wheel_has_the_configuration_but_no_local_values(wheel: Path) -> None:
+    assert wheel.name == f"ease_embeddings-{ease.__version__}-py3-none-any.whl"
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        shipped = {
+            name.removeprefix("ease/project/") for name in names if name.startswith("ease/project/conf/")
+        }
+    there = {f"conf/{name}" for name in files_of(ROOT / "conf") if not name.startswith("local/")}
+    assert shipped == there
+    assert not any("test" in name.split("/")[0] for name in names)
+
+
+@pytest.mark.slow
+def test_a_new_project_of_the_installed_wheel_ingests_the_sample(library: Path, tmp_path: Path) -> None:
+    made = run_command(library / "bin" / "ease-project", "mine", cwd=tmp_path, library=library)
+    assert made.returncode == 0, made.stderr
+    assert made.stdout == "Made a project in mine. Next, in that folder: kedro run\n"
+    project = tmp_path / "mine"
+    where = run_command(
+        sys.executable, "-c", "import ease; print(ease.__file__)", cwd=project, library=library
+    )
+    assert where.stdout.startswith(str(library))
+    given = ",".join(f"{name}={value}" for name, value in SMALL_SAMPLE.items())
+    run = ("-m", "kedro", "run", "--pipelines=acquire,ingest", "--params", given)
+    done = run_command(sys.executable, *run, cwd=project, library=library)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Done: 5 steps" in done.stderr
+    assert [*project.glob("data/02_intermediate/multilingual/sentences/*/sentences/*.parquet")]
+
+
+def test_a_project_has_the_configuration_of_the_checkout(tmp_path: Path) -> None:
+    create_project(tmp_path / "a" / "b")
+    made = files_of(tmp_path / "a" / "b")
+    assert {name for name in made if name.startswith("conf/local/")} == {"conf/local/.gitkeep"}
+    for name, content in files_of(ROOT / "conf").items():
+        if not name.startswith("local/"):
+            assert made[f"conf/{name}"] == content
+    assert made["constraints.txt"] == (ROOT / "constraints.txt").read_bytes()
+    assert made[".telemetry"] == (ROOT / ".telemetry").read_bytes()
+    assert tomllib.loads(made["pyproject.toml"].decode())["tool"]["kedro"] == DECLARED["tool"]["kedro"]
+    assert f"{DECLARED['project']['name']}=={ease.__version__}" in made["requirements.txt"].decode()
+    assert "VERSION" not in made["README.md"].decode()
+    data = {f"data/{path.name}" for path in (ROOT / "data").glob("0*")}
+    assert {name.removesuffix("/.gitkeep") for name in made if name.startswith("data/")} == data
+
+
+def test_a_folder_with_git_and_a_virtual_environment_is_accepted(tmp_path: Path) -> None:
+    for name in (".git", ".venv"):
+        (tmp_path / name).mkdir()
+    create_project(tmp_path)
+    assert (tmp_path / "conf" / "base" / "globals.yml").is_file()
+
+
+def refusal(folder: Path) -> str:
+    """Return the one line with which the command refuses a folder."""
+    done = CliRunner().invoke(main, [str(folder)])
+    assert done.exit_code == 1
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    assert (
+        refusal(tmp_path)
+        == f"Error: {tmp_path} contains notes.txt: choose a new or an empty folder for the project."
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_file_and_a_place_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be read as a folder (Not a directory): choose a new or an empty folder" in refusal(
+        tmp_path / "file"
+    )
+    assert "Cannot write to /proc/ease (" in refusal(Path("/proc/ease"))
