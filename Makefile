@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 # What a run needs, and what the checks need beyond it; each stamp is newer than the files that it was installed from.
 RUN := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
+DEMO := $(VENV)/.installed-demo
 PINS := pyproject.toml constraints.txt
 # Only `make lock` needs it: `pipx install uv`
 UV ?= uv
@@ -36,7 +37,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train check test test-all lint format unit test-data rehearse bench viz mlflow lock prune docs docs-links clean
+.PHONY: help setup setup-dev train demo check test test-all lint format unit test-data rehearse bench viz mlflow lock prune docs docs-links clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -47,6 +48,9 @@ setup-dev: $(DEV)  ## Make .venv with what the checks need too
 
 train: $(RUN)  ## Set up, then run the main job on the sample wiki
 	$(BIN)/kedro run --pipelines=train_multilingual $(ARGS)
+
+demo: $(DEMO)  ## Search the sentences in a browser, models side by side; ARGS="--port=8001"
+	$(BIN)/python -m ease.search serve $(ARGS)
 
 check: lint  ## Style, types and the fast tests: under two minutes, for the inner loop
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(FAST)" $(ARGS)
@@ -118,5 +122,11 @@ $(RUN): $(PINS) | $(BIN)/python
 $(DEV): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
-	$(INSTALL) -e '.[dev,docs,spark]'
+	$(INSTALL) -e '.[demo,dev,docs,spark]'
+	@touch $(RUN) $(DEMO) $@
+
+$(DEMO): $(PINS) | $(BIN)/python
+	@$(CHECK_TOOLS)
+	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
+	$(INSTALL) -e '.[demo]'
 	@touch $(RUN) $@

@@ -181,7 +181,7 @@ def test_installs_again_when_the_dependencies_change(checkout: Path, changed: st
     later = (checkout / ".venv" / ".installed").stat().st_mtime + 10
     os.utime(checkout / changed, (later, later))
     assert "pip install" in planned(checkout, "train")
-    assert "-c constraints.txt -e '.[dev,docs,spark]'" in planned(checkout, "test")
+    assert "-c constraints.txt -e '.[demo,dev,docs,spark]'" in planned(checkout, "test")
 
 
 def pins() -> dict[str, Requirement]:

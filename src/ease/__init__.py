@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ease.encoders.api import evaluate, load
     from ease.errors import EaseError
+    from ease.search.engine import open_search
     from ease.training.api import train
     from ease.training.sentence_transformers import EntityContrastiveLoss
     from ease.training.students.api import distill
@@ -23,6 +24,7 @@ _MODULES = {
     "distill": "ease.training.students.api",
     "evaluate": "ease.encoders.api",
     "load": "ease.encoders.api",
+    "open_search": "ease.search.engine",
     "parse_wikitext": "ease.wikimedia.wikitext.parser",
     "read_dump": "ease.wikimedia.wikipedia.reader",
     "train": "ease.training.api",
@@ -36,6 +38,7 @@ __all__ = [
     "distill",
     "evaluate",
     "load",
+    "open_search",
     "parse_wikitext",
     "read_dump",
     "train",

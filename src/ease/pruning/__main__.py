@@ -6,14 +6,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
-import yaml
 
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.locks import lock_data_for_removal
+from ease.io.project import read_globals
 from ease.pruning.leftovers import UNCERTAIN, find_leftovers
 
 
@@ -70,13 +69,7 @@ def data_folders(project: Path) -> tuple[Path, Path]:
     Raises:
         EaseError: If there is no configuration.
     """
-    if not (project / "conf" / "base" / "globals.yml").is_file():
-        raise EaseError(f"{project} has no conf/base/globals.yml: run this command in the project's folder.")
-    values: dict[str, Any] = {}
-    for environment in ("base", "local"):
-        file = project / "conf" / environment / "globals.yml"
-        if file.is_file():
-            values |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    values = read_globals(project)
     data = project / str(values.get("data", "data"))
     tables = located(str(values.get("tables", data)))
     if is_remote(tables):

@@ -61,23 +61,33 @@ def project(embeddings: ArrayLike, options: ProjectionOptions) -> tuple[Floats, 
     Raises:
         EaseError: If a row is zero or not finite, all rows are the same, or have one dimension.
     """
+    if options.method == "pca":
+        return principal_components(embeddings)
+    from sklearn.manifold import TSNE
+
+    tsne = TSNE(
+        init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1
+    )
+    return tsne.fit_transform(_unit_rows(embeddings)).astype(np.float64), math.nan
+
+
+def principal_components(embeddings: ArrayLike) -> tuple[Floats, float]:
+    """Project normalised embeddings to their first two principal components; returns and raises as `project` does."""
+    from sklearn.decomposition import PCA
+
+    pca = PCA(n_components=2, svd_solver="full")
+    points = pca.fit_transform(_unit_rows(embeddings))
+    return points, float(pca.explained_variance_ratio_.sum())
+
+
+def _unit_rows(embeddings: ArrayLike) -> Floats:
     unit = normalize_rows(embeddings)
     if min(unit.shape) < 2 or np.ptp(unit, axis=0).max() < np.finfo(np.float32).eps:
         raise EaseError(
             f"Embeddings of shape {unit.shape} lie in a point or on a line and have no projection to two dimensions: "
             "has the model collapsed?"
         )
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
-
-    if options.method == "tsne":
-        tsne = TSNE(
-            init="pca", method="exact", perplexity=options.perplexity, random_state=options.seed, n_jobs=1
-        )
-        return tsne.fit_transform(unit).astype(np.float64), math.nan
-    pca = PCA(n_components=2, svd_solver="full")
-    points = pca.fit_transform(unit)
-    return points, float(pca.explained_variance_ratio_.sum())
+    return unit
 
 
 def draw_parallel(sentences: ParallelSentences, options: ProjectionOptions) -> ParallelSentences:

@@ -1,0 +1,157 @@
+"""Recall of the entities of held-out sentences: those that a model hears, and those of the nearest sentences.
+
+    kedro run --pipelines=train_multilingual
+    python -m benchmarks.search_recall
+
+The queries are the sample's parallel sentences. Each states a fact about two entities that no page of the wiki states,
+in all languages. `heard` is the share of a sentence's entities among the 10 nearest rows of the entity table; `found`
+their share among the entities that the 10 nearest sentences of the other languages link to.
+
+The control is EASE+ trained once more with the same options on pairs whose entities are permuted within each language.
+`own names` counts what it hears by the permutation of the sentence's language, which is what it was trained to hear.
+The control's training is kept in `--work`, so that a second run of the command only prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import ibis
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmarks.command_line import command_line_parser
+from ease.encoders.encoder import load_encoder
+from ease.encoders.encoding import Encoding, encode_with
+from ease.entities.permutation import permute_entities
+from ease.reporting.markdown_tables import format_table
+from ease.sample.facts import Entity
+from ease.search.engine import Opening
+from ease.search.entities import open_heard
+from ease.search.index import Index
+from ease.search.sources import Sources
+from ease.training.job import run_job
+from ease.training.options import TrainingJob
+
+SETTING, METHOD, CONTROL = "multilingual", "ease_plus", "permuted"
+KINDS = {"pays": ("territory", "currency"), "speaks": ("territory", "language")}
+NEAREST = 10
+
+
+def held_out(data: Path) -> pd.DataFrame:
+    """Return the held-out sentences: language, text, entities (two numbers)."""
+    (file,) = data.glob("01_raw/sample/sample-*/parallel.parquet")
+    rows = pd.read_parquet(file)
+    rows["entities"] = [entities_of(fact) for fact in rows["fact_id"]]
+    return rows
+
+
+def entities_of(fact: str) -> list[int]:
+    """Return the Wikidata numbers of a fact's entities."""
+    relation, *codes = fact.split(":")
+    return [Entity(kind, code).qid for kind, code in zip(KINDS[relation], codes, strict=True)]
+
+
+def train_control(sources: Sources, work: Path, seed: int) -> Path:
+    """Train EASE+ with its own options on permuted pairs; return the encoder's folder."""
+    made = sources.data / "06_models" / "work" / f"{SETTING}.{METHOD}" / "job.json"
+    if not made.is_file():
+        raise SystemExit(f"{made} does not exist: run the first command of --help.")
+    job = TrainingJob.model_validate_json(made.read_text(encoding="utf-8"))
+    assert job.vocabulary is not None
+    work.mkdir(parents=True, exist_ok=True)
+    pairs = work / f"{CONTROL}-{seed}.parquet"
+    if not pairs.exists():
+        permute_entities(ibis.read_parquet(job.pairs), ibis.read_parquet(job.vocabulary), seed).to_parquet(
+            pairs
+        )
+    result = run_job(
+        job.model_copy(update={"folder": work / f"{CONTROL}-{seed}", "pairs": pairs, "card": None})
+    )
+    return result.model
+
+
+def permuted_entities(sources: Sources, queries: pd.DataFrame, seed: int) -> list[list[int]]:
+    """Return the entities of each sentence by the permutation of its language."""
+    vocabulary = ibis.read_parquet(sources.table("03_primary", "entity_vocabulary.parquet")[0])
+    each = queries[["language", "entities"]].explode("entities").reset_index(names="sentence")
+    pairs = pd.DataFrame(
+        {
+            "pair_id": np.arange(len(each)),
+            "language": each["language"],
+            "entity": each["entities"].astype("int64"),
+        }
+    )
+    renamed = permute_entities(ibis.memtable(pairs), vocabulary, seed).to_pandas()
+    return renamed.groupby(each["sentence"].to_numpy())["entity"].agg(list).tolist()
+
+
+def recall(found: Sequence[set[int]], wanted: Sequence[Sequence[int]]) -> float:
+    """Return the mean share of the wanted entities among those found, in per cent."""
+    shares = [
+        len(own & set(entities)) / len(set(entities)) for own, entities in zip(found, wanted, strict=True)
+    ]
+    return round(100 * float(np.mean(shares)), 1)
+
+
+def heard_by(encoder: Path, sources: Sources, embeddings: NDArray[np.float32], work: Path) -> list[set[int]]:
+    """Return the entities that a model hears in each sentence."""
+    work.mkdir(parents=True, exist_ok=True)
+    vocabulary = sources.table("03_primary", "entity_vocabulary.parquet")
+    heard = open_heard(encoder / "training" / "parts.safetensors", vocabulary, work)
+    assert heard is not None
+    return [{entity for entity, _ in heard.nearest(embedding, NEAREST)} for embedding in embeddings]
+
+
+def found_by(
+    encoder: Path, sources: Sources, queries: pd.DataFrame, embeddings: NDArray[np.float32], work: Path
+) -> list[set[int]]:
+    """Return the entities that the nearest sentences of the other languages link to, for each sentence."""
+    opening = Opening(sources, str(encoder), work / "index")
+    opening.build(1_024, 1_000_000, lambda done, total: None)
+    index = Index(work / "index")
+    found = []
+    for language, embedding in zip(queries["language"], embeddings, strict=True):
+        others = [other for other in index.languages if other != language]
+        rows = index.sentences.rows(index.nearest(embedding, NEAREST, others).rows)
+        found.append({entity for row in rows for entity in row["entities"] or ()})
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the arguments, train the control, measure and print a Markdown table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("--project", type=Path, default=Path("."))
+    parser.add_argument("--work", type=Path, default=Path("data/06_models/work/search_recall"))
+    parser.add_argument("--seed", type=int, default=1, help="seed of the permutation")
+    parser.add_argument("--sentences", type=int, help="held-out sentences to draw; default: all")
+    given = parser.parse_args(arguments)
+    sources = Sources.of_project(given.project, SETTING)
+    queries = held_out(sources.data)
+    if given.sentences:
+        queries = queries.sample(given.sentences, random_state=given.seed).reset_index(drop=True)
+    wanted = queries["entities"].tolist()
+    models = {name: Path(sources.model(name).location) for name in ("untrained", METHOD)}
+    models[CONTROL] = train_control(sources, given.work, given.seed)
+    rows = []
+    for name, encoder in models.items():
+        embeddings = _encoding(encoder)(queries["text"].tolist())
+        row = {"model": name, "sentences": len(queries), "heard": "–", "own names": "–"}
+        if name != "untrained":
+            heard = heard_by(encoder, sources, embeddings, given.work / name)
+            row["heard"] = str(recall(heard, wanted))
+            if name == CONTROL:
+                row["own names"] = str(recall(heard, permuted_entities(sources, queries, given.seed)))
+        row["found"] = str(recall(found_by(encoder, sources, queries, embeddings, given.work / name), wanted))
+        rows.append(row)
+    print(format_table(pd.DataFrame(rows)))
+
+
+def _encoding(encoder: Path) -> Encoding:
+    return encode_with(load_encoder(str(encoder)))
+
+
+if __name__ == "__main__":
+    main()

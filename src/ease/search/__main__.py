@@ -1,0 +1,177 @@
+"""Search on the command line: `python -m ease.search {build,find,hear,why,serve}`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ease.errors import EaseError
+
+if TYPE_CHECKING:
+    from ease.search.engine import Search
+    from ease.search.entities import Link
+
+DEFAULT_MEMORY, DEFAULT_EXACT_LIMIT = 1_024, 1_000_000
+
+
+@click.group()
+def main() -> None:
+    """Search the sentences of a project by their meaning, in all of its languages."""
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that choose sentences, model and index."""
+    options = (
+        click.option(
+            "--setting", default="multilingual", show_default=True, help="Whose sentences are searched."
+        ),
+        click.option(
+            "--model",
+            default="ease_plus",
+            show_default=True,
+            help="A trained method, `untrained`, or the folder or hub name of any encoder.",
+        ),
+        click.option(
+            "--project", type=Path, default=Path("."), show_default=True, help="Folder of the project."
+        ),
+        click.option("--index", type=Path, help="Folder of the index; default: one in the project's data."),
+        click.option(
+            "--memory",
+            type=click.IntRange(min=64),
+            default=DEFAULT_MEMORY,
+            show_default=True,
+            help="Megabytes for sorting and for a compressed index; the encoder comes on top.",
+        ),
+        click.option(
+            "--exact-limit",
+            type=click.IntRange(min=0),
+            default=DEFAULT_EXACT_LIMIT,
+            show_default=True,
+            help="Sentences beyond which faiss is used.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+_k = click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
+_reader = click.option("--reader", default="en", show_default=True, help="Language of the entities' labels.")
+
+
+@main.command()
+@_options
+def build(**given: Any) -> None:
+    """Build the index of a model, or complete one that was interrupted."""
+    with _reported():
+        search = _opened(given)
+        click.echo(f"{search.index.description.rows:,} sentences in {search.index.folder}")
+
+
+@main.command()
+@click.argument("text")
+@_k
+@click.option(
+    "--language", "languages", multiple=True, help="Only sentences of this language; may be repeated."
+)
+@_reader
+@_options
+def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: Any) -> None:
+    """Print the sentences nearest to TEXT, with language, page, linked entities, and why each is near."""
+    with _reported():
+        for one in _opened(given).search(text, k, languages or None, reader):
+            click.echo(f"{one.cosine:6.3f}  {one.language}  {one.text}")
+            click.echo(f"        page: {', '.join(one.pages)}")
+            _echo_list("entities", _labels(one.entities))
+            _echo_list("shared entities", _labels(one.why.entities))
+            _echo_list("shared words", one.why.words)
+
+
+@main.command()
+@click.argument("text")
+@_k
+@_reader
+@_options
+def hear(text: str, k: int, reader: str, **given: Any) -> None:
+    """Print the entities that the model hears in TEXT."""
+    with _reported():
+        search = _opened(given)
+        if not search.hears:
+            raise EaseError(
+                f"The model {search.model.name!r} has no entity table: choose --model=ease_plus or ease."
+            )
+        for one in search.heard(text, k, reader):
+            click.echo(f"{one.cosine:6.3f}  {one.label} ({one.entity})")
+
+
+@main.command()
+@click.argument("first")
+@click.argument("second")
+@_reader
+@_options
+def why(first: str, second: str, reader: str, **given: Any) -> None:
+    """Print the cosine of two texts, and the entities and words that they share."""
+    with _reported():
+        cosine, reasons = _opened(given).why(first, second, reader=reader)
+        click.echo(f"cosine {cosine:.3f}")
+        _echo_list("shared entities", _labels(reasons.entities))
+        _echo_list("shared words", reasons.words)
+
+
+@main.command()
+@click.option("--setting", default="multilingual", show_default=True, help="Whose sentences are searched.")
+@click.option("--project", type=Path, default=Path("."), show_default=True, help="Folder of the project.")
+@click.option(
+    "--model", "models", multiple=True, help="Folder or hub name of a further encoder; may be repeated."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any.")
+def serve(setting: str, project: Path, models: tuple[str, ...], host: str, port: int) -> None:
+    """Serve the search page until Ctrl-C."""
+    with _reported():
+        from ease.search.server import serve as serve_page
+
+        serve_page(project, setting, models, host, port)
+
+
+def _opened(given: dict[str, Any]) -> Search:
+    """Open the search, with a progress bar while an index is built."""
+    from tqdm import tqdm
+
+    from ease.search.engine import open_search
+
+    with tqdm(desc="embedding", unit="sentence", delay=2, leave=False, disable=None) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        return open_search(**given, report=report)
+
+
+def _labels(links: list[Link]) -> list[str]:
+    return [link.label for link in links]
+
+
+def _echo_list(name: str, values: list[str]) -> None:
+    if values:
+        click.echo(f"        {name}: {', '.join(values)}")
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Print an error that a user can fix as one line."""
+    try:
+        yield
+    except EaseError as error:
+        click.secho(f"Error: {error}", fg="red", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""A map of languages: sentences in two dimensions, projected as the analysis of language pairs does."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ease.evaluation.analysis.projection import principal_components
+from ease.search.engine import Search
+
+PER_LANGUAGE = 40
+"""Sentences shown of each language."""
+
+
+class Point(NamedTuple):
+    """A sentence on the map; both coordinates are from 0 to 1."""
+
+    language: str
+    text: str
+    x: float
+    y: float
+
+
+class LanguageMap(NamedTuple):
+    """The sentences, the means of the languages, and the share of the variance that both axes explain (0 to 1)."""
+
+    points: list[Point]
+    centres: list[Point]
+    typed: Point | None
+    """A typed sentence"""
+    variance: float
+
+
+def map_languages(search: Search, text: str = "", seed: int = 0) -> LanguageMap:
+    """Project a sample of the indexed sentences, and a typed one, by their principal components.
+
+    Raises:
+        EaseError: If the text is too long, or the embeddings have no projection.
+    """
+    index = search.index
+    drawn = {language: index.embedded_rows(language, PER_LANGUAGE, seed) for language in index.languages}
+    rows = np.concatenate(list(drawn.values()))
+    texts = [(row["language"], row["text"]) for row in index.sentences.rows(rows)]
+    vectors = index.vectors(rows)
+    if text.strip():
+        vectors = np.concatenate([vectors, search.embed(text)[None]])
+        texts.append(("", text))
+    places, variance = principal_components(vectors)
+    low, extent = places.min(axis=0), np.ptp(places, axis=0)
+    scaled = (places - low) / np.where(extent > 0, extent, 1.0)
+    points = [Point(*about, float(x), float(1 - y)) for about, (x, y) in zip(texts, scaled, strict=True)]
+    typed = points.pop() if text.strip() else None
+    return LanguageMap(points, _centres(points), typed, variance)
+
+
+def _centres(points: list[Point]) -> list[Point]:
+    """Return the mean place of each language."""
+    by_language: dict[str, list[Point]] = {}
+    for point in points:
+        by_language.setdefault(point.language, []).append(point)
+    return [
+        Point(
+            language,
+            language,
+            float(np.mean([point.x for point in own])),
+            float(np.mean([point.y for point in own])),
+        )
+        for language, own in by_language.items()
+    ]

@@ -1,0 +1,177 @@
+"""The search page: a form, results of models side by side, and a map of languages, without scripts or other hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from ease.errors import EaseError
+from ease.methods import get_method, method_names
+from ease.search.engine import Found, Heard
+from ease.search.maps import LanguageMap, map_languages
+from ease.search.opened import OpenModel, OpenModels
+from ease.search.reasons import words_of
+from ease.wikimedia.languages import Language
+
+LARGEST_K = 50
+POLICY = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'"
+"""The browser requests nothing but the page and its style."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks for."""
+
+    text: str
+    models: list[str]
+    languages: list[str]
+    reader: str
+    k: int
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one model answers."""
+
+    name: str
+    title: str
+    model: OpenModel
+    found: Sequence[Found] = ()
+    heard: Sequence[Heard] = ()
+    map: LanguageMap | None = None
+    error: str = ""
+
+
+def make_app(models: OpenModels) -> Starlette:
+    """Return the application; a model is loaded when a request first chooses it."""
+    environment = Environment(loader=PackageLoader("ease.search"), autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
+    environment.filters["pieces"] = marked_pieces
+    environment.globals.update(title_of=model_title, hue=_hue, language_name=_language_name)
+    style = files("ease.search").joinpath("templates/style.css").read_text(encoding="utf-8")
+
+    def show(request: Request, answer: Callable[[OpenModel, Asked], Panel], template: str) -> Response:
+        error, panels, asked = "", [], Asked("", models.names[-1:], [], _reader_of(request), 10)
+        try:
+            asked = _asked(request, models)
+            if asked.text or template == "map.html.j2":
+                panels = _answers(models, asked, answer)
+        except EaseError as problem:
+            error = str(problem)
+        html = environment.get_template(template).render(
+            asked=asked,
+            panels=panels,
+            error=error,
+            models=models.names,
+            languages=_languages(panels),
+            waiting=any(not panel.model.complete and not panel.error for panel in panels),
+            query=request.url.query,
+        )
+        return HTMLResponse(html, 400 if error else 200, {"Content-Security-Policy": POLICY})
+
+    def search(request: Request) -> Response:
+        return show(request, _search_panel, "search.html.j2")
+
+    def language_map(request: Request) -> Response:
+        return show(request, _map_panel, "map.html.j2")
+
+    def stylesheet(request: Request) -> Response:
+        return Response(style, media_type="text/css")
+
+    return Starlette(
+        routes=[Route("/", search), Route("/map", language_map), Route("/style.css", stylesheet)]
+    )
+
+
+def _asked(request: Request, models: OpenModels) -> Asked:
+    """Read the form.
+
+    Raises:
+        EaseError: If a value is wrong.
+    """
+    given = request.query_params
+    k = given.get("k", "10")
+    if not k.isdecimal() or not 1 <= int(k) <= LARGEST_K:
+        raise EaseError(f"{k!r} results: ask for a number from 1 to {LARGEST_K}.")
+    chosen = list(dict.fromkeys(given.getlist("model"))) or models.names[-1:]
+    reader = given.get("reader") or _reader_of(request)
+    return Asked(
+        given.get("q", "").strip(), chosen, [*filter(None, given.getlist("language"))], reader, int(k)
+    )
+
+
+def _reader_of(request: Request) -> str:
+    """Return the first language that the browser asks for."""
+    first = request.headers.get("accept-language", "en").partition(",")[0]
+    return first.partition(";")[0].partition("-")[0].strip().lower() or "en"
+
+
+def _answers(models: OpenModels, asked: Asked, answer: Callable[[OpenModel, Asked], Panel]) -> list[Panel]:
+    """Load all chosen models at once, then ask each."""
+    chosen = [models.choose(name) for name in asked.models]
+    panels = []
+    for model in chosen:
+        model.wait()
+        about = (model.name, model_title(model.name), model)
+        try:
+            panels.append(answer(model, asked) if model.search else Panel(*about, error=model.error))
+        except EaseError as error:
+            panels.append(Panel(*about, error=str(error)))
+    return panels
+
+
+def _search_panel(model: OpenModel, asked: Asked) -> Panel:
+    assert model.search is not None
+    found = model.search.search(asked.text, asked.k, asked.languages or None, asked.reader)
+    heard = model.search.heard(asked.text, 8, asked.reader)
+    return Panel(model.name, model_title(model.name), model, found, heard)
+
+
+def _map_panel(model: OpenModel, asked: Asked) -> Panel:
+    assert model.search is not None
+    drawn = map_languages(model.search, asked.text)
+    return Panel(model.name, model_title(model.name), model, map=drawn)
+
+
+def model_title(name: str) -> str:
+    """Return how the page calls a model."""
+    if name in method_names():
+        return get_method(name).title
+    return "Untrained" if name == "untrained" else name
+
+
+def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Split a text into pieces, each with whether it is one of the words, whatever its case."""
+    wanted = {word.casefold() for word in words}
+    pieces, start = [], 0
+    for word in words_of(text):
+        if word.casefold() in wanted:
+            place = text.index(word, start)
+            pieces += [(text[start:place], False), (word, True)]
+            start = place + len(word)
+        else:
+            place = text.index(word, start)
+            pieces.append((text[start : place + len(word)], False))
+            start = place + len(word)
+    return [piece for piece in [*pieces, (text[start:], False)] if piece[0]]
+
+
+def _languages(panels: Sequence[Panel]) -> list[str]:
+    """Return the languages of the sentences, known once a model is open."""
+    return next((panel.model.search.index.languages for panel in panels if panel.model.search), [])
+
+
+def _language_name(code: str) -> str:
+    return Language(code).english_name
+
+
+def _hue(number: int) -> int:
+    """Return a hue in degrees; neighbouring numbers differ by the golden angle."""
+    return round(number * 137.5) % 360
