@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from safetensors.numpy import save_file
 
 import ease
 from ease.encoders.encoder import build_encoder, save_encoder
@@ -28,6 +31,7 @@ def folder(test_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     save_encoder(encoder, tmp_path / "encoder")
     trained = tmp_path / "project/data/06_models/multilingual/ease/encoder/2026-01-01T00.00.00.000Z/encoder"
     shutil.copytree(tmp_path / "encoder", trained)
+    write_project(tmp_path / "project", trained)
     dump = test_data / "dumps/wikipedia/trwiki-mini-pages-articles.xml.bz2"
     shutil.copy(dump, tmp_path / "trwiki-pages-articles.xml.bz2")
     lines = (test_data / "eval/stsb/sts-dev.csv").read_text("utf-8").splitlines(keepends=True)[:20]
@@ -35,6 +39,46 @@ def folder(test_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "evaluation/stsb/sts-dev.csv").write_text("".join(lines), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def write_project(project: Path, encoder: Path) -> None:
+    """Write what a search needs: sentences, the entities that they link to, and an encoder with an entity table."""
+    data, version = project / "data", encoder.parent.name
+    (project / "conf/base").mkdir(parents=True)
+    (project / "conf/base/globals.yml").write_text("data: data\n", encoding="utf-8")
+    key = {"language": ["de", "ja"], "page_id": [1, 1], "sentence_index": [0, 0]}
+    texts = ["Yen ist die Währung von Japan.", "日本の通貨は円です。"]
+    tables = {
+        f"02_intermediate/multilingual/sentences/{version}/sentences": {
+            **key,
+            "page_title": ["Yen", "円"],
+            "text": texts,
+        },
+        f"02_intermediate/multilingual/links.parquet/{version}": {
+            **key,
+            "entity": [8146, 8146],
+            "title": ["Yen", "円"],
+        },
+        f"03_primary/multilingual/entity_vocabulary.parquet/{version}": {
+            "row": [0],
+            "entity": [8146],
+            "label": ["yen"],
+        },
+    }
+    for folder, columns in tables.items():
+        (data / folder).mkdir(parents=True)
+        name = Path(folder).parent.name if ".parquet" in folder else "000000.parquet"
+        pd.DataFrame(columns).to_parquet(data / folder / name)
+    models = data / "06_models/multilingual"
+    plus = models / "ease_plus/encoder" / version / "encoder"
+    shutil.copytree(encoder, plus)
+    (plus / "training").mkdir()
+    parts = {
+        "method.table.weight": np.ones((1, 8), dtype=np.float32),
+        "method.projection.weight": np.ones((SIZES["hidden_size"], 8), dtype=np.float32),
+        "vocabulary_rows": np.zeros(1, dtype=np.int64),
+    }
+    save_file(parts, plus / "training/parts.safetensors")
 
 
 def test_the_documented_examples_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,6 +92,9 @@ def test_the_documented_examples_run(folder: Path, capsys: pytest.CaptureFixture
     assert re.search(r"stsb\s+dev\s+spearman", printed)
     assert "(2, 16)" in printed
     assert len(names["scores"]) == 1
+    assert {found.language for found in names["search"].search("Yen", k=3)} == {"de", "ja"}
+    assert [heard.label for heard in names["search"].heard("Yen")] == ["yen"]
+    assert names["why"].words == ["Japan", "yen"]
 
 
 def test_every_public_name_is_documented_and_found() -> None:

@@ -200,7 +200,7 @@ def declared(*extras: str) -> list[Requirement]:
 
 def test_declared_libraries_are_pinned_within_their_bounds() -> None:
     pinned = pins()
-    for requirement in declared("dev", "spark", "gpu"):
+    for requirement in declared("demo", "dev", "spark", "gpu"):
         (specifier,) = pinned[canonicalize_name(requirement.name)].specifier
         assert specifier.operator == "=="
         assert requirement.specifier.contains(specifier.version), (
@@ -223,7 +223,8 @@ def imported(folder: str) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("folder", "extras"), [("src", ["spark", "mteb"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])]
+    ("folder", "extras"),
+    [("src", ["demo", "spark", "mteb"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])],
 )
 def test_imported_libraries_are_declared(folder: str, extras: list[str]) -> None:
     libraries = {canonicalize_name(requirement.name) for requirement in declared(*extras)}

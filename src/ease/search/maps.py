@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ease.evaluation.analysis.projection import principal_components
 from ease.search.engine import Search
 
 PER_LANGUAGE = 40
 """Sentences shown of each language."""
+DRAWN_PER_LANGUAGE = 3 * PER_LANGUAGE
 
 
 class Point(NamedTuple):
@@ -39,9 +41,12 @@ def map_languages(search: Search, text: str = "", seed: int = 0) -> LanguageMap:
         EaseError: If the text is too long, or the embeddings have no projection.
     """
     index = search.index
-    drawn = {language: index.embedded_rows(language, PER_LANGUAGE, seed) for language in index.languages}
-    rows = np.concatenate(list(drawn.values()))
-    texts = [(row["language"], row["text"]) for row in index.sentences.rows(rows)]
+    drawn = np.concatenate(
+        [index.embedded_rows(language, DRAWN_PER_LANGUAGE, seed) for language in index.languages]
+    )
+    shown = _with_links(drawn, index.sentences.rows(drawn))
+    rows = np.array([row for row, _ in shown])
+    texts = [(row["language"], row["text"]) for _, row in shown]
     vectors = index.vectors(rows)
     if text.strip():
         vectors = np.concatenate([vectors, search.embed(text)[None]])
@@ -52,6 +57,18 @@ def map_languages(search: Search, text: str = "", seed: int = 0) -> LanguageMap:
     points = [Point(*about, float(x), float(1 - y)) for about, (x, y) in zip(texts, scaled, strict=True)]
     typed = points.pop() if text.strip() else None
     return LanguageMap(points, _centres(points), typed, variance)
+
+
+def _with_links(rows: NDArray[np.int64], sentences: list[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+    """Return some sentences of each language, first those that link to an entity, which headings do not."""
+    own: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    for row, sentence in zip(rows.tolist(), sentences, strict=True):
+        own.setdefault(sentence["language"], []).append((row, sentence))
+    shown = []
+    for found in own.values():
+        found.sort(key=lambda pair: not pair[1]["entities"])
+        shown += found[:PER_LANGUAGE]
+    return shown
 
 
 def _centres(points: list[Point]) -> list[Point]:
