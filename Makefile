@@ -37,7 +37,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train demo check test test-all lint format unit test-data rehearse bench viz mlflow lock prune docs docs-links clean
+.PHONY: help setup setup-dev train demo check test test-all lint format unit test-data rehearse bench viz mlflow lock prune validate docs docs-links clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -83,6 +83,9 @@ rehearse: $(DEV)  ## Every pipeline and method at the paper's scale, on small in
 
 bench: $(DEV)  ## Time what needs no GPU beside its peers
 	@for script in $(BENCHMARKS); do echo "\n## $$script\n"; $(BIN)/python -m benchmarks.$$script || exit 1; done
+
+validate: $(RUN)  ## Check all rows of all tables of the data folder
+	$(BIN)/python -m ease.datasets $(ARGS)
 
 docs: $(DEV)  ## Build the documents as a site in build/site
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site

@@ -18,6 +18,7 @@ from kedro_datasets.ibis import FileDataset
 
 from ease.datasets.files import AtomicSave
 from ease.datasets.previews import first_rows, table_preview, with_labels
+from ease.datasets.validation import Checked, unpack
 from ease.errors import EaseError
 from ease.io.addresses import (
     address_of,
@@ -67,16 +68,19 @@ class TableDataset(AtomicSave, FileDataset):
         path = self._path_to_load()
         return {} if path is None else parquet_statistics(self._parquet_files(path))
 
-    def save(self, data: ibis.Table | pd.DataFrame) -> None:
-        """Compute the table and write it atomically."""
+    def save(self, data: ibis.Table | pd.DataFrame | Checked) -> None:
+        """Compute the table and write it atomically, unless its files fail their check."""
+        data, check = unpack(data)
         table = data if isinstance(data, ibis.Table) else ibis.memtable(data)
         if self._by_spark and self._fs_prefix:
             final = self.folder_of(self.resolve_save_version()) / self._filepath.name
             self.connection.to_parquet(table, address_of(final), **self._save_args)
+            check(self._parquet_files(final))
             self._pin()
             return
         with self._saving() as aside:
             self.connection.to_parquet(table, str(aside), **self._save_args)
+            check(self._parquet_files(aside))
 
     @property
     def _by_spark(self) -> bool:
@@ -126,9 +130,9 @@ class PartsDataset(TableDataset):
     version is a JSON list of the parts' addresses, since stores have no links; the parts must continue to exist.
     """
 
-    def save(self, data: Sequence[Path] | ibis.Table) -> None:
+    def save(self, data: Sequence[Path] | ibis.Table | Checked) -> None:
         """Link or list the parts, or compute the table, atomically."""
-        if isinstance(data, ibis.Table):
+        if isinstance(data, ibis.Table | Checked):
             self._save_table(data)
             return
         if not data:
@@ -143,13 +147,15 @@ class PartsDataset(TableDataset):
             for number, part in enumerate(data):
                 _link_or_copy(part, aside / f"{number:06d}.parquet")
 
-    def _save_table(self, table: ibis.Table) -> None:
+    def _save_table(self, table: ibis.Table | Checked) -> None:
         if self._by_spark or not self._fs_prefix:
             TableDataset.save.__wrapped__(self, table)  # type: ignore[attr-defined]
             return
         with TemporaryDirectory(prefix="ease-table.") as folder:
             file = Path(folder) / "rows.parquet"
-            self.connection.to_parquet(table, str(file), **self._save_args)
+            data, check = unpack(table)
+            self.connection.to_parquet(data, str(file), **self._save_args)
+            check([file])
             self._save_list([file])
 
     def _save_list(self, parts: Sequence[Path]) -> None:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 
 from ease.io.addresses import address_of, as_remote, is_remote, report_store_errors
 from ease.io.lazy import ibis
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _files_read: dict[str, list[Path]] = {}
 """The files behind each table that `read_parquet` returned, by the table's name, which Ibis draws at random."""
@@ -106,3 +110,22 @@ class _ExactReads(AbstractFileSystem):
     def modified(self, path: str) -> datetime:
         """Return when a file was last written."""
         return cast(datetime, self._store.modified(self._strip_protocol(path)))
+
+
+def sample_rows(files: Sequence[Path], rows: int) -> pd.DataFrame:
+    """Return rows of the first, middle and last Parquet file, from their first, middle and last row groups.
+
+    Args:
+        files: At least one file with the same columns, local or remote.
+        rows: Maximum number of rows from each row group.
+    """
+    batches = []
+    for file in dict.fromkeys((files[0], files[len(files) // 2], files[-1])):
+        with report_store_errors(file):
+            place, store = (as_remote(file).path, as_remote(file).fs) if is_remote(file) else (file, None)
+            with pq.ParquetFile(place, filesystem=store) as opened:
+                groups = opened.num_row_groups
+                for group in {0: None, groups // 2: None, groups - 1: None} if groups else ():
+                    batches.append(next(opened.iter_batches(rows, row_groups=[group])))
+                schema = opened.schema_arrow
+    return pa.Table.from_batches(batches, schema=schema).to_pandas()

@@ -1,0 +1,181 @@
+"""What each table of the catalog must hold: columns, types, ranges, keys, and rows of other tables."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pandas as pd
+from pandera.errors import SchemaErrors
+from pandera.pandas import Check, Column, DataFrameSchema
+
+LANGUAGE = r"^[a-z][a-z0-9-]*$"
+"""A Wikipedia's language code, such as `zh-min-nan`"""
+
+
+class Reference(NamedTuple):
+    """A column whose values must be in a column of another table; nulls may not be."""
+
+    column: str
+    table: str
+    other: str
+
+
+def _column(kind: str, *checks: Check, nullable: bool = False) -> Column:
+    return Column(kind, list(checks), nullable=nullable)
+
+
+def _text(nullable: bool = False) -> Column:
+    return _column("str", Check.str_length(min_value=1), nullable=nullable)
+
+
+def _language() -> Column:
+    return _column("str", Check.str_matches(LANGUAGE))
+
+
+def _number(kind: str = "int64") -> Column:
+    return _column(kind, Check.ge(0))
+
+
+def _entity() -> Column:
+    # Without Wikidata an entity is minus a hash.
+    return _column("int64", Check.ne(0))
+
+
+def _schema(columns: dict[str, Column], *checks: Check, unique: list[str] | None = None) -> DataFrameSchema:
+    return DataFrameSchema(columns, checks=list(checks), unique=unique, strict=True)
+
+
+def _spans_in_text(rows: pd.DataFrame) -> pd.Series:
+    """Return for each sentence whether its links are within its text and not empty."""
+    return pd.Series(
+        [
+            all(0 <= link["start"] < link["end"] <= len(text) and link["target"] for link in links)
+            for text, links in zip(rows["text"], rows["links"], strict=True)
+        ],
+        index=rows.index,
+        dtype=bool,
+    )
+
+
+def _negative_is_another(rows: pd.DataFrame) -> pd.Series:
+    return rows["hard_negative"].isna() | (rows["hard_negative"] != rows["entity"])
+
+
+def _further_are_others(rows: pd.DataFrame) -> pd.Series:
+    return pd.Series(
+        [
+            further is None or entity not in further
+            for entity, further in zip(rows["entity"], rows["further_entities"], strict=True)
+        ],
+        index=rows.index,
+        dtype=bool,
+    )
+
+
+_PAIR = {
+    "pair_id": _number(),
+    "language": _language(),
+    "page_id": _number(),
+    "sentence_index": _number("int32"),
+    "sentence": _text(),
+    "entity": _entity(),
+}
+
+SCHEMAS: dict[str, DataFrameSchema] = {
+    "sentences": _schema(
+        {
+            "language": _language(),
+            "page_id": _number(),
+            "page_title": _text(),
+            "revision_id": _number(),
+            "sentence_index": _number("int32"),
+            "text": _text(),
+            "links": Column(object),
+        },
+        Check(_spans_in_text, name="links lie in the text"),
+        unique=["language", "page_id", "sentence_index"],
+    ),
+    "redirects": _schema({"language": _language(), "source_title": _text(), "target_title": _text()}),
+    "pages": _schema(
+        {"language": _language(), "page_id": _number(), "title": _text()}, unique=["language", "page_id"]
+    ),
+    "sitelinks": _schema({"qid": _number(), "language": _language(), "title": _text()}),
+    "entity_types": _schema({"qid": _number(), "type_qid": _number()}),
+    "links": _schema(
+        {
+            "language": _language(),
+            "page_id": _number(),
+            "sentence_index": _number("int32"),
+            "title": _text(),
+            "entity": _entity(),
+        }
+    ),
+    "entity_vocabulary": _schema(
+        {"row": _number(), "entity": _entity(), "label": _text(), "link_count": _number()}, unique=["entity"]
+    ),
+    "pairs": _schema(_PAIR, unique=["language", "page_id", "sentence_index", "entity"]),
+    "training_pairs": _schema(
+        {
+            **_PAIR,
+            "hard_negative": _column("float64", Check.ne(0), nullable=True),
+            "further_entities": Column(object, nullable=True),
+            "subject": _column("float64", Check.ne(0), nullable=True),
+        },
+        Check(_negative_is_another, name="the hard negative is another entity"),
+        Check(_further_are_others, name="further entities are others"),
+        unique=["language", "page_id", "sentence_index", "entity"],
+    ),
+}
+"""The schema of each table, by the last part of its name in the catalog."""
+
+REFERENCES: dict[str, list[Reference]] = {
+    "pairs": [Reference("entity", "entity_vocabulary", "entity")],
+    "training_pairs": [
+        Reference("entity", "entity_vocabulary", "entity"),
+        Reference("hard_negative", "entity_vocabulary", "entity"),
+        Reference("pair_id", "pairs", "pair_id"),
+    ],
+}
+"""Columns whose values must be in other tables; only the complete check reads those."""
+
+
+class Fault(NamedTuple):
+    """Rows that fail one check."""
+
+    column: str
+    check: str
+    rows: int
+    example: Any
+
+    def __str__(self) -> str:
+        """Return a sentence without a full stop."""
+        where = f"column `{self.column}`: " if self.column else ""
+        return f"{where}{self.rows} rows fail `{self.check}`, such as {self.example}"
+
+
+def find_faults(name: str, rows: pd.DataFrame) -> list[Fault]:
+    """Return the faults in some rows of a table; none if they fit its schema.
+
+    Args:
+        name: The table's name in `SCHEMAS`.
+        rows: Some or all of its rows.
+    """
+    try:
+        SCHEMAS[name].validate(_comparable(rows), lazy=True)
+    except SchemaErrors as error:
+        cases = error.failure_cases
+        groups = cases.groupby(["column", "check"], dropna=False, sort=False)
+        return [_fault(str(column), str(check), own) for (column, check), own in groups]
+    return []
+
+
+def _comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Give columns that may have nulls one type, whether these rows have some or not."""
+    return rows.astype({name: "float64" for name in ("hard_negative", "subject") if name in rows})
+
+
+def _fault(column: str, check: str, cases: pd.DataFrame) -> Fault:
+    of_column = (cases["schema_context"] == "Column").any()
+    return Fault(
+        column if of_column else "", check, max(1, cases["index"].nunique()), cases["failure_case"].iloc[0]
+    )

@@ -1,0 +1,170 @@
+"""A fault planted in a table is named: in a sample when the table is saved, anywhere by the complete check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pandas as pd
+import pytest
+from kedro.io import DataCatalog, DatasetError
+from kedro.validation.exceptions import DataValidationError
+
+from ease.datasets.complete_check import check_tables
+from ease.datasets.schemas import SCHEMAS, find_faults
+
+Rows = list[dict[str, Any]]
+Change = Callable[[dict[str, Any]], Any]
+PAIR = {"pair_id": 0, "language": "en", "page_id": 7, "sentence_index": 0, "sentence": "A town.", "entity": 5}
+LINK = {"start": 0, "end": 4, "target": "Town"}
+ROWS: dict[str, dict[str, Any]] = {
+    "sentences": {
+        "language": "zh-min-nan",
+        "page_id": 7,
+        "page_title": "Town",
+        "revision_id": 1,
+        "sentence_index": 0,
+        "text": "Town",
+        "links": [LINK],
+    },
+    "redirects": {"language": "en", "source_title": "Towns", "target_title": "Town"},
+    "pages": {"language": "en", "page_id": 7, "title": "Town"},
+    "sitelinks": {"qid": 5, "language": "en", "title": "Town"},
+    "entity_types": {"qid": 5, "type_qid": 6},
+    "links": {"language": "en", "page_id": 7, "sentence_index": 0, "title": "Town", "entity": 5},
+    "entity_vocabulary": {"row": 0, "entity": 5, "label": "Town", "link_count": 3},
+    "pairs": PAIR,
+    "training_pairs": {**PAIR, "hard_negative": 9, "further_entities": [8], "subject": None},
+}
+FAULTS: list[tuple[str, Change, str]] = [
+    ("sentences", lambda row: row["links"].append({**LINK, "end": 5}), "links lie in the text"),
+    ("sentences", lambda row: row.update(text=None), "`text`.*not_nullable"),
+    ("redirects", lambda row: row.update(target_title=""), "`target_title`.*str_length"),
+    ("pages", lambda row: row.update(language="EN"), "`language`.*str_matches"),
+    ("sitelinks", lambda row: row.update(qid=-5), "`qid`.*greater_than_or_equal_to"),
+    ("entity_types", lambda row: row.update(type_qid=-1), "`type_qid`.*such as -1"),
+    ("links", lambda row: row.update(entity=0), "`entity`.*not_equal_to"),
+    ("entity_vocabulary", lambda row: row.update(link_count=-2), "`link_count`.*such as -2"),
+    ("pairs", lambda row: row.update(sentence=""), "`sentence`.*str_length"),
+    (
+        "training_pairs",
+        lambda row: row.update(hard_negative=row["entity"]),
+        "the hard negative is another entity",
+    ),
+    (
+        "training_pairs",
+        lambda row: row["further_entities"].append(row["entity"]),
+        "further entities are others",
+    ),
+]
+KINDS = {
+    "page_id": "int64",
+    "revision_id": "int64",
+    "sentence_index": "int32",
+    "hard_negative": "int64",
+    "subject": "int64",
+}
+
+
+def table(name: str, rows: Rows) -> ibis.Table:
+    """Return rows with the types that the engine gives them."""
+    schema = {column: "string" for column in rows[0]} | {
+        column: KINDS.get(column, "int64")
+        for column, value in ROWS[name].items()
+        if isinstance(value, int) or column == "subject"
+    }
+    schema |= (
+        {"links": "array<struct<start: int32, end: int32, target: string>>"} if "links" in schema else {}
+    )
+    schema |= {"further_entities": "array<int64>"} if "further_entities" in schema else {}
+    return ibis.memtable(pd.DataFrame(rows), schema=schema)
+
+
+def several(name: str) -> Rows:
+    """Return valid rows with different keys."""
+    numbers = {key for key in ("page_id", "pair_id", "row") if key in ROWS[name]}
+    return [
+        {
+            **ROWS[name],
+            **{key: number for key in numbers},
+            **({"entity": 5 + number} if "row" in numbers else {}),
+        }
+        | {key: list(value) for key, value in ROWS[name].items() if isinstance(value, list)}
+        for number in range(4)
+    ]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> DataCatalog:
+    """A catalog with all tables, checked on save as in the project's own."""
+    connection = {"backend": "duckdb", "database": ":memory:"}
+    entries = {
+        f"made.{name}": {
+            "type": "ease.datasets.tables.TableDataset",
+            "filepath": str(tmp_path / f"{name}.parquet"),
+            "connection": connection,
+            "versioned": True,
+            "validator": {
+                "class": "ease.datasets.validation.SampledSchema",
+                "on": "save",
+                "options": {"table": name, "rows": 2},
+            },
+        }
+        for name in SCHEMAS
+    }
+    catalog: DataCatalog = DataCatalog.from_config(entries)
+    catalog["params:made.setting"] = {}
+    return catalog
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_valid_tables_are_saved(catalog: DataCatalog, name: str) -> None:
+    catalog.save(f"made.{name}", table(name, several(name)))
+    assert catalog.load(f"made.{name}").count().execute() == 4
+
+
+@pytest.mark.parametrize(("name", "change", "message"), FAULTS)
+def test_a_table_with_a_fault_is_not_saved(
+    catalog: DataCatalog, name: str, change: Change, message: str
+) -> None:
+    rows = several(name)
+    change(rows[0])
+    with pytest.raises(
+        (DatasetError, DataValidationError), match=rf"`{name}` is wrong and is not saved: .*{message}"
+    ):
+        catalog.save(f"made.{name}", table(name, rows))
+    assert not catalog.exists(f"made.{name}")
+
+
+@pytest.mark.parametrize(("name", "change", "message"), FAULTS)
+def test_the_complete_check_finds_a_fault_beyond_the_sample(
+    catalog: DataCatalog, name: str, change: Change, message: str
+) -> None:
+    rows = several(name)
+    change(rows[3])  # the sample has two rows of the only row group
+    catalog.save(f"made.{name}", table(name, rows))
+    ((found, count, faults),) = check_tables(catalog, rows=3)
+    assert (found, count) == (f"made.{name}", 4)
+    assert any(pd.Series(faults).str.contains(message))
+
+
+def test_missing_and_unknown_columns_are_named() -> None:
+    faults = find_faults("pages", pd.DataFrame({"language": ["en"], "page_id": [1], "name": ["Town"]}))
+    assert {("column_in_dataframe", "title"), ("column_in_schema", "name")} == {
+        (fault.check, fault.example) for fault in faults
+    }
+
+
+def test_repeated_keys_and_rows_missing_elsewhere_are_counted(catalog: DataCatalog) -> None:
+    pairs = several("pairs")
+    pairs[1] |= {"entity": 77}
+    catalog.save("made.pairs", table("pairs", [*pairs, pairs[2]]))
+    catalog.save("made.entity_vocabulary", table("entity_vocabulary", several("entity_vocabulary")))
+    checked = {name: faults for name, _, faults in check_tables(catalog, rows=1)}
+    assert checked["made.entity_vocabulary"] == []
+    assert checked["made.pairs"] == [
+        "1 keys (language, page_id, sentence_index, entity) appear more than once",
+        "column `entity`: 1 values are not in `entity_vocabulary`",
+    ]
