@@ -84,16 +84,12 @@ def table(name: str, rows: Rows) -> ibis.Table:
 
 def several(name: str) -> Rows:
     """Return valid rows with different keys."""
-    numbers = {key for key in ("page_id", "pair_id", "row") if key in ROWS[name]}
-    return [
-        {
-            **ROWS[name],
-            **{key: number for key in numbers},
-            **({"entity": 5 + number} if "row" in numbers else {}),
-        }
-        | {key: list(value) for key, value in ROWS[name].items() if isinstance(value, list)}
-        for number in range(4)
-    ]
+    rows = []
+    for number in range(4):
+        row = {key: list(value) if isinstance(value, list) else value for key, value in ROWS[name].items()}
+        row |= {key: number for key in ("page_id", "pair_id", "row") if key in row}
+        rows.append(row | ({"entity": 5 + number} if "row" in row else {}))
+    return rows
 
 
 @pytest.fixture
