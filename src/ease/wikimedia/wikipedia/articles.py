@@ -110,7 +110,8 @@ class _ShardParser:
         if reason == "redirect":
             self._add_redirect(page)
         elif reason is None:
-            columns, link_counts = split_prose(read_prose(page.text, self._site), self._splitter)
+            prose = read_prose(page.text.replace("\r", ""), self._site)
+            columns, link_counts = split_prose(prose, self._splitter)
             reason = None if columns.texts else "no_sentences"
         if reason is not None:
             self.skipped[reason] += 1

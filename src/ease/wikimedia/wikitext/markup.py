@@ -31,7 +31,8 @@ _EXTENSION = re.compile(rf"<(?:!--|(nowiki|{_TAGS['extensions']})(?=[\s/>]))", r
 _BLOCK_TAG = re.compile(rf"</?(?:{_TAGS['block']})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _INLINE_TAG = re.compile(rf"</?(?:{_TAGS['inline']}|{_TAGS['extensions']})(?=[\s/>])[^<>]*+>", re.IGNORECASE)
 _ROW = re.compile(r"\n[ \t]*+(?:\{\||\|[-+}])")
-_HTML_TABLE = re.compile(r"(<table(?=[\s/>])[^<>]*+>)|</table\s*+>", re.IGNORECASE)
+# The search for a pattern that begins with a literal is several times as fast as that for alternatives.
+_HTML_TABLE = re.compile(r"<(?:(table)(?=[\s/>])[^<>]*+>|/table\s*+>)", re.IGNORECASE)
 _WIKI_TABLE = re.compile(rf"\n[ \t:{GAP}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
     name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_TAGS["extensions"].split("|")]
@@ -159,13 +160,13 @@ def cut_templates(text: str) -> str:
 def cut_tables(text: str) -> str:
     """Remove tables, also nested ones; of a table without a beginning or an end, remove the lines of rows."""
     for table, mark in ((_WIKI_TABLE, "{|"), (_HTML_TABLE, "<")):
-        if mark in text:
+        if mark[0] in text and mark in text:
             text = "\n" + text  # the pattern needs a line break before the table
             opened: list[int] = []
             cuts: list[tuple[int, int]] = []
             for token in table.finditer(text):
                 if token[1]:
-                    opened.append(token.start(1))
+                    opened.append(token.start(1) if mark == "{|" else token.start())
                 elif opened:
                     _add_cut(cuts, opened.pop(), token.end())
             text = _without(text, cuts)

@@ -85,15 +85,18 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
         Link(start=4, end=11, target='Berlin')
     """
     site = _site(language) if isinstance(language, str) else language
+    for mark in _RESERVED:
+        text = text.replace(mark, "")
     prose = read_prose(text, site, show)
     links = list(map(Link, prose.starts, prose.ends, prose.targets))
     return Article(prose.text, links, site.language)
 
 
 def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
-    """Read the prose of a page of a wiki and its links in columns, as `parse_wikitext` does."""
-    for mark in _RESERVED:
-        text = text.replace(mark, "")
+    """Read the prose of a page of a wiki and its links in columns, as `parse_wikitext` does.
+
+    The text has neither carriage returns nor the characters U+0001 to U+0005, which XML excludes.
+    """
     text, literals = hide_extensions(text)
     if show:
         text = show_templates(text, site.language)

@@ -7,6 +7,10 @@ import re
 from ease.wikimedia.wikitext.markup import GAP, LINK_END, LINK_START
 
 _JOINTS = r" \t,;:،؛、，；：/–—\-"
+_FULL_WIDTH = "（"
+_OPENING_GAP = {
+    brackets: re.compile(rf"[{brackets}][{_JOINTS}]*+{GAP}") for brackets in (r"(\[", rf"(\[{_FULL_WIDTH}")
+}
 _AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{GAP}[{GAP}{_JOINTS}]*+")
 _BEFORE_CLOSING = re.compile(rf"{GAP}[{GAP}{_JOINTS}]*+([)\]）]?)")
 _GAPS = re.compile(rf"{GAP}[ {GAP}]*+")
@@ -19,16 +23,17 @@ _LOWEST_HEADING = 6
 _SPECIAL = frozenset(["", *" \t*#:;=-"])
 """First characters of lines outside paragraphs; "" for an empty line."""
 
+_UNUSUAL_SPACE = re.compile(
+    "[\t\x0b\x0c\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+)
+"""White space other than a space and a line break."""
+
 
 def normalize_gaps(text: str) -> str:
     """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup."""
     if GAP not in text:
         return text
-    for _ in range(2):
-        text = _AFTER_OPENING.sub(rf"\1{GAP}", text)
-        for brackets in _EMPTY:
-            text = text.replace(brackets, GAP)
-    text = _drop_before_closing(text)
+    text = _drop_before_closing(_drop_empty_brackets(text))
     pieces, position = [], 0
     for gap in _GAPS.finditer(text):
         left = text[position : gap.start()]
@@ -40,6 +45,25 @@ def normalize_gaps(text: str) -> str:
         at_edge = before in _NO_SPACE_AFTER or after in _NO_SPACE_BEFORE
         if spaced and not at_edge and (after not in ";:!?»”" or gap[0][-1] == " "):
             pieces.append(" ")
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def _drop_empty_brackets(text: str) -> str:
+    """Drop brackets with nothing but gaps, and the spaces and commas between an opening bracket and a gap."""
+    pieces, position = [], 0
+    opening_gap = _OPENING_GAP[r"(\[" + (_FULL_WIDTH if _FULL_WIDTH in text else "")]
+    while opening := opening_gap.search(text, position):
+        start = text.rfind("\n", position, opening.start()) + 1 or position
+        end = text.find("\n", opening.end())
+        end = len(text) if end < 0 else end
+        line = text[start:end]
+        for _ in range(2):
+            line = _AFTER_OPENING.sub(rf"\1{GAP}", line)
+            for brackets in _EMPTY:
+                line = line.replace(brackets, GAP)
+        pieces += (text[position:start], line)
+        position = end
     pieces.append(text[position:])
     return "".join(pieces)
 
@@ -59,29 +83,33 @@ def join_blocks(text: str) -> str:
     """Write each paragraph, list item and heading as one line; drop the marks of lists and rules."""
     blocks: list[str] = []
     paragraph: list[str] = []
-
-    def end_paragraph() -> None:
-        if paragraph:
-            blocks.append(" ".join(paragraph))
-            paragraph.clear()
-
     for line in text.split("\n"):
         first = line[:1]
         if first not in _SPECIAL:
             paragraph.append(line)
             continue
-        end_paragraph()
-        stripped = line.strip()
-        if first == "=":
-            stripped = _heading(stripped)
-        elif first in "*#:;":
-            stripped = stripped.lstrip(_ITEM_MARKS)
-        elif stripped.startswith("----"):
-            stripped = stripped.lstrip("-")
-        blocks.append(stripped)
-    end_paragraph()
-    lines = (" ".join(block.split()) for block in blocks)
-    return "\n".join(line for line in lines if line)
+        if paragraph:
+            blocks.append(" ".join(paragraph))
+            paragraph.clear()
+        if first:
+            blocks.append(_without_marks(line))
+    if paragraph:
+        blocks.append(" ".join(paragraph))
+    if _UNUSUAL_SPACE.search(text):
+        lines = [" ".join(block.split()) for block in blocks]
+    else:
+        lines = [" ".join(block.split()) if "  " in block else block.strip() for block in blocks]
+    return "\n".join(filter(None, lines))
+
+
+def _without_marks(line: str) -> str:
+    """Return a line outside paragraphs without its marks."""
+    stripped = line.strip()
+    if line[0] == "=":
+        return _heading(stripped)
+    if line[0] in "*#:;":
+        return stripped.lstrip(_ITEM_MARKS)
+    return stripped.lstrip("-") if stripped.startswith("----") else stripped
 
 
 def _heading(line: str) -> str:

@@ -81,7 +81,10 @@ def _templates(language: str) -> tuple[re.Pattern[str], Mapping[str, Show]]:
             shown[name] = partial(_prefixed, written=written)
         for name, written in DATA["text"].get(code, {}).items():
             shown[str(name)] = partial(_constant, written=written)
-    names = "|".join(re.escape(name).replace(r"\ ", "[ _]") for name in sorted(shown, key=len, reverse=True))
+    by_letter: dict[str, list[str]] = {}
+    for name in sorted(shown, key=len, reverse=True):
+        by_letter.setdefault(name[0], []).append(re.escape(name[1:]).replace(r"\ ", "[ _]"))
+    names = "|".join(f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in by_letter.items())
     start, end = r"\{\{(?<!\{\{\{)[\s_]*+", r"\}\}(?!\})"
     return re.compile(rf"{start}({names})[\s_]*+(?:\|({_CONTENT}))?{end}", re.IGNORECASE), shown
 
