@@ -51,7 +51,8 @@ def normalize_gaps(text: str) -> str:
 
 def _drop_empty_brackets(text: str) -> str:
     """Drop brackets with nothing but gaps, and the spaces and commas between an opening bracket and a gap."""
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     opening_gap = _OPENING_GAP[r"(\[" + (_FULL_WIDTH if _FULL_WIDTH in text else "")]
     while opening := opening_gap.search(text, position):
         start = text.rfind("\n", position, opening.start()) + 1 or position
