@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 DEMO := $(VENV)/.installed-demo
+NOTEBOOK := $(VENV)/.installed-notebook
 PINS := pyproject.toml constraints.txt
 # Only `make lock` needs it: `pipx install uv`
 UV ?= uv
@@ -37,7 +38,7 @@ ifneq ($(shell command -v brew),)
 export PKG_CONFIG_PATH := $(shell brew --prefix icu4c 2>/dev/null)/lib/pkgconfig:$(PKG_CONFIG_PATH)
 endif
 
-.PHONY: help setup setup-dev train demo check test test-all lint format unit test-data rehearse bench viz mlflow lock prune validate docs docs-links clean
+.PHONY: help setup setup-dev train demo check test test-all lint format unit test-data rehearse bench viz mlflow notebook lock prune validate docs docs-links clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -100,6 +101,9 @@ viz: $(RUN)  ## Show the pipelines in a browser
 mlflow: $(RUN)  ## Compare the runs in a browser
 	$(BIN)/kedro mlflow ui $(ARGS)
 
+notebook: $(NOTEBOOK)  ## Open the notebooks in a browser
+	$(BIN)/jupyter-notebook --notebook-dir=notebooks $(ARGS)
+
 lock:  ## Write uv.lock with the versions of constraints.txt; needs uv
 	$(UV) lock $$(sed -n 's/^[A-Za-z].*==/-P &/p' constraints.txt) $(ARGS)
 
@@ -128,8 +132,8 @@ $(DEV): $(PINS) | $(BIN)/python
 	$(INSTALL) -e '.[demo,dev,docs,spark]'
 	@touch $(RUN) $(DEMO) $@
 
-$(DEMO): $(PINS) | $(BIN)/python
+$(DEMO) $(NOTEBOOK): $(PINS) | $(BIN)/python
 	@$(CHECK_TOOLS)
 	@echo "Installing into $(VENV): a few minutes, of which PyICU takes one to compile"
-	$(INSTALL) -e '.[demo]'
+	$(INSTALL) -e '.[$(@:$(VENV)/.installed-%=%)]'
 	@touch $(RUN) $@

@@ -19,6 +19,11 @@ SplitterEngine = Literal["polyglot", "icu"]
 Boundaries = Callable[[str], Sequence[int]]
 """Function that returns the UTF-16 offsets of a text's sentence ends."""
 
+_NOT_INSTALLED = (
+    "The sentence splitter polyglot is not installed: choose icu (`ingest.splitter=icu`), which finds the same "
+    "sentences, or install polyglot with pip."
+)
+
 
 class SentenceSplitter:
     """Splits texts of one language; reusable. Both engines find the same boundaries."""
@@ -31,7 +36,7 @@ class SentenceSplitter:
             engine: Library that applies ICU's rules.
 
         Raises:
-            EaseError: The engine is unknown.
+            EaseError: The engine is unknown, or its library is not installed.
         """
         engines: dict[str, Callable[[str], Boundaries]] = {
             "polyglot": _polyglot_boundaries,
@@ -66,8 +71,17 @@ class SentenceSplitter:
 
 
 def splitter_version(engine: SplitterEngine) -> str:
-    """Return the versions of the libraries that boundaries depend on."""
-    return f"{icu.ICU_VERSION} {metadata.version('polyglot')}" if engine == "polyglot" else icu.ICU_VERSION
+    """Return the versions of the libraries that boundaries depend on.
+
+    Raises:
+        EaseError: The engine's library is not installed.
+    """
+    if engine == "icu":
+        return icu.ICU_VERSION
+    try:
+        return f"{icu.ICU_VERSION} {metadata.version('polyglot')}"
+    except metadata.PackageNotFoundError as error:
+        raise EaseError(_NOT_INSTALLED) from error
 
 
 def _icu_boundaries(language: str) -> Boundaries:
@@ -82,8 +96,11 @@ def _icu_boundaries(language: str) -> Boundaries:
 
 def _polyglot_boundaries(language: str) -> Boundaries:
     # Not polyglot.text.Text: its language detector fails on control characters and on "".
-    from polyglot.base import Sequence as PolyglotSequence
-    from polyglot.tokenize.base import SentenceTokenizer
+    try:
+        from polyglot.base import Sequence as PolyglotSequence
+        from polyglot.tokenize.base import SentenceTokenizer
+    except ModuleNotFoundError as error:
+        raise EaseError(_NOT_INSTALLED) from error
 
     class LocaleSentenceTokenizer(SentenceTokenizer):
         """polyglot's tokenizer with a locale; polyglot ignores its argument and uses `Locale("locale")`."""
