@@ -15,7 +15,7 @@ from ease.io.atomic import atomic_path
 
 APPROXIMATE = "vectors.faiss"
 TRAINING_ROWS_PER_LIST = 64
-PROBED = 32
+PROBED = 64
 """Lists that a search reads."""
 
 
@@ -35,9 +35,10 @@ def build_approximate(folder: Path, blocks: Sequence[Path], memory: int) -> None
     faiss = load_faiss()
     vectors = [np.load(block, mmap_mode="r") for block in blocks]
     rows, dimension = sum(map(len, vectors)), vectors[0].shape[1]
-    lists = 2 ** max(0, round(math.log2(4 * math.sqrt(rows))))
+    most = max(1, rows // TRAINING_ROWS_PER_LIST)
+    lists = 2 ** math.floor(math.log2(min(4 * math.sqrt(rows), most)))
     index = faiss.index_factory(
-        dimension, f"IVF{lists},{_codes(rows, dimension, memory)}", faiss.METRIC_INNER_PRODUCT
+        dimension, f"IVF{lists},{vector_code(rows, dimension, memory)}", faiss.METRIC_INNER_PRODUCT
     )
     wanted = min(rows, lists * TRAINING_ROWS_PER_LIST)
     index.train(np.concatenate([block[:: max(1, rows // wanted)] for block in vectors]))
@@ -47,7 +48,7 @@ def build_approximate(folder: Path, blocks: Sequence[Path], memory: int) -> None
         faiss.write_index(index, str(partial))
 
 
-def _codes(rows: int, dimension: int, memory: int) -> str:
+def vector_code(rows: int, dimension: int, memory: int) -> str:
     """Return faiss's name of the most exact code that fits: 8 bits a dimension, or product quantisation."""
     available = memory * 10**6 / rows - 8  # 8 bytes hold the row's number
     if available >= dimension:

@@ -1,0 +1,109 @@
+"""The command line prints what the library returns, and errors in one line."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ease.search.__main__ import main
+from tests.search.made_project import (
+    ENTITY_DIMENSION,
+    LABELS,
+    add_model,
+    write_encoder,
+    write_project,
+)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with an untrained encoder and one with an entity table."""
+    folder = write_project(tmp_path_factory.mktemp("made") / "project")
+    encoder = write_encoder(folder / "encoder")
+    add_model(folder, "untrained", encoder)
+    entities = np.random.default_rng(0).normal(size=(len(LABELS), ENTITY_DIMENSION))
+    add_model(folder, "ease_plus", encoder, entities=entities)
+    return folder
+
+
+def run(project: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments, "--project", str(project)])
+
+
+def test_find_prints_sentences_with_pages_entities_and_reasons(project: Path) -> None:
+    done = run(project, "find", "Die Währung: Yen", "--language=de", "-k", "1", "--reader=de")
+    assert done.exit_code == 0, done.output
+    lines = [line.strip() for line in done.output.splitlines()]
+    assert lines[0].endswith("de  Yen ist die Währung von Japan.")
+    assert lines[1] in ("page: Yen, Japan", "page: Japan, Yen")
+    assert set(lines[2].removeprefix("entities: ").split(", ")) == {"Japan", "Japanischer Yen"}
+    assert lines[4] == "shared words: Die, Währung, Yen"
+
+
+def test_hear_why_and_build(project: Path) -> None:
+    heard = run(project, "hear", "Yen", "-k", "2")
+    assert heard.exit_code == 0, heard.output
+    assert len(heard.output.splitlines()) == 2
+    assert "yen (8146)" in run(project, "hear", "Yen").output
+    why = run(project, "why", "Japan und Yen", "Yen, sagt Japan")
+    assert why.output.startswith("cosine ")
+    assert "shared words: Japan, Yen" in why.output
+    built = run(project, "build", "--model=untrained")
+    assert "6 sentences in " in built.output
+    assert "data/07_model_output/search/multilingual/untrained/" in built.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["find", "?!"], "no letter or digit"),
+        (["find", "Yen", "--model=eese"], "No model 'eese' of the setting 'multilingual'"),
+        (["find", "Yen", "--language=xx"], "No sentence in the language 'xx'"),
+        (["find", "Yen", "--setting=mono"], "The setting 'mono' has no sentences"),
+        (["hear", "Yen", "--model=untrained"], "has no entity table: choose --model=ease_plus or ease"),
+        (["build", "--index=/proc/none"], "Cannot write to /proc/none"),
+        (["serve", "--setting=mono"], "The setting 'mono' has no sentences"),
+        (["serve", "--host=192.0.2.1"], "Cannot listen at 192.0.2.1:8000"),
+        (["serve", "--model=eese"], "No model 'eese'"),
+    ],
+)
+def test_errors_are_one_line_that_names_what_to_do(project: Path, arguments: list[str], message: str) -> None:
+    done = run(project, *arguments)
+    assert done.exit_code == 1
+    (line,) = done.output.splitlines()
+    assert line.startswith("Error: ")
+    assert message in line
+
+
+def test_an_address_in_use_is_one_line(project: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = run(project, "serve", f"--port={port}")
+    assert done.exit_code == 1
+    assert done.output == (
+        f"Error: Cannot listen at 127.0.0.1:{port}; it is in use: stop the other program, or choose another --port.\n"
+    )
+
+
+def test_without_a_trained_model_the_page_names_the_command(tmp_path: Path) -> None:
+    done = run(write_project(tmp_path / "empty"), "serve")
+    assert done.exit_code == 1
+    assert done.output == (
+        "Error: No model of the setting 'multilingual' is trained: run `kedro run --pipelines=train_multilingual`.\n"
+    )
+
+
+def test_help_lists_the_commands_and_their_options() -> None:
+    listed = CliRunner().invoke(main, ["--help"]).output
+    for command in ("build", "find", "hear", "why", "serve"):
+        assert command in listed
+        assert "--project" in CliRunner().invoke(main, [command, "--help"]).output
+    refused = CliRunner().invoke(main, ["find", "Yen", "-k", "0"])
+    assert refused.exit_code == 2
+    assert "0 is not in the range" in refused.output

@@ -1,0 +1,193 @@
+"""A search by a real encoder: sentences, entities heard, labels and reasons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import load_file, save_file
+from sentence_transformers import SentenceTransformer
+
+import ease
+from ease.errors import EaseError
+from ease.search.engine import Search
+from tests.search.made_project import (
+    DIMENSION,
+    ENTITY_DIMENSION,
+    LABELS,
+    ROWS,
+    VERSION,
+    add_model,
+    write_encoder,
+    write_project,
+    write_sentences,
+)
+
+LATER = "2026-02-02T00.00.00.000Z"
+ENTITIES = np.random.default_rng(0).normal(size=(len(LABELS), ENTITY_DIMENSION))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny encoder."""
+    return write_encoder(tmp_path_factory.mktemp("encoder") / "encoder")
+
+
+@pytest.fixture
+def project(encoder: Path, tmp_path: Path) -> Path:
+    """A project with an untrained encoder and one with an entity table."""
+    folder = write_project(tmp_path / "project")
+    add_model(folder, "untrained", encoder)
+    add_model(folder, "ease_plus", encoder, entities=ENTITIES)
+    return folder
+
+
+@pytest.fixture
+def search(project: Path) -> Search:
+    """The search by the model with an entity table."""
+    return ease.open_search(project=project)
+
+
+def test_each_different_sentence_is_found_once_with_all_its_pages_and_links(search: Search) -> None:
+    found = search.search("Yen ist die Währung von Japan.", k=10)
+    assert len(found) == 5, "two pages have the same sentence, one sentence has no word"
+    first = found[0]
+    assert first.text == "Yen ist die Währung von Japan."
+    assert first.cosine == pytest.approx(1, abs=1e-5)
+    assert set(first.pages) == {"Yen", "Japan"}
+    assert {(link.entity, link.label) for link in first.entities} == {(17, "Japan"), (8146, "Japanese yen")}
+    assert [one.cosine for one in found] == sorted((one.cosine for one in found), reverse=True)
+
+
+def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None:
+    query = "Die Währung."
+    model = SentenceTransformer(str(encoder))
+    texts = sorted({row.text for row in ROWS if row.text != "…"})
+    vectors = model.encode([query, *texts], normalize_embeddings=True)
+    expected = dict(zip(texts, vectors[1:] @ vectors[0], strict=True))
+    found = {one.text: one.cosine for one in search.search(query)}
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("nonlinear", [False, True])
+def test_entities_heard_are_the_nearest_projected_rows(project: Path, encoder: Path, nonlinear: bool) -> None:
+    target = add_model(
+        project, "ease", encoder, entities=ENTITIES, projection="tanh" if nonlinear else "linear"
+    )
+    file = target / "training/parts.safetensors"
+    parts = load_file(file)
+    if nonlinear:
+        parts["method.projection.bias"] = np.full(DIMENSION, 0.5, dtype=np.float32)
+        save_file(parts, file)
+    rows = ENTITIES @ parts["method.projection.weight"].T.astype(np.float64)
+    if nonlinear:
+        rows = np.tanh(rows + 0.5)
+    query = SentenceTransformer(str(encoder)).encode(["Japan"])[0]
+    cosines = rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
+    heard = ease.open_search(model="ease", project=project).heard("Japan", k=2)
+    order = np.argsort(-cosines)[:2]
+    assert [one.entity for one in heard] == [list(LABELS)[row] for row in order]
+    assert [one.cosine for one in heard] == pytest.approx(cosines[order].tolist(), abs=1e-5)
+
+
+def test_labels_are_in_the_readers_language_or_the_vocabularys(search: Search) -> None:
+    labels = {
+        reader: {one.entity: one.label for one in search.heard("Yen", 3, reader)} for reader in ("de", "fr")
+    }
+    assert labels["de"] == {17: "Japan", 8146: "Japanischer Yen", 183: "Deutschland"}
+    assert labels["fr"] == LABELS
+    (unknown,) = search.search("Germany is a country in Europe.", k=1)
+    assert unknown.entities[0].label == "title of 999", "the vocabulary lacks it"
+
+
+def test_reasons_are_heard_entities_and_words(search: Search) -> None:
+    (found,) = search.search("Die WÄHRUNG heißt Yen", k=1, languages=["de"])
+    assert found.why.words == ["Die", "WÄHRUNG", "Yen"]
+    assert {link.entity for link in found.why.entities} == {17, 8146}
+    cosine, why = search.why("Japan und Yen", "Yen, sagt Japan", reader="de")
+    assert -1 <= cosine <= 1
+    assert why.words == ["Japan", "Yen"]
+    assert {link.label for link in why.entities} == {"Japan", "Japanischer Yen", "Deutschland"}
+    assert search.why("Japan", "Japan")[0] == pytest.approx(1, abs=1e-5)
+
+
+def test_encoders_without_entities_find_sentences_only(project: Path, encoder: Path) -> None:
+    for name in ("untrained", str(encoder)):
+        search = ease.open_search(model=name, project=project)
+        assert not search.hears
+        assert search.heard("Japan") == []
+        assert search.search("日本の通貨は円です。", k=1, languages=["ja"])[0].cosine > 0.999
+
+
+def test_bad_questions_are_refused(search: Search) -> None:
+    for text in ("", "  ", "?!"):
+        with pytest.raises(EaseError, match="no letter or digit: type a sentence"):
+            search.search(text)
+    with pytest.raises(EaseError, match="10,001 characters"):
+        search.heard("a" * 10_001)
+    with pytest.raises(EaseError, match="language 'xx'"):
+        search.search("Japan", languages=["xx"])
+    with pytest.raises(EaseError, match="ask for at least 1"):
+        search.search("Japan", k=0)
+    with pytest.raises(EaseError, match="ask for at least 1"):
+        search.heard("Japan", k=0)
+
+
+def test_a_new_model_or_new_sentences_get_a_new_index_and_the_old_one_is_removed(
+    project: Path, tmp_path: Path
+) -> None:
+    first = ease.open_search(project=project).index.folder
+    add_model(project, "ease_plus", write_encoder(tmp_path / "second", seed=1), LATER, ENTITIES)
+    second = ease.open_search(project=project).index.folder
+    write_sentences(project, ROWS[:4], LATER)
+    third = ease.open_search(project=project)
+    assert len({first, second, third.index.folder}) == 3
+    assert [path for path in (first, second, third.index.folder) if path.exists()] == [third.index.folder]
+    assert third.index.languages == ["de", "en"]
+
+
+def test_a_given_index_of_another_model_is_refused_and_kept(project: Path, tmp_path: Path) -> None:
+    ease.open_search(project=project, index=tmp_path / "mine")
+    add_model(project, "ease_plus", write_encoder(tmp_path / "second", seed=1), LATER, ENTITIES)
+    with pytest.raises(EaseError, match=r"mine was built with another model: remove .* by --index"):
+        ease.open_search(project=project, index=tmp_path / "mine")
+    assert (tmp_path / "mine/index.json").exists()
+
+
+def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
+    model = project / "data/06_models/multilingual/ease_plus/encoder" / VERSION
+    made = {"inputs": {"multilingual.entity_vocabulary": VERSION}}
+    (model / "provenance.json").write_text(json.dumps(made), encoding="utf-8")
+    later = (
+        project
+        / "data/03_primary/multilingual/entity_vocabulary.parquet"
+        / LATER
+        / "entity_vocabulary.parquet"
+    )
+    later.parent.mkdir()
+    pd.DataFrame({"row": [0], "entity": [1], "label": ["other"], "link_count": [1]}).to_parquet(later)
+    assert {one.entity for one in ease.open_search(project=project).heard("Yen")} == set(LABELS)
+    (model / "provenance.json").unlink()
+    with pytest.raises(EaseError, match="another entity vocabulary"):
+        ease.open_search(project=project)
+
+
+def test_what_is_missing_is_named(project: Path, tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="did you mean ease_plus"):
+        ease.open_search(model="ease_plis", project=project)
+    with pytest.raises(EaseError, match="has no sentences.*kedro run --pipelines=train_multilingual"):
+        ease.open_search("multilingul", project=project)
+    with pytest.raises(EaseError, match="has no conf/base/globals.yml"):
+        ease.open_search(project=tmp_path)
+    empty = write_project(tmp_path / "empty")
+    with pytest.raises(
+        EaseError, match="No model .* is trained: run `kedro run --pipelines=train_multilingual`"
+    ):
+        ease.open_search(project=empty)
+    parts = next(project.rglob("parts.safetensors"))
+    parts.write_bytes(b"broken")
+    with pytest.raises(EaseError, match="is not a safetensors file"):
+        ease.open_search(project=project)

@@ -1,0 +1,218 @@
+"""An index finds what a comparison with all sentences finds, survives kills, and belongs to one model."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from ease.errors import EaseError
+from ease.io.locks import folder_lock
+from ease.search.approximate import vector_code
+from ease.search.building import block_file, build_index, read_description
+from ease.search.index import Index
+from ease.search.sources import digest_tables
+
+LANGUAGES = ("de", "en", "ja")
+DIMENSION = 32
+
+
+def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return a direction for each text that depends on nothing but the text."""
+    seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") for text in texts]
+    return np.stack([np.random.default_rng(seed).normal(size=DIMENSION) for seed in seeds]).astype(np.float32)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[list[Path], list[Path], str]:
+    """6,000 sentences of three languages, of which every second links to an entity; and a few without letters."""
+    numbers = range(6_000)
+    key = {
+        "language": [LANGUAGES[number % 3] for number in numbers],
+        "page_id": [number // 30 for number in numbers],
+        "sentence_index": [number % 30 for number in numbers],
+    }
+    texts = ["—" if number % 1_000 == 7 else f"sentence {number}" for number in numbers]
+    sentences = pd.DataFrame({**key, "page_title": "Page", "text": texts})
+    links = pd.DataFrame({**key, "entity": numbers, "title": "Title"})[::2]
+    files = tmp_path / "sentences.parquet", tmp_path / "links.parquet"
+    sentences.to_parquet(files[0])
+    links.to_parquet(files[1])
+    return [files[0]], [files[1]], digest_tables([*files])
+
+
+def nearest_texts(index: Index, query: NDArray[np.float32], k: int, languages: list[str] | None) -> list[str]:
+    rows = index.nearest(query, k, languages).rows
+    return [row["text"] for row in index.sentences.rows(rows)]
+
+
+def expected_texts(
+    tables: tuple[list[Path], list[Path], str],
+    query: NDArray[np.float32],
+    k: int,
+    languages: list[str] | None,
+) -> list[str]:
+    table = pd.read_parquet(tables[0][0])
+    table = table[table["text"].str.contains("sentence")]
+    if languages:
+        table = table[table["language"].isin(languages)]
+    vectors = embed(table["text"].tolist())
+    cosines = vectors @ query / np.linalg.norm(vectors, axis=1)
+    return table["text"].iloc[np.argsort(-cosines)[:k]].tolist()
+
+
+@pytest.mark.parametrize("languages", [None, ["ja"], ["ja", "de"]])
+def test_finds_the_nearest_sentences_of_the_languages(
+    tables: tuple[list[Path], list[Path], str], tmp_path: Path, languages: list[str] | None
+) -> None:
+    build_index(tmp_path / "index", embed, "model", tables)
+    index = Index(tmp_path / "index")
+    assert index.description.rows == 6_000 - 6
+    assert len(index.description.blocks()) > 1
+    query = embed(["a query"])[0]
+    assert nearest_texts(index, query, 25, languages) == expected_texts(tables, query, 25, languages)
+
+
+def test_rows_have_the_entities_of_their_links(
+    tables: tuple[list[Path], list[Path], str], tmp_path: Path
+) -> None:
+    build_index(tmp_path / "index", embed, "model", tables)
+    rows = Index(tmp_path / "index").sentences.rows(np.arange(0, 5_994, 7))
+    for row in rows:
+        number = int(row["text"].split()[1])
+        assert (row["entities"] or []) == ([number] if number % 2 == 0 else [])
+        assert row["language"] == LANGUAGES[number % 3]
+
+
+BUILD_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from ease.search.approximate import vector_code
+from ease.search.building import build_index
+from ease.search.sources import digest_tables
+from tests.search.test_index import embed
+calls = 0
+
+def dying(texts):
+    global calls
+    calls += 1
+    if calls == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return embed(texts)
+
+files = [Path(name) for name in sys.argv[2:]]
+build_index(Path(sys.argv[1]), dying, "model", (files[:1], files[1:], digest_tables(files)))
+"""
+
+
+@pytest.mark.slow
+def test_build_continues_after_a_kill(tables: tuple[list[Path], list[Path], str], tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    command = [sys.executable, "-c", BUILD_AND_DIE, str(folder), str(tables[0][0]), str(tables[1][0])]
+    assert subprocess.run(command, check=False).returncode == -9
+    part = Index(folder)
+    blocks = len(part.description.blocks())
+    assert not part.complete
+    assert 0 < part.embedded() < part.description.rows
+    assert len(part.nearest(embed(["a query"])[0], 10).rows) == 10, "the finished part can be searched"
+    calls = []
+
+    def counting(texts: Sequence[str]) -> NDArray[np.float32]:
+        calls.append(len(texts))
+        return embed(texts)
+
+    build_index(folder, counting, "model", tables)
+    assert len(calls) == blocks - 2
+    assert part.embedded() == part.description.rows, "an open index sees the new blocks"
+    query = embed(["a query"])[0]
+    assert nearest_texts(part, query, 10, None) == expected_texts(tables, query, 10, None)
+
+
+def times(folder: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mtime_ns for file in folder.iterdir() if file.name != "lock"}
+
+
+def test_another_model_or_other_sentences_are_refused(
+    tables: tuple[list[Path], list[Path], str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "index"
+    build_index(folder, embed, "model", tables)
+    before = times(folder)
+    with pytest.raises(EaseError, match="was built with another model: remove that folder"):
+        build_index(folder, embed, "other", tables)
+    with pytest.raises(EaseError, match="with another model and other sentences"):
+        build_index(folder, embed, "other", (tables[0], tables[1], "0" * 32))
+    changed = pd.read_parquet(tables[0][0])
+    changed.loc[0, "text"] = "another sentence"
+    changed.to_parquet(tables[0][0])
+    with pytest.raises(EaseError, match="with other sentences: remove"):
+        build_index(folder, embed, "model", (*tables[:2], digest_tables([*tables[0], *tables[1]])))
+    assert times(folder) == before
+    build_index(folder, embed, "model", tables)
+
+
+def test_an_index_that_is_being_built_is_refused(
+    tables: tuple[list[Path], list[Path], str], tmp_path: Path
+) -> None:
+    with folder_lock(tmp_path / "index"), pytest.raises(EaseError, match="Another run is at work"):
+        build_index(tmp_path / "index", embed, "model", tables)
+
+
+def test_faiss_finds_the_same_beyond_the_limit(
+    tables: tuple[list[Path], list[Path], str], tmp_path: Path
+) -> None:
+    build_index(tmp_path / "index", embed, "model", tables, exact_limit=5_000)
+    assert (tmp_path / "index/vectors.faiss").exists()
+    index = Index(tmp_path / "index")
+    found = total = 0
+    for number in range(20):
+        query = embed([f"sentence {number}"])[0] + 0.3 * embed([f"noise {number}"])[0]
+        for languages in (None, ["ja"], ["de", "ja"]):
+            wanted = expected_texts(tables, query, 5, languages)
+            own = nearest_texts(index, query, 5, languages)
+            assert own[0] == wanted[0] or languages
+            found, total = found + len({*own} & {*wanted}), total + 5
+            cosines = index.nearest(query, 5, languages).cosines
+            assert (np.diff(cosines) <= 0).all()
+    assert found / total >= 0.95
+
+
+def test_compressed_vectors_fit_into_the_memory() -> None:
+    assert vector_code(10**6, 768, 1_024) == "SQ8"
+    assert vector_code(10**7, 768, 1_024) == "PQ64"
+    assert vector_code(10**8, 768, 2_000) == "PQ12"
+    with pytest.raises(EaseError, match="100,000,000 sentences need 1601 MB of memory or more, not 1024"):
+        vector_code(10**8, 768, 1_024)
+
+
+def test_wrong_questions_are_refused(tables: tuple[list[Path], list[Path], str], tmp_path: Path) -> None:
+    build_index(tmp_path / "index", embed, "model", tables)
+    index, query = Index(tmp_path / "index"), embed(["a query"])[0]
+    with pytest.raises(EaseError, match="0 sentences: ask for at least 1"):
+        index.nearest(query, 0)
+    with pytest.raises(EaseError, match="No sentence in the language 'jp': Choose from de, en, ja"):
+        index.nearest(query, 1, ["jp"])
+    with pytest.raises(EaseError, match="has no index: build it by"):
+        Index(tmp_path)
+    assert len(index.nearest(query, 10_000, ["ja"]).rows) < 2_001, "all of the language"
+    description = read_description(tmp_path / "index")
+    block_file(tmp_path / "index", *description.blocks()[0]).unlink()
+    assert not Index(tmp_path / "index").complete
+
+
+def test_sentences_without_words_have_no_index(tmp_path: Path) -> None:
+    row = {"language": ["de"], "page_id": [1], "sentence_index": [0], "page_title": ["P"], "text": ["—"]}
+    pd.DataFrame(row).to_parquet(tmp_path / "sentences.parquet")
+    files = [tmp_path / "sentences.parquet"]
+    with pytest.raises(EaseError, match="empty: there is nothing to search"):
+        build_index(tmp_path / "index", embed, "model", (files, [], digest_tables(files)))
+    (tmp_path / "broken.parquet").write_bytes(b"no table")
+    with pytest.raises(EaseError, match="broken.parquet is not a Parquet file"):
+        digest_tables([tmp_path / "broken.parquet"])

@@ -1,0 +1,211 @@
+"""The search page in a headless Chromium: results of trained models on wide and narrow screens, light and dark."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser import Browser, browser
+from tests.project import Project
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+QUERY = "The currency of Japan is the yen."
+SCREENS = {"wide": (1280, 900), "phone": (390, 844)}
+
+CONTRASTS = """(() => {
+  const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const linear = c => c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
+  const light = colour => colour.slice(0, 3).map(c => linear(c / 255))
+    .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const colour = parse(getComputedStyle(element).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  const texts = 'h1, h2, h3, p, a, button, label, legend, mark, li, span, input, select';
+  for (const element of document.querySelectorAll(texts)) {
+    if (!element.innerText && !element.value || element.closest('.hidden')) continue;
+    const [one, other] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(one, other) + .05) / (Math.min(one, other) + .05);
+    if (ratio < 4.5) poor.push([element.outerHTML.slice(0, 80), ratio]);
+  }
+  return poor;
+})()"""
+"""Elements whose text has less contrast than WCAG's level AA asks for."""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser page."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            with browser(path, tmp_path_factory.mktemp("profile")) as opened:
+                yield opened
+            return
+    pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
+
+
+@pytest.fixture(scope="module")
+def address(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the page of a copy of the small project; the server ends by Ctrl-C."""
+    copy = project.copy(tmp_path_factory.mktemp("demo") / "project")
+    log = tmp_path_factory.mktemp("log") / "log"
+    command = [sys.executable, "-u", "-m", "ease.search", "serve", "--port=0"]
+    with log.open("w") as output:
+        server = subprocess.Popen(command, cwd=copy.folder, stdout=output, stderr=output)
+    try:
+        deadline = time.monotonic() + 120
+        while "http://" not in log.read_text():
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, "the server does not start"
+            time.sleep(0.2)
+        yield log.read_text().split()[2]
+        server.send_signal(signal.SIGINT)
+        assert server.wait(30) == 0
+        assert "Traceback" not in log.read_text()
+    finally:
+        server.kill()
+        server.wait()
+
+
+def show(page: Browser, address: str, screen: str, mode: str) -> None:
+    width, height = SCREENS[screen]
+    mobile = screen == "phone"
+    page.call(
+        "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile
+    )
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": mode}])
+    page.open("about:blank")
+    page.open(address)
+    page.wait_for("Search across languages")
+
+
+def answer(address: str, **fields: str | list[str]) -> tuple[int, str]:
+    """Return the status and the text of a request."""
+    query = urllib.parse.urlencode(fields, doseq=True)
+    try:
+        with urllib.request.urlopen(f"{address}/?{query}", timeout=60) as found:
+            return found.status, found.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_first_answer_comes_within_ten_seconds(address: str) -> None:
+    started = time.monotonic()
+    status, text = answer(address, q=QUERY, model="ease_plus")
+    assert time.monotonic() - started < 10
+    assert status == 200
+    assert text.count('class="about"') == 10
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_a_typed_sentence_is_answered_by_models_side_by_side(
+    page: Browser, address: str, screen: str, mode: str
+) -> None:
+    show(page, address, screen, mode)
+    assert page.texts("label.choice") == [" Untrained", " SimCSE", " EASE", " EASE+"]
+    assert page.evaluate("document.activeElement.id") == "q"
+    page.evaluate("document.querySelector('[value=ease]').click()")
+    page.call("Input.insertText", text=QUERY)
+    for kind in ("keyDown", "keyUp"):
+        page.call(
+            "Input.dispatchKeyEvent",
+            type=kind,
+            key="Enter",
+            code="Enter",
+            text="\r",
+            windowsVirtualKeyCode=13,
+        )
+    page.wait_until("document.querySelectorAll('.panel .found > li').length === 20")
+    page.wait_until("!document.querySelector('meta[http-equiv=refresh]')")
+    assert page.texts(".panel h2") == ["EASE", "EASE+"]
+    for number in (1, 2):
+        panel = f".panel:nth-child({number})"
+        assert len(page.texts(f"{panel} .heard li")) == 8
+        assert all(page.texts(f"{panel} .heard .label"))
+        languages = {about.split("·")[1].strip() for about in page.texts(f"{panel} .about")}
+        assert languages <= {"English", "Japanese", "Arabic", "German"}
+    assert page.texts("mark"), "words of the typed sentence"
+    lefts = page.evaluate(
+        "[...document.querySelectorAll('.panel')].map(one => one.getBoundingClientRect().left)"
+    )
+    assert (lefts[0] == lefts[1]) is (screen == "phone"), "side by side, or one below the other"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(CONTRASTS) == []
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    assert dark is (mode == "dark")
+    requested = page.evaluate("performance.getEntriesByType('resource').map(one => one.name)")
+    assert requested
+    assert all(name.startswith(address) for name in requested)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_map_shows_the_languages_and_the_typed_sentence(
+    page: Browser, address: str, screen: str, mode: str
+) -> None:
+    show(page, f"{address}/map?q={urllib.parse.quote(QUERY)}&model=untrained&model=ease_plus", screen, mode)
+    page.wait_until("!document.querySelector('meta[http-equiv=refresh]')")
+    page.wait_until("document.querySelectorAll('.panel > svg').length === 2")
+    assert page.texts(".panel:first-child .code title") == ["Arabic", "German", "English", "Japanese"]
+    assert len(page.texts(".panel:first-child .key li")) == 4
+    assert page.evaluate("document.querySelectorAll('.panel:first-child > svg circle').length") == 4 * 40 + 1
+    assert page.texts(".typed title") == [QUERY] * 2
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(CONTRASTS) == []
+    assert page.texts("nav [aria-current]") == ["Map of languages"]
+    page.evaluate("document.querySelector('nav a').click()")
+    page.wait_until("document.querySelectorAll('.panel .found > li').length === 20")
+
+
+def test_language_reader_and_number_are_kept(page: Browser, address: str) -> None:
+    fields = {"q": QUERY, "model": "ease_plus", "language": "ja", "reader": "de", "k": "3"}
+    show(page, f"{address}/?{urllib.parse.urlencode(fields)}", "wide", "light")
+    page.wait_until("!document.querySelector('meta[http-equiv=refresh]')")
+    assert {about.split("·")[1].strip() for about in page.texts(".about")} == {"Japanese"}
+    assert len(page.texts(".about")) == 3
+    assert page.evaluate("[...document.querySelectorAll('select')].map(one => one.value)") == ["ja", "de"]
+    assert page.evaluate("document.querySelector('[name=k]').value") == "3"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({"q": "?!"}, 200, "The text has no letter or digit: type a sentence."),
+        ({"q": "a" * 10_001}, 200, "The text has 10,001 characters"),
+        ({"q": "Yen", "k": "0"}, 400, "&#39;0&#39; results: ask for a number from 1 to 50."),
+        ({"q": "Yen", "k": "many"}, 400, "&#39;many&#39; results"),
+        ({"q": "Yen", "model": "/etc"}, 400, "Unknown model &#39;/etc&#39;"),
+        ({"q": "Yen", "language": "xx"}, 200, "No sentence in the language &#39;xx&#39;"),
+    ],
+)
+def test_bad_requests_are_answered_with_one_line(
+    address: str, fields: dict[str, str], status: int, message: str
+) -> None:
+    found, text = answer(address, **fields)
+    assert found == status
+    assert text.count('role="alert"') == 1
+    assert message in text
+
+
+def test_typed_markup_is_shown_as_text(page: Browser, address: str) -> None:
+    typed = '"><script>document.title = "run"</script><b>Yen</b>'
+    show(page, f"{address}/?{urllib.parse.urlencode({'q': typed})}", "wide", "light")
+    page.wait_until("document.querySelectorAll('.found > li').length")
+    assert page.evaluate("document.getElementById('q').value") == typed
+    assert page.evaluate("document.querySelectorAll('script, b').length") == 0
+    assert page.evaluate("document.title").startswith(typed)
