@@ -118,7 +118,7 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
 ) -> None:
     show(page, address, screen, mode)
     assert page.texts("label.choice") == [" Untrained", " SimCSE", " EASE", " EASE+"]
-    assert page.evaluate("document.activeElement.id") == "q"
+    page.wait_until("document.activeElement.id === 'q'")
     page.evaluate("document.querySelector('[value=ease]').click()")
     page.call("Input.insertText", text=QUERY)
     for kind in ("keyDown", "keyUp"):
