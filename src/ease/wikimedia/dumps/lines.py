@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from ease.errors import EaseError
@@ -97,5 +98,6 @@ class LineChunks:
 
     def _lines(self, chunk: bytes) -> tuple[int, bytes]:
         first = self.next_line
-        self.next_line += chunk.count(b"\n")
+        # Several times as fast as `bytes.count` for short lines.
+        self.next_line += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == ord("\n")))
         return first, chunk

@@ -65,24 +65,26 @@ def _write_part(path: Path, options: IngestOptions, folder: Path) -> Counts:
     with TableWriter(folder / STATEMENTS_FILE, ENTITY_TYPES) as writer:
         for first_line, chunk in chunks:
             writer.write(reader.read(chunk, first_line))
+        lines = chunks.next_line - 1
         rest = chunks.rest.strip()
         truncated = chunks.truncated or (bool(rest) and not rest.endswith(b"."))
         if rest and not truncated:
             writer.write(reader.read(chunks.rest, chunks.next_line))
+            lines += 1
     if not reader.counts["statements"]:
         raise EaseError(
-            f"{path} has no P31 statement about an item ({reader.counts['lines']} lines, "
+            f"{path} has no P31 statement about an item ({lines} lines, "
             f"{reader.counts['broken_lines']} broken): the truthy dump has lines such as "
             f"<http://www.wikidata.org/entity/Q42> {_PROPERTY.decode()} <http://www.wikidata.org/entity/Q5> ."
         )
-    return {**reader.counts, "truncated": truncated}
+    return {**reader.counts, "lines": lines, "truncated": truncated}
 
 
 class _TypeReader:
     """Reads types from chunks of lines, and counts."""
 
     def __init__(self, path: Path) -> None:
-        self.counts = dict.fromkeys(("lines", "statements", "other_statements", "broken_lines"), 0)
+        self.counts = dict.fromkeys(("statements", "other_statements", "broken_lines"), 0)
         self._path = path
 
     def read(self, chunk: bytes, first_line: int) -> pa.RecordBatch:
@@ -103,7 +105,6 @@ class _TypeReader:
                     line = first_line + chunk.count(b"\n", 0, start)
                     logger.warning("%s, line %d is skipped: it is not a statement", self._path, line)
             position = chunk.find(_PROPERTY, end)
-        self.counts["lines"] = first_line - 1 + chunk.count(b"\n") + (chunk[-1:] not in (b"", b"\n"))
         self.counts["statements"] += len(found)
         columns = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=ENTITY_TYPES)
