@@ -2,10 +2,11 @@
 
     python -m benchmarks.encoding_speed
     python -m benchmarks.encoding_speed --encoder bert-base-uncased --sentences 100000
+    python -m benchmarks.encoding_speed --encoder base --made --sentences 200000 --rounds 3   # a GPU without any data
 
 Both implementations encode the distinct sentences of the available evaluation sets (`inputs`) in alternating rounds,
 with the same batch size. Then the same encoder scores the available tasks twice: one by one without a cache, and
-together with a cache that starts empty.
+together with a cache that starts empty. With `--made`, generated sentences are encoded and no task is scored.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from sentence_transformers import SentenceTransformer
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.inputs import evaluation_tasks
+from benchmarks.large_batches import made_sentences
+from benchmarks.training_data import BASE
 from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions
@@ -69,21 +72,23 @@ def together(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) 
 def main() -> None:
     """Parse the arguments, measure and print a Markdown table."""
     parser = command_line_parser(__doc__)
-    parser.add_argument("--encoder", help="folder or Hugging Face name; default: a random two-layer BERT")
+    parser.add_argument(
+        "--encoder", help="base, a folder or a Hugging Face name; default: a random two-layer BERT"
+    )
+    parser.add_argument("--made", action="store_true", help="encode generated sentences, and score no task")
     parser.add_argument("--sentences", type=int, default=20_000, help="maximum number of sentences")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        measure(given, evaluation_tasks(Path(work)))
+        measure(given, {} if given.made else evaluation_tasks(Path(work)))
 
 
 def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
     """Measure each variant and print the table."""
-    sentences = sentences_of(tasks)[: given.sentences]
-    encoder = build_encoder(
-        EncoderOptions(name=given.encoder) if given.encoder else EncoderOptions(), sentences
-    )
+    sentences = (sentences_of(tasks) if tasks else made_sentences(given.sentences))[: given.sentences]
+    named = {None: EncoderOptions(), "base": EncoderOptions(random=BASE)}
+    encoder = build_encoder(named.get(given.encoder) or EncoderOptions(name=given.encoder), sentences)
     encoder = encoder.to(best_device())
     options = EncodingOptions(batch_size=given.batch_size)
     ways: dict[str, Callable[[], object]] = {
@@ -91,14 +96,15 @@ def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
             sentences, batch_size=given.batch_size, show_progress_bar=False
         ),
         "ours": lambda: encode_with(encoder, options)(sentences),
-        "tasks one by one, no cache": lambda: one_by_one(encoder, tasks, given.batch_size),
-        "tasks together, with the cache": lambda: together(encoder, tasks, given.batch_size),
     }
+    if tasks:
+        ways["tasks one by one, no cache"] = lambda: one_by_one(encoder, tasks, given.batch_size)
+        ways["tasks together, with the cache"] = lambda: together(encoder, tasks, given.batch_size)
     seconds = in_turn(ways, given.rounds)
-    print(f"{len(sentences):,} sentences; tasks: {', '.join(tasks)}; device: {encoder.device}\n")
+    print(f"{len(sentences):,} sentences; tasks: {', '.join(tasks) or 'none'}; device: {encoder.device}\n")
     print("| | seconds | ratio |\n| --- | ---: | ---: |")
     peers = ["SentenceTransformer.encode"] * 2 + ["tasks one by one, no cache"] * 2
-    for (name, spent), peer in zip(seconds.items(), peers, strict=True):
+    for (name, spent), peer in zip(seconds.items(), peers, strict=False):
         print(f"| {name} | {spent:.1f} | {seconds[peer] / spent:.2f} |")
 
 

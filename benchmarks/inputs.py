@@ -10,7 +10,6 @@ import yaml
 
 from ease.evaluation.scoring import TaskOptions
 from ease.evaluation.sets import at_paths, locate_sets, scorable
-from ease.sample import SampleOptions, write_sample
 from ease.wikimedia.languages import PAPER_LANGUAGES
 
 SLICES = ("enwiki-shortened", "itwiki-2013-slice")
@@ -30,7 +29,7 @@ def dump_slices(work: Path) -> list[Path]:
     data = real_data()
     if data:
         return [next((data / "dumps" / "wikipedia").glob(f"{name}-pages-articles*")) for name in SLICES]
-    dumps = write_sample(work / "sample", PAPER_LANGUAGES, SampleOptions()).wikipedia
+    dumps = _sample(work).wikipedia
     return [next(dumps.glob(f"{language}wiki-*-pages-articles*.bz2")) for language in ("en", "it")]
 
 
@@ -42,7 +41,7 @@ def evaluation_tasks(work: Path) -> TaskOptions:
             name: {**(own := _configured(name)), "path": str(data / "eval" / own["path"])} for name in TASKS
         }
     else:
-        sample = write_sample(work / "sample", PAPER_LANGUAGES, SampleOptions())
+        sample = _sample(work)
         paths = {"sample_parallel": sample.parallel, "sample_graded": sample.graded}
         tasks = {name: {**_configured(name), "path": str(path)} for name, path in paths.items()}
     located = locate_sets(list(tasks), tasks)
@@ -53,3 +52,9 @@ def evaluation_tasks(work: Path) -> TaskOptions:
 def _configured(name: str) -> dict[str, Any]:
     parameters = yaml.safe_load((CONFIGURED / f"{name}.yml").read_text(encoding="utf-8"))
     return dict(parameters["tasks"][name])
+
+
+def _sample(work: Path) -> Any:
+    from ease.sample import SampleOptions, write_sample  # needs ICU, which a machine with a GPU may lack
+
+    return write_sample(work / "sample", PAPER_LANGUAGES, SampleOptions())

@@ -20,7 +20,7 @@ from sentence_transformers.util import semantic_search
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process, peak_megabytes
-from ease.evaluation.search import mutual_neighbours
+from ease.evaluation.search import best_device, mutual_neighbours
 
 NEIGHBOURS = 4
 
@@ -41,7 +41,7 @@ def search_with_ease(queries: np.ndarray, targets: np.ndarray) -> list[float]:
 
 def search_with_peer(queries: np.ndarray, targets: np.ndarray) -> list[float]:
     """Search in one direction, then in the other."""
-    left, right = torch.from_numpy(queries), torch.from_numpy(targets)
+    left, right = (torch.from_numpy(rows).to(best_device()) for rows in (queries, targets))
     forward = semantic_search(left, right, top_k=NEIGHBOURS)
     semantic_search(right, left, top_k=NEIGHBOURS)
     return [float(found[0]["score"]) for found in forward[:100]]

@@ -17,9 +17,6 @@ from sentence_transformers import SentenceTransformer
 from benchmarks.large_batches import made_sentences
 from ease.encoders.encoder import build_encoder, embedding_dimension, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.wikimedia.dumps.files import find_dumps
-from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 MAX_TOKENS = 32
 FURTHER_ENTITIES = 3
@@ -67,6 +64,11 @@ def read_sentences(pairs: Path | None) -> tuple[list[str], str]:
 
 def linked_sentences(dumps: Path) -> list[str]:
     """Return the sentences of dumps that have a link and a length within `CHARACTERS`."""
+    # A machine with a GPU needs no parser: it reads a file of sentences.
+    from ease.wikimedia.dumps.files import find_dumps
+    from ease.wikimedia.dumps.options import IngestOptions
+    from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+
     with tempfile.TemporaryDirectory() as work:
         parts = ingest_wikipedia(
             find_dumps(dumps, ["en", "it"]), IngestOptions(splitter="icu", workers=1), Path(work)

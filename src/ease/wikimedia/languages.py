@@ -6,13 +6,16 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import icu
 from babel.core import Locale, UnknownLocaleError
 
 from ease.errors import EaseError
 from ease.io.data_files import read_data_file
 from ease.io.suggestions import nearest
+
+if TYPE_CHECKING:
+    import icu
 
 _DATA = read_data_file("ease.wikimedia", "languages.yml")
 
@@ -60,6 +63,8 @@ class Language:
     @property
     def locale(self) -> icu.Locale:
         """ICU's locale; ICU applies its general rules to languages that it does not know."""
+        import icu  # compiled where it is installed: not needed for training
+
         return icu.Locale(self.bcp_47)
 
     @property
@@ -70,6 +75,8 @@ class Language:
     @property
     def english_name(self) -> str:
         """CLDR's English name: `Chinese`."""
+        import icu
+
         return str(self.locale.getDisplayLanguage(icu.Locale.getEnglish()))
 
     @property

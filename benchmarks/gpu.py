@@ -1,0 +1,222 @@
+"""Run the tests and benchmarks of a GPU, each part by itself: `make gpu PYTHON=python3`.
+
+    python3 -m benchmarks.gpu --folder gpu_results
+    python3 -m benchmarks.gpu --folder gpu_results --sentences PAIRS.parquet --parts training search
+    python3 -m benchmarks.gpu --folder tiny_results --tiny    # the same commands at a small size, without a GPU
+
+A part is a command. Its output is written to the folder while it runs, and its result when it ends. A part with a
+result for the same code and arguments is skipped, so a run that was cut off goes on by the same command. A part that
+fails or exceeds its time does not stop the others.
+
+Needs torch 2.11, transformers 5.17, sentence-transformers 6.0, accelerate, pyarrow and the packages of
+`scripts/gpu_wheels.sh`; no network. Without `--sentences`, sentences are generated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.command_line import command_line_parser
+
+ROOT = Path(__file__).parents[1]
+LIBRARIES = ("torch", "transformers", "sentence_transformers", "accelerate", "pyarrow")
+LINES = 40
+"""Lines of a failed part's output that the report shows."""
+
+
+class Part(NamedTuple):
+    """A module, its arguments on a GPU and at a tiny size, and its time limit."""
+
+    module: str
+    full: str
+    tiny: str
+    minutes: float = 8
+    reads_sentences: bool = False
+
+
+PARTS: dict[str, Part] = {
+    "tests": Part(
+        "pytest",
+        "-q -m gpu -p no:cacheprovider tests/training/test_gpu.py tests/methods/test_dueam_training.py",
+        "-q -p no:cacheprovider tests/methods/components/test_losses.py",
+    ),
+    "training": Part(
+        "benchmarks.training_speed",
+        "--encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --steps 100 --rounds 2 --curve-steps 50 "
+        "--threads 8",
+        "--entities 500 --batch-sizes 8 --warmup 1 --steps 1 --rounds 1 --curve-steps 2 --curve-batch-size 4 "
+        "--device cpu",
+        reads_sentences=True,
+    ),
+    "large_batches": Part(
+        "benchmarks.large_batches",
+        "--encoder base --batch-sizes 256 1024 4096 --steps 5 --mini-batch-size 256",
+        "--batch-sizes 16 --steps 1 --mini-batch-size 8",
+    ),
+    "encoding": Part(
+        "benchmarks.encoding_speed",
+        "--encoder base --made --sentences 100000 --batch-size 256 --rounds 3",
+        "--made --sentences 50 --batch-size 8",
+    ),
+    "search": Part(
+        "benchmarks.search_memory",
+        "--sizes 15000x40000 150000x400000 --threads 8",
+        "--sizes 40x60 --dimension 16",
+    ),
+}
+"""The parts in the order in which they run."""
+
+
+class Result(NamedTuple):
+    """What is known of a part that ended."""
+
+    part: str
+    command: list[str]
+    key: str
+    status: int | None
+    seconds: float
+    output: str
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the parts and write the report; return 1 if a part failed."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("gpu_results"), help="folder of the results")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--sentences", type=Path, help="Parquet with a column `sentence`")
+    parser.add_argument("--tiny", action="store_true", help="run at a small size on the CPU")
+    given = parser.parse_args(arguments)
+    machine = describe_machine()
+    if machine["device"] == "cpu" and not given.tiny:
+        print(
+            "There is no CUDA device: run this on a machine with a GPU, or try the commands by --tiny.",
+            file=sys.stderr,
+        )
+        return 1
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for name in given.parts:
+        result = run_part(name, command_of(PARTS[name], given.tiny, given.sentences), given.folder)
+        print(f"{name}: {describe_status(result)}", flush=True)
+        write_report(given.folder, machine)
+    return int(any(result.status != 0 for result in results_in(given.folder)))
+
+
+def describe_machine() -> dict[str, str]:
+    """Return the device, its memory, and the versions of the libraries, which a part's process would use."""
+    code = f"""
+import importlib, json, torch
+found = {{name: importlib.import_module(name).__version__ for name in {LIBRARIES!r}}}
+device, memory = "cpu", ""
+if torch.cuda.is_available():
+    device = torch.cuda.get_device_name()
+    memory = f"{{torch.cuda.get_device_properties(0).total_memory / 2**30:.0f}} GiB"
+print(json.dumps({{"device": device, "memory": memory, **found}}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(
+            f"A library does not load: {done.stderr.strip().splitlines()[-1]} (scripts/gpu_wheels.sh)"
+        )
+    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return {**found, "python": platform.python_version()}
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a part: the checkout's modules first, no network, no tracking."""
+    search = os.pathsep.join([str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "true", "TOKENIZERS_PARALLELISM": "false"}
+    return {**os.environ, **offline, "PYTHONPATH": search}
+
+
+def command_of(part: Part, tiny: bool, sentences: Path | None) -> list[str]:
+    """Return the words of a part's command without the interpreter."""
+    read = [str(sentences.resolve())] if sentences and part.reads_sentences else []
+    return ["-m", part.module, *read, *(part.tiny if tiny else part.full).split()]
+
+
+def run_part(name: str, command: list[str], folder: Path) -> Result:
+    """Return the result of a part: the one in the folder if code and command are the same, else of a new process."""
+    file, log = folder / f"{name}.json", folder / f"{name}.log"
+    key = hashlib.sha256(json.dumps([code_hash(), command]).encode()).hexdigest()[:16]
+    if file.is_file() and (kept := Result(**json.loads(file.read_text()))).key == key and kept.status == 0:
+        return kept
+    print(f"{name}: {' '.join(command)}", flush=True)
+    started = time.monotonic()
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=environment(), stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            status: int | None = process.wait(60 * PARTS[name].minutes)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            status = None
+    result = Result(
+        name, command, key, status, round(time.monotonic() - started, 1), log.read_text(errors="replace")
+    )
+    file.write_text(json.dumps(result._asdict(), indent=1))
+    return result
+
+
+def code_hash() -> str:
+    """Return a hash of the Python files of the library and the benchmarks."""
+    digest = hashlib.sha256()
+    for file in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]):
+        digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def describe_status(result: Result) -> str:
+    """Return how a part ended."""
+    if result.status is None:
+        return f"stopped after {result.seconds:.0f} s, its limit"
+    return f"{'done' if result.status == 0 else 'failed'} in {result.seconds:.0f} s"
+
+
+def results_in(folder: Path) -> list[Result]:
+    """Return the results of the parts that ended, in their order."""
+    files = [folder / f"{name}.json" for name in PARTS]
+    return [Result(**json.loads(file.read_text())) for file in files if file.is_file()]
+
+
+def write_report(folder: Path, machine: dict[str, Any]) -> None:
+    """Write `results.md` and `results.json` of the parts that ended so far."""
+    results = results_in(folder)
+    values = {"machine": machine, "parts": [result._asdict() for result in results]}
+    (folder / "results.json").write_text(json.dumps(values, indent=1), encoding="utf-8")
+    lines = [f"# {machine['device']} {machine['memory']}".rstrip(), ""]
+    lines += [
+        ", ".join(
+            f"{name} {version}" for name, version in machine.items() if name not in ("device", "memory")
+        ),
+        "",
+    ]
+    for result in results:
+        shown = result.output.strip().splitlines()
+        failed = result.status != 0
+        tables = ["```", *shown[-LINES:], "```"] if failed or result.part == "tests" else shown
+        lines += [
+            f"## {result.part}",
+            "",
+            f"`python {' '.join(result.command)}`, {describe_status(result)}",
+            "",
+            *tables,
+            "",
+        ]
+    (folder / "results.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The GPU benchmark needs few packages, runs its parts by their commands, and goes on where it was cut off."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gpu import PARTS, main
+from tests.project import ROOT
+
+INSTALLED = ("torch", "transformers", "sentence-transformers", "accelerate", "pyarrow")
+"""Packages of the machine; it has their dependencies, pandas and psutil, too."""
+IMPORTED = (
+    "benchmarks.gpu",
+    *(part.module for part in PARTS.values()),
+    "tests.conftest",
+    "tests.training.test_gpu",
+    "tests.methods.test_dueam_training",
+)
+
+
+def collected() -> list[str]:
+    """Return the packages that the script downloads."""
+    text = (ROOT / "scripts" / "gpu_wheels.sh").read_text(encoding="utf-8")
+    return re.findall(r'^packages="(.*)"$', text, re.MULTILINE)[0].split()
+
+
+def with_dependencies(names: list[str]) -> dict[str, importlib.metadata.Distribution]:
+    """Return the installed distributions of packages and of everything that they require without extras."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    waiting = list(names)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        try:
+            found[name] = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:  # for another system
+            continue
+        requirements = [line.partition(";") for line in found[name].requires or []]
+        waiting += [
+            re.match(r"[\w.-]+", line)[0]  # type: ignore[index]
+            for line, _, marker in requirements
+            if "extra" not in marker
+        ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of packages with nothing but those of the machine and of the script."""
+    folder = tmp_path_factory.mktemp("lean")
+    wanted = with_dependencies([*INSTALLED, "pandas", "psutil"])
+    wanted |= {name: importlib.metadata.distribution(name) for name in collected()}
+    for distribution in wanted.values():
+        for top in {file.parts[0] for file in distribution.files or []} - {"..", "__pycache__"}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(distribution.locate_file(top))))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", dict.fromkeys(IMPORTED))
+def test_nothing_else_is_imported(lean: Path, module: str) -> None:
+    search = os.pathsep.join([str(lean), str(ROOT / "src"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import {module}"],
+        env={"PYTHONPATH": search, "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_part_runs_once_and_a_failed_one_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = PARTS["search"]._replace(tiny="--sizes 40x60 --dimension none")
+    monkeypatch.setitem(PARTS, "search", broken)
+    given = ["--folder", str(tmp_path), "--tiny", "--parts", "search", "encoding"]
+    assert main(given) == 1
+    assert re.search(r"search: failed in \d+ s", capsys.readouterr().out)
+    report = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "invalid int value: 'none'" in report
+    assert "| ours |" in report
+    monkeypatch.setitem(PARTS, "search", PARTS["search"]._replace(tiny="--sizes 40x60 --dimension 16"))
+    encoded = (tmp_path / "encoding.json").read_bytes()
+    assert main(given) == 0
+    assert "encoding: -m" not in capsys.readouterr().out
+    assert (tmp_path / "encoding.json").read_bytes() == encoded
+    parts = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["parts"]
+    assert [(part["part"], part["status"]) for part in parts] == [("encoding", 0), ("search", 0)]
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_every_part_runs_at_a_tiny_size(tmp_path: Path) -> None:
+    assert main(["--folder", str(tmp_path), "--tiny"]) == 0
+
+
+def test_without_a_gpu_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    assert main(["--folder", str(tmp_path / "results")]) == 1
+    assert capsys.readouterr().err.startswith("There is no CUDA device")
+    assert not (tmp_path / "results").exists()
