@@ -13,7 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ease.encoders.encoding import encode_with, fingerprint
+from ease.encoders.loading import load_for_evaluation
+from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
+from ease.evaluation.search import best_device
 from ease.search.building import Encode, build_index
 from ease.search.entities import HeardEntities, Labels, Link, open_heard
 from ease.search.index import Index
@@ -227,11 +231,6 @@ class Opening:
         Raises:
             EaseError: If there are no sentences or no such encoder.
         """
-        from ease.encoders.encoding import encode_with, fingerprint
-        from ease.encoders.loading import load_for_evaluation
-        from ease.encoders.options import LoadingOptions
-        from ease.evaluation.search import best_device
-
         self._sources = sources
         files = sources.sentences()
         links = sources.table("02_intermediate", "links.parquet")

@@ -17,6 +17,10 @@ PATIENCE = 8.0
 """Seconds that a request waits for the first part of an index."""
 
 
+class _Closed(Exception):
+    """Raised in a thread to end it after the current block of an index."""
+
+
 class OpenModel:
     """A model that a thread of its own loads and builds the index of."""
 
@@ -27,13 +31,19 @@ class OpenModel:
         self.error = ""
         self.progress = (0, 0)
         """Embedded sentences and their number; the latter is 0 until it is known"""
-        self._searchable = threading.Event()
+        self._searchable, self._closing = threading.Event(), threading.Event()
         arguments = (sources, memory, exact_limit)
-        threading.Thread(target=self._open, args=arguments, daemon=True, name=f"open {name}").start()
+        self._thread = threading.Thread(target=self._open, args=arguments, daemon=True, name=f"open {name}")
+        self._thread.start()
 
     def wait(self, seconds: float = PATIENCE) -> None:
         """Wait until the model can be searched with, or has failed, but not longer than some seconds."""
         self._searchable.wait(seconds)
+
+    def close(self) -> None:
+        """Let the thread end; what it has not embedded is left to the next start."""
+        self._closing.set()
+        self._thread.join()
 
     @property
     def complete(self) -> bool:
@@ -45,12 +55,16 @@ class OpenModel:
             opening = Opening(sources, self.name)
 
             def report(done: int, total: int) -> None:
+                if self._closing.is_set():
+                    raise _Closed
                 self.progress = (done, total)
                 if self.search is None:
                     self.search = opening.search()
                     self._searchable.set()
 
             opening.build(memory, exact_limit, report)
+        except _Closed:
+            pass
         except EaseError as error:
             self.error = str(error)
         except Exception as error:
@@ -102,3 +116,8 @@ class OpenModels:
             if name not in self._open or self._open[name].error:
                 self._open[name] = OpenModel(self._sources, name, *self._limits)
             return self._open[name]
+
+    def close(self) -> None:
+        """End the work of all models; torch aborts the interpreter's exit while another thread computes."""
+        for model in self._open.values():
+            model.close()

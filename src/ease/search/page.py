@@ -71,7 +71,7 @@ def make_app(models: OpenModels) -> Starlette:
             error=error,
             models=models.names,
             languages=_languages(panels),
-            waiting=any(not panel.model.complete and not panel.error for panel in panels),
+            waiting=any(not panel.model.search and not panel.error for panel in panels),
             query=request.url.query,
         )
         return HTMLResponse(html, 400 if error else 200, {"Content-Security-Policy": POLICY})

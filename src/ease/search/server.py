@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import click
@@ -40,7 +40,7 @@ def serve(project: Path, setting: str, further: Sequence[str], host: str, port: 
     with _bound(host, port) as bound:
         click.echo(f"Search page: http://{host}:{bound.getsockname()[1]} (Ctrl-C ends it)")
         config = uvicorn.Config(make_app(models), log_level="warning", lifespan="off")
-        with suppress(KeyboardInterrupt):
+        with closing(models), suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[bound])
 
 
