@@ -26,6 +26,7 @@ from benchmarks.command_line import command_line_parser
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import Encoding, encode_with
 from ease.entities.permutation import permute_entities
+from ease.evaluation.search import nearest_neighbours
 from ease.reporting.markdown_tables import format_table
 from ease.sample.facts import Entity
 from ease.search.engine import Opening
@@ -112,11 +113,16 @@ def found_by(
     opening = Opening(sources, str(encoder), work / "index")
     opening.build(1_024, 1_000_000, lambda done, total: None)
     index = Index(work / "index")
-    found = []
-    for language, embedding in zip(queries["language"], embeddings, strict=True):
-        others = [other for other in index.languages if other != language]
-        rows = index.sentences.rows(index.nearest(embedding, NEAREST, others).rows)
-        found.append({entity for row in rows for entity in row["entities"] or ()})
+    every = np.arange(index.description.rows)
+    vectors, linked = index.vectors(every), [row["entities"] or () for row in index.sentences.rows(every)]
+    found: list[set[int]] = [set() for _ in range(len(queries))]
+    for language, (start, end) in index.description.languages.items():
+        own = np.flatnonzero(queries["language"] == language)
+        others = np.delete(np.arange(len(vectors)), np.s_[start:end])
+        if len(own):
+            near = nearest_neighbours(embeddings[own], vectors[others], NEAREST).rows
+            for query, rows in zip(own, others[near], strict=True):
+                found[query] = {entity for row in rows for entity in linked[row]}
     return found
 
 

@@ -12,7 +12,10 @@ from ease.search.opened import OpenModels
 from ease.search.sources import Sources
 from tests.search.made_project import Row, add_model, write_encoder, write_project
 
-ROWS = [Row("en", number // 10, "Page", number % 10, f"Sentence number {number}.") for number in range(6_000)]
+ROWS = [
+    Row("en", number // 10, "Page", number % 10, f"Sentence number {number}.", [17])
+    for number in range(6_000)
+]
 
 
 @pytest.fixture

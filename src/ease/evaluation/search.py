@@ -64,7 +64,12 @@ def best_device() -> torch.device:
 
 
 def similarity_blocks(
-    queries: ArrayLike, targets: ArrayLike, block: tuple[int, int] = BLOCK, progress: str = ""
+    queries: ArrayLike,
+    targets: ArrayLike,
+    block: tuple[int, int] = BLOCK,
+    progress: str = "",
+    *,
+    unit_rows: bool = False,
 ) -> Iterator[tuple[slice, slice, Tensor]]:
     """Yield rows of queries, rows of targets and their cosines, (queries, targets), until all pairs are compared.
 
@@ -73,12 +78,14 @@ def similarity_blocks(
         targets: (m, dimension), any non-zero length.
         block: Queries and targets compared at once.
         progress: Title of the progress bar; no bar if empty.
+        unit_rows: Both sides are known to be finite and of length 1, which saves the computation of the lengths.
 
     Raises:
         EaseError: If a side is empty, the dimensions differ, or a row is zero or not finite.
     """
     sides = [np.asarray(queries), np.asarray(targets)]
-    lengths = [row_lengths(side, name) for side, name in zip(sides, ("queries", "targets"), strict=True)]
+    names = ("queries", "targets")
+    lengths = [] if unit_rows else [row_lengths(side, name) for side, name in zip(sides, names, strict=True)]
     shapes = [side.shape for side in sides]
     if 0 in shapes[0] + shapes[1] or shapes[0][1] != shapes[1][1]:
         raise EaseError(
@@ -87,7 +94,7 @@ def similarity_blocks(
         )
 
     def units(side: int, rows: slice) -> Tensor:
-        scaled = sides[side][rows] / lengths[side][rows, None]
+        scaled = sides[side][rows] if unit_rows else sides[side][rows] / lengths[side][rows, None]
         return torch.from_numpy(scaled.astype(np.float32)).to(best_device())
 
     starts = range(0, shapes[0][0], block[0])
@@ -100,14 +107,20 @@ def similarity_blocks(
 
 
 def nearest_neighbours(
-    queries: ArrayLike, targets: ArrayLike, k: int, block: tuple[int, int] = BLOCK, progress: str = ""
+    queries: ArrayLike,
+    targets: ArrayLike,
+    k: int,
+    block: tuple[int, int] = BLOCK,
+    progress: str = "",
+    *,
+    unit_rows: bool = False,
 ) -> Neighbours:
     """Return each query's k nearest targets by cosine; all targets if there are fewer than k.
 
     Peak memory beyond the arguments is one block and 12 bytes per neighbour. The order of equally near targets is
     undefined. The other arguments and errors are those of `similarity_blocks`.
     """
-    return mutual_neighbours(queries, targets, k, block, progress, backward=False)[0]
+    return mutual_neighbours(queries, targets, k, block, progress, backward=False, unit_rows=unit_rows)[0]
 
 
 def mutual_neighbours(
@@ -118,6 +131,7 @@ def mutual_neighbours(
     progress: str = "",
     *,
     backward: bool = True,
+    unit_rows: bool = False,
 ) -> tuple[Neighbours, Neighbours]:
     """Return each query's k nearest targets and each target's k nearest queries, found in one pass over all pairs.
 
@@ -129,7 +143,9 @@ def mutual_neighbours(
     near_queries, near_targets = (
         _Nearest(count, min(k, other), best_device()) for count, other in (counts, counts[::-1])
     )
-    for here, there, similarities in similarity_blocks(queries, targets, block, progress):
+    for here, there, similarities in similarity_blocks(
+        queries, targets, block, progress, unit_rows=unit_rows
+    ):
         near_queries.update(here, there.start, similarities)
         if backward:
             near_targets.update(there, here.start, similarities.T.contiguous())

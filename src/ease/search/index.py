@@ -94,7 +94,7 @@ class Index:
         if first >= last:
             return Near(np.empty(0, np.int64), np.empty(0, np.float32))
         vectors = self._embedded_blocks()[block][first - block[0] : last - block[0]]
-        found = nearest_neighbours(unit[None], vectors, k)
+        found = nearest_neighbours(unit[None], vectors, k, unit_rows=True)
         return Near(found.rows[0] + first, found.cosines[0])
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -115,7 +115,9 @@ class Index:
         for language in languages or ():
             if language not in known:
                 raise EaseError(f"No sentence in the language {language!r}: {suggest(language, known)}")
-        return [known[language] for language in (languages or sorted(known))]
+        if not languages:
+            return [(0, self.description.rows)]
+        return [known[language] for language in dict.fromkeys(languages)]
 
     def _block_of(self, row: int) -> tuple[int, int]:
         start = row - row % self.description.block
