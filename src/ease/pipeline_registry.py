@@ -22,6 +22,7 @@ from ease.pipelines import (
     mewsc16,
     mine_bitext,
     plan,
+    publish,
     report,
     sweep,
     teach,
@@ -89,6 +90,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "mewsc16": mewsc16.create_pipeline(),
         "mine_bitext": mine_bitext.create_pipeline("multilingual"),
         "plan": plan.create_pipeline({**dict.fromkeys(SETTINGS, COMPARED), teach.TEACH: (MLM, teach.METHOD)}),
+        "publish": publish.create_pipeline(),
         "teach": teach.create_pipeline(),
         "validate_evaluation": validate_evaluation.create_pipeline(),
     }

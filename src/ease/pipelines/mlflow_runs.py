@@ -100,6 +100,25 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
         )
 
 
+def set_alias(encoder: Path, name: str, alias: str) -> str | None:
+    """Give an encoder's version of the registered model `name` an alias; register the version if need be.
+
+    Returns:
+        The address of the version; None, with a warning, if the store has no logged model of the encoder.
+    """
+    client, run_id = MlflowClient(), run_of(encoder)
+    outputs = client.get_run(run_id).outputs if run_id and _has_run(run_id) else None
+    if run_id is None or outputs is None or not outputs.model_outputs:
+        logger.warning(
+            "MLflow has no logged model of %s, so it gets no alias: train with `log_model`", encoder
+        )
+        return None
+    known = client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
+    version = known[0] if known else mlflow.register_model(f"runs:/{run_id}/model", name)
+    client.set_registered_model_alias(name, alias, version.version)
+    return f"models:/{name}@{alias}"
+
+
 class RunReport:
     """Logs the values that a training reports to its run; an error of the tracking store does not stop the training."""
 

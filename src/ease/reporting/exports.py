@@ -124,16 +124,23 @@ def _write_mteb(folder: Path, name: str, revision: str, scores: pd.DataFrame) ->
 
 
 def _write_hub(folder: Path, name: str, scores: pd.DataFrame) -> None:
-    from huggingface_hub import ModelCard, ModelCardData, eval_result_entries_to_yaml
+    from huggingface_hub import ModelCard, ModelCardData
 
-    entries = hub_entries(scores)
     results = folder / ".eval_results"
     results.mkdir(parents=True, exist_ok=True)
-    for task, own in entries.items():
-        text = yaml.safe_dump(eval_result_entries_to_yaml(own), sort_keys=False)
-        (results / f"{safe_name(task)}.yaml").write_text(text, encoding="utf-8")
-    data = ModelCardData(model_name=name, eval_results=list(_card_results(scores)))
+    write_eval_results(results, scores)
+    data = ModelCardData(model_name=name, eval_results=list(card_results(scores)))
     (folder / "README.md").write_text(str(ModelCard(f"---\n{data}\n---\n")), encoding="utf-8")
+
+
+def write_eval_results(folder: Path, scores: pd.DataFrame) -> None:
+    """Write the hub's evaluation results, one file for each of its data sets that the scores have."""
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    for task, own in hub_entries(scores).items():
+        folder.mkdir(parents=True, exist_ok=True)
+        text = yaml.safe_dump(eval_result_entries_to_yaml(own), sort_keys=False)
+        (folder / f"{safe_name(task)}.yaml").write_text(text, encoding="utf-8")
 
 
 def hub_entries(scores: pd.DataFrame) -> Mapping[str, list[Any]]:
@@ -156,8 +163,8 @@ def hub_entries(scores: pd.DataFrame) -> Mapping[str, list[Any]]:
     return entries
 
 
-def _card_results(scores: pd.DataFrame) -> Iterator[Any]:
-    """Yield all scores in the format of a model card's `model-index`."""
+def card_results(scores: pd.DataFrame) -> Iterator[Any]:
+    """Yield all scores in the format of a model card's `model-index`, with the limits of the 95% interval as `args`."""
     from huggingface_hub import EvalResult
 
     for row in scores.to_dict("records"):
@@ -172,4 +179,7 @@ def _card_results(scores: pd.DataFrame) -> Iterator[Any]:
             metric_type=row["metric"],
             metric_name=row["metric"].replace("_", " "),
             metric_value=round(row["value"], 4),
+            metric_args={"interval_95": [round(row["low"], 4), round(row["high"], 4)]}
+            if pd.notna(row["low"])
+            else None,
         )

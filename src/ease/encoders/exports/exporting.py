@@ -161,6 +161,7 @@ def _quantize_onnx(source: Path, target: Path) -> None:
 def _compressed(model: Any) -> Any:
     """Return an OpenVINO model with 8-bit weights."""
     nncf = silent("nncf")
+    nncf.set_log_level(logging.ERROR)
     with redirect_stdout(StringIO()):  # a progress bar
         return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
 
@@ -179,7 +180,8 @@ def _compared(
     lowest = float(cosines.min())
     if not lowest >= LEAST_COSINE[form]:
         raise EaseError(
-            f"{form}: the cosine to torch falls to {lowest:.4f}, below {LEAST_COSINE[form]}: leave {form} out of `forms`."
+            f"{form}: the cosine to torch falls to {lowest:.4f}, below {LEAST_COSINE[form]}: remove {form} from "
+            "`forms`."
         )
     file = folder / file_of(form)
     size = sum(part.stat().st_size for part in file.parent.glob(f"{file.stem}.*"))
@@ -189,7 +191,9 @@ def _compared(
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hide the libraries' remarks on optional packages and on preparation that does not change the result."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.onnx._internal.exporter._registration", "nncf")]
+    loggers = [
+        logging.getLogger(name) for name in ("torch.onnx", "torch.onnx._internal.exporter._registration")
+    ]
     levels = [logger.level for logger in loggers]
     root = logging.getLogger()
 

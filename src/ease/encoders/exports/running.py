@@ -59,7 +59,7 @@ def load_exported(
         threads: Threads of the library; None: as many as the library chooses.
     """
     load = _load_onnx if form.startswith("onnx") else _load_openvino
-    prompt = encoder.prompts.get(encoder.default_prompt_name or "", "")
+    prompt = encoder.prompts.get(encoder.default_prompt_name or "") or ""
     return ExportedEncoder(
         encoder.tokenizer, load(folder / file_of(form), threads), encoder.max_seq_length, prompt
     )

@@ -1,0 +1,104 @@
+"""Upload of a folder to the Hugging Face hub, with errors in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from ease.errors import EaseError
+
+Kind = Literal["model", "dataset"]
+
+LATER = "the folder is complete; run the same command again to push it."
+
+
+def hub_token() -> str | None:
+    """Return the token of `HF_TOKEN`, or the one that `hf auth login` has stored; None if there is none."""
+    from huggingface_hub import get_token
+
+    return get_token()
+
+
+def require_token(repository: str) -> str:
+    """Return the token for a push.
+
+    Raises:
+        EaseError: If there is none, or the hub's library is set to work offline.
+    """
+    from huggingface_hub.constants import is_offline_mode
+
+    if is_offline_mode():
+        raise EaseError(f"HF_HUB_OFFLINE is set: unset it to push {repository}.")
+    token = hub_token()
+    if token is None:
+        raise EaseError(
+            f"There is no token to push {repository}: set HF_TOKEN to one that may write, or run `hf auth login`."
+        )
+    return token
+
+
+def push_folder(
+    folder: Path,
+    repository: str,
+    token: str,
+    kind: Kind = "model",
+    *,
+    endpoint: str | None = None,
+    private: bool = True,
+    replaced: Sequence[str] = (),
+) -> str:
+    """Create a repository if it does not exist, and commit all files of a folder to it at once.
+
+    Args:
+        folder: The folder.
+        repository: `OWNER/NAME`.
+        token: A token that may write to the repository.
+        kind: Kind of the repository.
+        endpoint: Address of the hub; None: the environment variable HF_ENDPOINT, or huggingface.co.
+        private: Whether a new repository is private.
+        replaced: Patterns of files that are removed unless the folder has them.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        EaseError: If the hub refuses the token, the name or the files, or cannot be reached.
+    """
+    import httpx
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    api = HfApi(endpoint=endpoint, token=token)
+    try:
+        api.create_repo(repository, repo_type=kind, private=private, exist_ok=True)
+        commit = api.upload_folder(
+            repo_id=repository,
+            folder_path=folder,
+            repo_type=kind,
+            commit_message=f"Publish {folder.name}",
+            delete_patterns=list(replaced) or None,
+        )
+    except HFValidationError as error:
+        raise EaseError(f"{repository!r} is not a name on the hub: write OWNER/NAME.") from error
+    except HfHubHTTPError as error:
+        raise EaseError(_refusal(repository, api.endpoint, error)) from error
+    except (httpx.HTTPError, OSError) as error:
+        cause = (str(error).splitlines() or [type(error).__name__])[0]
+        raise EaseError(f"The hub at {api.endpoint} cannot be reached ({cause}): {LATER}") from error
+    return str(commit.commit_url)
+
+
+def _refusal(repository: str, endpoint: str, error: object) -> str:
+    """Return the message for an HTTP error of the hub."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    said = getattr(error, "server_message", None) or ""
+    cause = f" ({' '.join(said.split())})" if said else ""
+    if status == 401:
+        return f"The hub at {endpoint} does not know the token{cause}: set HF_TOKEN to a valid one."
+    if status == 403:
+        return (
+            f"The token may not write to {repository}{cause}: use a token with the right to write, or an owner whose "
+            "repositories it may change."
+        )
+    return f"The hub at {endpoint} refused {repository} with HTTP status {status}{cause}: {LATER}"

@@ -1,0 +1,191 @@
+"""Contents of the published folders."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ease.encoders.encoder import load_encoder
+from ease.encoders.exports import Exported, export_encoder
+from ease.errors import EaseError
+from ease.io.lazy import ibis
+from ease.io.names import safe_name
+from ease.pipelines.publish.options import PublishOptions
+from ease.pipelines.publish.sentences import Drawn, draw_sentences
+from ease.pruning.versions import Version
+from ease.reporting.exports import main_rows, write_eval_results
+from ease.reporting.hub_card import hub_card
+from ease.reporting.markdown_tables import format_table
+from ease.reporting.own import gather_models
+from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entities
+from ease.wikimedia.wikinews.licences import UNKNOWN
+
+logger = logging.getLogger(__name__)
+
+CARD = "README.md"
+TRAINING = "training"
+"""Folder of training-only parts in a saved encoder; what is useful in it is published as `entities`."""
+
+STATIC = "static"
+ENTITIES = "entities"
+
+
+def write_model(
+    folder: Path,
+    options: PublishOptions,
+    encoder: Path,
+    student: Path | None,
+    scores: Sequence[dict[str, Any]],
+    vocabulary: Path | None,
+    training_pairs: ibis.Table | None,
+) -> dict[str, Any]:
+    """Write an encoder with its card, entities, exported forms and static student; return what was written."""
+    shutil.copytree(encoder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(TRAINING))
+    version = encoder.parent.name
+    drawn = draw_sentences(training_pairs, options.check_sentences, options.widgets, options.seed)
+    sections = {}
+    if has_entities(encoder):
+        count = write_entities(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
+        sections["Entities"] = _entities_text(count)
+    forms = export_encoder(load_encoder(str(encoder)), folder, drawn.sentences, options.forms)
+    if forms:
+        sections["Other forms"] = _forms_text(forms, len(drawn.sentences))
+    if options.method != "static_student" and _is_of(student, encoder, options):
+        assert student is not None
+        shutil.copytree(student, folder / STATIC, ignore=shutil.ignore_patterns(TRAINING))
+        sections["Static student"] = STUDENT_TEXT
+    _write_card(folder, options, version, scores, drawn, sections)
+    return {
+        "what": "model",
+        "setting": options.setting,
+        "method": options.method,
+        "version": version,
+        "forms": [form._asdict() for form in forms],
+    }
+
+
+def write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
+    """Copy MewsC-16, whose folder is in the form of the hub; return what was written.
+
+    Raises:
+        EaseError: If it has not been made, or the licence of some sentences is not known.
+    """
+    if made is None:
+        raise EaseError("There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`.")
+    unknown = {}
+    for file in sorted(made.glob("*.parquet")):
+        licences = pq.read_table(file, columns=["licence"])["licence"]
+        if rows := pc.sum(pc.equal(licences, UNKNOWN)).as_py():
+            unknown[file.stem] = rows
+    if unknown:
+        listed = ", ".join(f"{language}: {rows}" for language, rows in unknown.items())
+        raise EaseError(
+            f"The licence of some sentences is not known ({listed}), so they cannot be published: make the data set "
+            "from dumps, with `mewsc16.for_publishing`."
+        )
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+    return {"what": "mewsc16", "version": made.parent.name, "forms": []}
+
+
+def _labels(encoder: Path, setting: str, newest: Path | None) -> pd.DataFrame:
+    """Return the entity vocabulary that an encoder was trained with, or the newest if that one is not recorded.
+
+    Raises:
+        EaseError: If the vocabulary is gone.
+    """
+    made_from = Version(encoder.parent).provenance().get("inputs", {})
+    recorded = made_from.get(f"{setting}.entity_vocabulary")
+    path = newest
+    if newest is not None and recorded is not None:
+        path = newest.parent.parent / recorded / newest.name
+    if path is None or not path.exists():
+        raise EaseError(
+            f"The entity vocabulary of {setting} that {encoder} was trained with is gone: train the encoder again."
+        )
+    return pd.read_parquet(path)
+
+
+def _is_of(student: Path | None, encoder: Path, options: PublishOptions) -> bool:
+    """Return whether a student was distilled from this very encoder."""
+    if student is None:
+        return False
+    made_from = Version(student.parent).provenance().get("inputs", {})
+    if made_from.get(f"{options.setting}.{options.method}.encoder") == encoder.parent.name:
+        return True
+    logger.warning(
+        "The static student is of another encoder and is not published: run `kedro run --pipelines=distill`"
+    )
+    return False
+
+
+def _write_card(
+    folder: Path,
+    options: PublishOptions,
+    version: str,
+    scores: Sequence[dict[str, Any]],
+    drawn: Drawn,
+    sections: dict[str, str],
+) -> None:
+    """Complete the card of the training, and write the results in the hub's newer form."""
+    own = [row for row in scores if row.get("model") in (None, version) and row.get("dimension") is None]
+    if not own:
+        logger.warning(
+            "There are no test scores of %s.%s, version %s: run `kedro run --pipelines=evaluate --namespaces=%s.%s`",
+            *(options.setting, options.method, version, options.setting, options.method),
+        )
+    about = {"setting": options.setting, "method": options.method, "base": ""}
+    models = gather_models([{**about, **row, "model": version} for row in own])
+    rows = pd.concat([main_rows(model) for model in models]) if models else pd.DataFrame()
+    name = options.repository or safe_name(f"ease-{options.setting}-{options.method}")
+    if not rows.empty:
+        write_eval_results(folder / ".eval_results", rows)
+    card = folder / CARD
+    text = card.read_text(encoding="utf-8") if card.is_file() else f"# {name}\n"
+    card.write_text(hub_card(text, name, rows, drawn.widgets, sections), encoding="utf-8")
+
+
+def _forms_text(forms: Sequence[Exported], sentences: int) -> str:
+    rows = [
+        {
+            "file": f"`{form.file}`",
+            "MB": form.megabytes,
+            "lowest cosine to torch": f"{form.lowest_cosine:.5f}",
+            "mean": f"{form.mean_cosine:.5f}",
+        }
+        for form in forms
+    ]
+    return (
+        "The same encoder for ONNX Runtime and OpenVINO. Inputs: `input_ids` and `attention_mask` of this folder's "
+        "tokenizer, (n, length) int64. Output: `sentence_embedding`, (n, dimension) float32; pooling is included.\n\n"
+        f"{format_table(pd.DataFrame(rows))}\n\n"
+        f"The cosines are over {sentences} sentences. `int8` has weights of 8 bits.\n\n"
+        "```python\nimport onnxruntime\nfrom transformers import AutoTokenizer\n\n"
+        'tokens = AutoTokenizer.from_pretrained("path/to/this/folder")(\n'
+        '    ["A sentence."], padding=True, return_tensors="np"\n)\n'
+        'session = onnxruntime.InferenceSession("path/to/this/folder/onnx/model.onnx")\n'
+        'names = ("input_ids", "attention_mask")\n'
+        "embeddings = session.run(None, {name: tokens[name] for name in names})[0]\n```"
+    )
+
+
+def _entities_text(count: int) -> str:
+    return (
+        f"`{ENTITIES}/{TENSORS}` has the trained embeddings of {count:,} entities and the projection into the space of "
+        f"the sentences: `embeddings @ projection.weight.T`. `{ENTITIES}/{LABELS}` names the entity of each row."
+    )
+
+
+STUDENT_TEXT = f"""`{STATIC}` is a small encoder that reproduces this one by one vector per token:
+
+```python
+from sentence_transformers import SentenceTransformer
+
+student = SentenceTransformer("path/to/this/folder/{STATIC}")
+```"""

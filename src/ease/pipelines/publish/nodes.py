@@ -1,0 +1,151 @@
+"""Nodes of `publish`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from ease.errors import EaseError
+from ease.io.lazy import ibis
+from ease.pipelines.mlflow_runs import set_alias
+from ease.pipelines.publish.options import PublishOptions
+
+logger = logging.getLogger(__name__)
+
+MANIFEST = "publish.json"
+"""File of a written folder that lists its forms; it marks a folder that may be replaced."""
+
+REPLACED = (".eval_results/*", "entities/*", "onnx/*", "openvino/*", "static/*", "*.parquet", "*.txt")
+"""Files of an earlier push that are removed if the new folder lacks them."""
+
+Rows = list[dict[str, Any]]
+
+
+def write_folder(
+    options: PublishOptions,
+    encoder: Path | None,
+    student: Path | None,
+    scores: Rows,
+    vocabulary: Path | None,
+    training_pairs: ibis.Table | None,
+    mewsc16: Path | None,
+) -> dict[str, Any]:
+    """Write the folder for the hub, atomically.
+
+    Args:
+        options: What to publish and where.
+        encoder: The newest version of the chosen encoder.
+        student: The newest static student of its setting.
+        scores: Scores of the encoder, of any version.
+        vocabulary: The newest entity vocabulary of the setting.
+        training_pairs: The setting's training pairs, from which sentences are drawn.
+        mewsc16: The newest MewsC-16.
+
+    Returns:
+        `folder`, `what`, `version`, `files` (bytes by path) and `forms` with their cosines to torch.
+
+    Raises:
+        EaseError: If there is nothing to publish, the folder is not free, or a form does not fit the encoder.
+    """
+    from ease.io.atomic import atomic_folder
+    from ease.pipelines.publish.contents import write_data_set, write_model
+
+    target = _free(options.to)
+    _check_token(options)
+    with atomic_folder(target) as folder:
+        if options.what == "mewsc16":
+            about = write_data_set(folder, mewsc16)
+        else:
+            chosen = _chosen(options, encoder)
+            about = write_model(folder, options, chosen, student, scores, vocabulary, training_pairs)
+        about["files"] = _sizes(folder)
+        _write_manifest(folder, about)
+    logger.info("%s is ready for the hub: %d files", target, len(about["files"]))
+    return {"folder": str(target.absolute()), **about}
+
+
+def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | None) -> dict[str, Any]:
+    """Push the written folder if a repository is given, and give the encoder's version its alias in MLflow.
+
+    Returns:
+        `commit`, the address of the hub's commit, and `registered`, the address of the version; None without them.
+
+    Raises:
+        EaseError: If the hub refuses the push.
+    """
+    from ease.io.hub import push_folder, require_token
+
+    commit = registered = None
+    if options.repository is not None:
+        commit = push_folder(
+            Path(summary["folder"]),
+            options.repository,
+            require_token(options.repository),
+            "dataset" if options.what == "mewsc16" else "model",
+            endpoint=options.endpoint,
+            private=options.private,
+            replaced=REPLACED,
+        )
+        logger.info("Pushed to %s", commit)
+    if options.alias is not None and options.what == "model" and encoder is not None:
+        registered = set_alias(encoder, f"{options.setting}.{options.method}", options.alias)
+    return {"commit": commit, "registered": registered}
+
+
+def _free(target: Path | None) -> Path:
+    """Return the folder to write.
+
+    Raises:
+        EaseError: If there is none, or one with files that this pipeline has not written.
+    """
+    if target is None:
+        raise EaseError("`publish.to` is not set: give a folder by --params publish.to=FOLDER.")
+    if target.exists() and not target.is_dir():
+        raise EaseError(f"{target} is a file: give a folder as `publish.to`.")
+    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
+        raise EaseError(
+            f"{target} has files that `publish` did not write: remove it, or give another `publish.to`."
+        )
+    return target
+
+
+def _check_token(options: PublishOptions) -> None:
+    """Refuse a push without a token before the work is done."""
+    if options.repository is not None:
+        from ease.io.hub import require_token
+
+        require_token(options.repository)
+
+
+def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
+    """Return the encoder.
+
+    Raises:
+        EaseError: If there is none, or it is not the one of the options.
+    """
+    chosen = (options.setting, options.method)
+    if encoder is None:
+        raise EaseError(
+            f"There is no trained encoder {'.'.join(chosen)} to publish: train it by `kedro run --pipelines=train "
+            f"--namespaces={'.'.join(chosen)}`, or choose one by --params publish.setting=…,publish.method=…."
+        )
+    found = encoder.parts[-5:-3]
+    if found != chosen:
+        raise EaseError(
+            f"The parameters name the encoder {'.'.join(chosen)}, but the catalog reads {'.'.join(found)}: give "
+            "`publish.setting` and `publish.method` by --params, not in a file."
+        )
+    return encoder
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return the bytes of all files by their paths in the folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+
+
+def _write_manifest(folder: Path, about: dict[str, Any]) -> None:
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text, encoding="utf-8")

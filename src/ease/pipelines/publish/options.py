@@ -1,0 +1,36 @@
+"""Options of `publish`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from ease.encoders.exports.forms import Form
+from ease.io.models import StrictModel
+
+
+class PublishOptions(StrictModel):
+    """What is published, in which forms, and where to."""
+
+    what: Literal["model", "mewsc16"] = Field("model", description="an encoder, or the data set MewsC-16")
+    setting: str = Field(description="setting of the encoder; chosen by --params alone")
+    method: str = Field(description="method of the encoder; chosen by --params alone")
+    to: Path | None = Field(None, description="folder to write; an older one of this pipeline is replaced")
+    forms: tuple[Form, ...] = Field((), description="forms beside that of sentence-transformers")
+    check_sentences: int = Field(
+        ge=1, description="training sentences on which each form is compared with torch"
+    )
+    widgets: int = Field(ge=0, description="examples for the hub's widget")
+    seed: int = Field(description="seed of the drawn sentences")
+    repository: str | None = Field(None, description="OWNER/NAME to push to; the token is that of HF_TOKEN")
+    endpoint: str | None = Field(None, description="address of the hub; null: HF_ENDPOINT, or huggingface.co")
+    private: bool = Field(True, description="whether a new repository is private")
+    alias: str | None = Field(None, description="alias of the encoder's version in MLflow's registry")
+
+    @field_validator("forms", mode="before")
+    @classmethod
+    def _listed(cls, given: object) -> object:
+        """Accept words, as `--params` gives them."""
+        return given.split() if isinstance(given, str) else given

@@ -1,0 +1,69 @@
+"""The trained entity table and its projection as files of their own, with the entities' labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from ease.errors import EaseError
+from ease.io.files import read_json
+
+PARTS = Path("training", "parts.safetensors")
+TENSORS, LABELS = "entities.safetensors", "labels.parquet"
+TABLE, PROJECTION, ROWS = "method.table.weight", "method.projection.", "vocabulary_rows"
+
+
+def has_entities(encoder: Path) -> bool:
+    """Return whether an encoder was saved with an entity table."""
+    if not (encoder / PARTS).is_file():
+        return False
+    with safe_open(encoder / PARTS, framework="np") as parts:
+        return {TABLE, ROWS} <= set(parts.keys())
+
+
+def write_entities(encoder: Path, vocabulary: pd.DataFrame, folder: Path) -> int:
+    """Write the entity table and the projection of an encoder, and the entity of each row.
+
+    `entities.safetensors` has `embeddings` (entities, size), and `projection.weight` (dimension, size) and where the
+    method has one `projection.bias` (dimension,), in single precision. Its metadata has `nonlinearity`: `tanh` if the
+    projection ends with one, else `none`. `labels.parquet` has row, entity, label and link_count.
+
+    Args:
+        encoder: Folder of the encoder.
+        vocabulary: The entity vocabulary of its training: row, entity, label, link_count.
+        folder: Where the two files are written.
+
+    Returns:
+        The number of entities.
+
+    Raises:
+        EaseError: If the table was trained with another vocabulary.
+    """
+    with safe_open(encoder / PARTS, framework="np") as parts:
+        tensors: dict[str, Any] = {"embeddings": parts.get_tensor(TABLE)}
+        for name in parts.keys():
+            if name.startswith(PROJECTION):
+                tensors[name.removeprefix("method.")] = parts.get_tensor(name)
+        rows = parts.get_tensor(ROWS)
+    known = vocabulary.set_index("row")
+    if len(rows) != len(tensors["embeddings"]) or not np.isin(rows, known.index.to_numpy()).all():
+        raise EaseError(
+            f"The entity table of {encoder} was trained with another entity vocabulary: train the encoder again."
+        )
+    options = (read_json((encoder / PARTS).with_name("method.json")) or {}).get("options", {})
+    metadata = {"nonlinearity": "tanh" if options.get("projection") == "tanh" else "none"}
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(
+        {name: np.ascontiguousarray(part) for name, part in tensors.items()}, folder / TENSORS, metadata
+    )
+    labels = known.loc[rows, ["entity", "label", "link_count"]].reset_index(drop=True)
+    labels.insert(0, "row", np.arange(len(rows)))
+    pq.write_table(pa.Table.from_pandas(labels, preserve_index=False), folder / LABELS, compression="zstd")
+    return len(rows)
