@@ -9,6 +9,7 @@ import pytest
 BY_FIXTURE_TYPE = {
     "Project": "project",
     "FileServer": "server",
+    "HubServer": "server",
     "Bucket": "server",
     "SparkSession": "spark",
     "Browser": "browser",

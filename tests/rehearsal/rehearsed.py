@@ -39,6 +39,7 @@ SMALL: dict[str, Any] = {
     "entity_embeddings.source": "random",
     "mewsc16.wikinews": "data/01_raw/wikinews",
     "mewsc16.min_class_size": 2,
+    "publish.to": "data/02_intermediate/published",
     "audit.min_pairs": 2,
     "teach.language": "eo",
     "teach.companions": "en ca",

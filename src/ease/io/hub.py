@@ -65,9 +65,12 @@ def push_folder(
     Raises:
         EaseError: If the hub refuses the token, the name or the files, or cannot be reached.
     """
-    import httpx
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        HTTPError,  # type: ignore[attr-defined]
+    )
 
     api = HfApi(endpoint=endpoint, token=token)
     try:
@@ -83,7 +86,11 @@ def push_folder(
         raise EaseError(f"{repository!r} is not a name on the hub: write OWNER/NAME.") from error
     except HfHubHTTPError as error:
         raise EaseError(_refusal(repository, api.endpoint, error)) from error
-    except (httpx.HTTPError, OSError) as error:
+    except ValueError as error:  # metadata that the hub does not accept, or an answer of another server
+        raise EaseError(
+            f"The hub at {api.endpoint} refused {repository}: {' '.join(str(error).split())}"
+        ) from error
+    except (HTTPError, OSError) as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]
         raise EaseError(f"The hub at {api.endpoint} cannot be reached ({cause}): {LATER}") from error
     return str(commit.commit_url)

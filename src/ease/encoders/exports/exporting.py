@@ -31,6 +31,9 @@ LIBRARIES: dict[Form, tuple[str, ...]] = {
 EXAMPLES = ("A sentence.", "Another sentence, which has more tokens than the first one.")
 """The exporter follows the computation of these texts; batch and length stay free."""
 
+LONGEST_EXAMPLE = 24
+"""Tokens; an encoder may accept fewer"""
+
 
 class Exported(NamedTuple):
     """An exported form, and the cosines of its embeddings to those of torch."""
@@ -126,7 +129,10 @@ def _write(form: Form, source: Path, target: Path) -> None:
 
 
 def _write_onnx(encoder: SentenceTransformer, target: Path) -> None:
-    tokens: Any = encoder.tokenizer(list(EXAMPLES), padding=True, return_tensors="pt")
+    longest = min(encoder.max_seq_length or LONGEST_EXAMPLE, LONGEST_EXAMPLE)
+    tokens: Any = encoder.tokenizer(
+        list(EXAMPLES), padding=True, truncation=True, max_length=longest, return_tensors="pt"
+    )
     free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     try:
         program = torch.onnx.export(

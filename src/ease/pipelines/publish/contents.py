@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ease.encoders.encoder import load_encoder
-from ease.encoders.exports import Exported, export_encoder
+from ease.encoders.exports.exporting import Exported, export_encoder
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.names import safe_name

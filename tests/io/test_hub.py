@@ -1,0 +1,98 @@
+"""A folder is pushed to a hub, and a hub's refusal is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from ease.errors import EaseError
+from ease.io.hub import push_folder, require_token
+from tests.hub_server import READER, WRITER, HubServer, running_hub
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with running_hub() as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "made"
+    (made / "onnx").mkdir(parents=True)
+    (made / "README.md").write_text("---\nlicense: apache-2.0\n---\n# A model\n", encoding="utf-8")
+    (made / "onnx" / "model.onnx").write_bytes(bytes(range(256)))
+    return made
+
+
+def fault_of(folder: Path, hub: HubServer, token: str = WRITER, name: str = "owner/made") -> str:
+    with pytest.raises(EaseError) as error:
+        push_folder(folder, name, token, endpoint=hub.address)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_hub_gets_every_file(hub: HubServer, folder: Path) -> None:
+    address = push_folder(folder, "owner/made", WRITER, endpoint=hub.address)
+    files = hub.repositories["models/owner/made"]
+    assert files["onnx/model.onnx"] == bytes(range(256))
+    assert files["README.md"] == (folder / "README.md").read_bytes()
+    assert hub.private["models/owner/made"]
+    assert address == f"{hub.address}/owner/made/commit/{'1' * 40}"
+
+
+def test_a_second_push_removes_files_of_the_first_that_are_gone(hub: HubServer, folder: Path) -> None:
+    push_folder(folder, "owner/made", WRITER, endpoint=hub.address)
+    hub.repositories["models/owner/made"]["notes.md"] = b"written on the hub"
+    (folder / "onnx" / "model.onnx").unlink()
+    push_folder(folder, "owner/made", WRITER, endpoint=hub.address, replaced=("onnx/*",))
+    assert set(hub.repositories["models/owner/made"]) == {".gitattributes", "README.md", "notes.md"}
+
+
+def test_a_data_set_has_a_repository_of_its_kind(hub: HubServer, folder: Path) -> None:
+    push_folder(folder, "owner/made", WRITER, "dataset", endpoint=hub.address, private=False)
+    assert hub.private == {"datasets/owner/made": False}
+
+
+def test_a_token_without_rights_is_refused_in_one_line(hub: HubServer, folder: Path) -> None:
+    message = fault_of(folder, hub, READER)
+    assert message.startswith("The token may not write to owner/made (You don't have the rights")
+
+
+def test_an_unknown_token_is_refused_in_one_line(hub: HubServer, folder: Path) -> None:
+    assert "does not know the token" in fault_of(folder, hub, "hf_other")
+
+
+def test_a_hub_that_refuses_is_named_with_its_status(hub: HubServer, folder: Path) -> None:
+    hub.refuses = (422, "The repository is full.")
+    message = fault_of(folder, hub)
+    assert f"The hub at {hub.address} refused owner/made with HTTP status 422" in message
+    assert "The repository is full." in message
+
+
+def test_a_name_that_no_hub_accepts_is_refused(hub: HubServer, folder: Path) -> None:
+    assert fault_of(folder, hub, name="a/b/c") == "'a/b/c' is not a name on the hub: write OWNER/NAME."
+
+
+def test_a_hub_that_cannot_be_reached_is_named(hub: HubServer, folder: Path) -> None:
+    with running_hub() as gone:
+        pass
+    assert f"The hub at {gone.address} cannot be reached" in fault_of(folder, gone)
+
+
+def test_a_push_without_a_token_says_how_to_give_one(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "")
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", "/nowhere")
+    with pytest.raises(EaseError, match="set HF_TOKEN to one that may write"):
+        require_token("owner/made")
+    monkeypatch.setenv("HF_TOKEN", WRITER)
+    assert require_token("owner/made") == WRITER
+
+
+def test_an_offline_library_is_named() -> None:
+    with pytest.raises(EaseError, match="HF_HUB_OFFLINE is set: unset it to push owner/made"):
+        require_token("owner/made")

@@ -1,0 +1,236 @@
+"""A published folder loads in the libraries of its forms, its card in the hub's; the push reaches a hub."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import openvino
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from huggingface_hub import ModelCard, constants
+from mlflow.tracking import MlflowClient
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+from transformers import AutoTokenizer
+
+from ease.errors import EaseError
+from ease.pipelines.publish.nodes import announce, write_folder
+from ease.pipelines.publish.options import PublishOptions
+from tests.hub_server import READER, WRITER, HubServer, running_hub
+from tests.project import Project
+
+pytestmark = pytest.mark.slow
+
+TEXTS = ["A sentence.", "日本の首都は東京です。", "Ein deutscher Satz mit mehr Wörtern."]
+MODEL = "06_models/multilingual/ease_plus/encoder"
+
+
+@pytest.fixture(scope="module")
+def published(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
+    """A project's newest EASE+ in all forms, by the command line."""
+    copy, folder = project.copy(tmp_path_factory.mktemp("copy") / "project"), tmp_path_factory.mktemp("out")
+    copy.run("publish", publish__to=folder / "made", publish__check_sentences=16)
+    return copy, folder / "made"
+
+
+def options(folder: Path, **changes: Any) -> PublishOptions:
+    given = {"setting": "multilingual", "method": "ease_plus", "check_sentences": 4, "widgets": 0, "seed": 1}
+    return PublishOptions(to=folder, **{**given, **changes})
+
+
+def written(project: Project, target: Path, student: Path | None = None, **changes: Any) -> dict[str, Any]:
+    """Write the folder without exported forms, in this process."""
+    vocabulary = project.latest("03_primary/multilingual/entity_vocabulary.parquet")
+    scores = project.json("07_model_output/multilingual/ease_plus/scores.json")
+    chosen = options(target, **changes)
+    return write_folder(chosen, project.latest(MODEL), student, scores, vocabulary, None, None)
+
+
+def cosines(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    return (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+
+
+def test_every_form_embeds_as_the_trained_encoder(published: tuple[Project, Path]) -> None:
+    project, folder = published
+    expected = SentenceTransformer(str(project.latest(MODEL)), device="cpu").encode(TEXTS)
+    np.testing.assert_array_equal(SentenceTransformer(str(folder), device="cpu").encode(TEXTS), expected)
+    made = AutoTokenizer.from_pretrained(folder)(TEXTS, padding=True, return_tensors="np")
+    tokens = {name: made[name].astype(np.int64) for name in ("input_ids", "attention_mask")}
+    for name, least in {"model": 0.9999, "model_int8": 0.98}.items():
+        (rows,) = onnxruntime.InferenceSession(str(folder / "onnx" / f"{name}.onnx")).run(None, tokens)
+        assert cosines(rows, expected).min() >= least
+        model = openvino.Core().compile_model(
+            folder / "openvino" / f"{name}.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+        )
+        assert cosines(model(tokens)[0], expected).min() >= least
+
+
+def test_the_card_has_what_the_hub_reads(published: tuple[Project, Path]) -> None:
+    project, folder = published
+    card = ModelCard.load(folder / "README.md")
+    about = card.data.to_dict()
+    assert about["language"] == ["ar", "de", "en", "ja"]
+    assert (about["library_name"], about["license"]) == ("sentence-transformers", "apache-2.0")
+    assert 1 <= len(about["widget"]) <= 3
+    assert all(len({example["source_sentence"], *example["sentences"]}) == 4 for example in about["widget"])
+    scores = project.json("07_model_output/multilingual/ease_plus/scores.json")
+    (graded,) = [row for row in scores if (row["task"], row["subset"]) == ("sample_graded", "en")]
+    (found,) = [result for result in card.data.eval_results if result.dataset_type == "sample_graded"]
+    assert found.metric_value == pytest.approx(graded["value"], abs=1e-4)
+    assert found.metric_args == {"interval_95": [round(graded["low"], 4), round(graded["high"], 4)]}
+    assert f"{graded['low']:.2f} to {graded['high']:.2f}" in card.text
+    assert "| Sample wiki (en) | 20240101 | Apache-2.0" in card.text
+    for section in ("Test scores", "Entities", "Other forms"):
+        assert card.text.count(f"## {section}\n") == 1
+
+
+def test_the_entity_table_has_its_projection_and_labels(published: tuple[Project, Path]) -> None:
+    project, folder = published
+    tensors = load_file(folder / "entities" / "entities.safetensors")
+    labels = pd.read_parquet(folder / "entities" / "labels.parquet")
+    parts = load_file(project.latest(MODEL) / "training" / "parts.safetensors")
+    np.testing.assert_array_equal(tensors["embeddings"], parts["method.table.weight"])
+    np.testing.assert_array_equal(tensors["projection.weight"], parts["method.projection.weight"])
+    vocabulary = pd.read_parquet(project.latest("03_primary/multilingual/entity_vocabulary.parquet"))
+    expected = vocabulary.set_index("row").loc[parts["vocabulary_rows"]]
+    assert labels["entity"].tolist() == expected["entity"].tolist()
+    assert labels["label"].tolist() == expected["label"].tolist()
+    assert not (folder / "training").exists()
+
+
+def test_the_summary_lists_files_and_cosines(published: tuple[Project, Path]) -> None:
+    project, folder = published
+    summary = project.json("08_reporting/published/summary.json")
+    assert summary["folder"] == str(folder)
+    assert {form["form"] for form in summary["forms"]} == {"onnx", "onnx_int8", "openvino", "openvino_int8"}
+    assert all((folder / form["file"]).is_file() for form in summary["forms"])
+    assert json.loads((folder / "publish.json").read_text(encoding="utf-8"))["version"] == summary["version"]
+
+
+def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> None:
+    project, _ = published
+    version = MlflowClient(project.store).get_model_version_by_alias("multilingual.ease_plus", "published")
+    run = json.loads((project.latest(MODEL) / "training" / "mlflow_run.json").read_text(encoding="utf-8"))
+    assert version.run_id == run["run_id"]
+    assert project.json("08_reporting/published/addresses.json") == {
+        "commit": None,
+        "registered": "models:/multilingual.ease_plus@published",
+    }
+
+
+def test_the_static_student_of_the_model_is_beside_it(project: Project, tmp_path: Path) -> None:
+    student = tmp_path / "version" / "encoder"
+    shutil.copytree(project.latest(MODEL), student)
+    made_from = {"inputs": {"multilingual.ease_plus.encoder": project.latest(MODEL).parent.name}}
+    (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
+    written(project, tmp_path / "made", student)
+    assert SentenceTransformer(str(tmp_path / "made" / "static"), device="cpu").encode(TEXTS).shape == (3, 32)
+    made_from["inputs"]["multilingual.ease_plus.encoder"] = "2020-01-01T00.00.00.000Z"
+    (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
+    written(project, tmp_path / "made", student)
+    assert not (tmp_path / "made" / "static").exists()
+
+
+def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(EaseError, match="has files that `publish` did not write"):
+        written(project, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_failure_leaves_the_older_folder(project: Project, tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    written(project, target)
+    before = (target / "publish.json").read_bytes()
+    (broken := tmp_path / "multilingual" / "ease_plus" / "encoder" / "version" / "encoder").mkdir(
+        parents=True
+    )
+    with pytest.raises(EaseError):
+        write_folder(options(target), broken, None, [], None, None, None)
+    assert (target / "publish.json").read_bytes() == before
+    assert [path.name for path in tmp_path.glob("*made*")] == ["made"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"to": None}, "`publish.to` is not set: give a folder by --params publish.to=FOLDER."),
+        ({"method": "simcse"}, "The parameters name the encoder multilingual.simcse, but the catalog reads"),
+        ({"repository": "owner/made"}, "HF_HUB_OFFLINE is set: unset it to push owner/made."),
+        ({"what": "mewsc16"}, "There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`."),
+    ],
+)
+def test_a_wrong_parameter_is_named(
+    project: Project, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    chosen = options(tmp_path / "made").model_copy(update=changes)
+    with pytest.raises(EaseError) as error:
+        write_folder(chosen, project.latest(MODEL), None, [], None, None, None)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_missing_model_is_one_line(bare: Project, tmp_path: Path) -> None:
+    done = bare.run("publish", publish__to=tmp_path / "made", publish__method="dueam", check=False)
+    assert done.returncode != 0
+    assert "There is no trained encoder multilingual.dueam to publish: train it by" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with running_hub() as server:
+        yield server
+
+
+def test_the_folder_is_pushed_where_a_token_is_given(
+    project: Project, tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", WRITER)
+    push = {"repository": "owner/made", "endpoint": hub.address, "alias": None}
+    summary = written(project, tmp_path / "made", **push)
+    addresses = announce(options(tmp_path / "made", **push), summary, project.latest(MODEL))
+    assert addresses["commit"].startswith(f"{hub.address}/owner/made/commit/")
+    files = hub.repositories["models/owner/made"]
+    assert files["model.safetensors"] == (tmp_path / "made" / "model.safetensors").read_bytes()
+    assert files["entities/labels.parquet"]
+    monkeypatch.setenv("HF_TOKEN", READER)
+    with pytest.raises(EaseError, match="The token may not write to owner/made"):
+        announce(options(tmp_path / "made", **push), summary, project.latest(MODEL))
+
+
+def news(folder: Path, licence: str) -> Path:
+    folder.mkdir(parents=True)
+    table = pa.table({"sentence": ["A storm."], "category": ["Weather"], "licence": [licence]})
+    pq.write_table(table, folder / "en.parquet")
+    (folder / "README.md").write_text("---\nlicense: cc-by-2.5\n---\n", encoding="utf-8")
+    return folder
+
+
+def test_mewsc16_is_pushed_as_a_data_set(
+    tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", WRITER)
+    chosen = options(
+        tmp_path / "out", what="mewsc16", repository="owner/mewsc16", endpoint=hub.address, private=False
+    )
+    made = news(tmp_path / "made", "cc-by-2.5")
+    announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
+    files = hub.repositories["datasets/owner/mewsc16"]
+    assert files["en.parquet"] == (made / "en.parquet").read_bytes()
+
+
+def test_mewsc16_with_unknown_licences_is_refused(tmp_path: Path) -> None:
+    made = news(tmp_path / "made", "unknown")
+    with pytest.raises(EaseError, match=r"The licence of some sentences is not known \(en: 1\)"):
+        write_folder(options(tmp_path / "out", what="mewsc16"), None, None, [], None, None, made)
+    assert not (tmp_path / "out").exists()
