@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from ease.encoders.encoder import build_encoder
-from ease.encoders.exports import FORMS, LEAST_COSINE, file_of
+from ease.encoders.exports import FORMS, LEAST_COSINE, Form, file_of
 from ease.encoders.exports.exporting import check_forms, export_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
@@ -63,7 +63,7 @@ def tokens(encoder: SentenceTransformer, texts: list[str]) -> dict[str, np.ndarr
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], TEXTS[3:4]], ids=["batch", "one short", "one long"])
 def test_each_form_loads_in_its_library_and_embeds_as_torch(
-    exported: tuple[SentenceTransformer, Path], form: str, texts: list[str]
+    exported: tuple[SentenceTransformer, Path], form: Form, texts: list[str]
 ) -> None:
     encoder, folder = exported
     file, given = folder / file_of(form), tokens(encoder, texts)

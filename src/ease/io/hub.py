@@ -13,6 +13,13 @@ Kind = Literal["model", "dataset"]
 LATER = "the folder is complete; run the same command again to push it."
 
 
+def _unreachable() -> tuple[type[Exception], ...]:
+    """Return the errors of a hub that does not answer."""
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+
+    return (HTTPError, OSError)
+
+
 def hub_token() -> str | None:
     """Return the token of `HF_TOKEN`, or the one that `hf auth login` has stored; None if there is none."""
     from huggingface_hub import get_token
@@ -66,11 +73,7 @@ def push_folder(
         EaseError: If the hub refuses the token, the name or the files, or cannot be reached.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        HTTPError,  # type: ignore[attr-defined]
-    )
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     api = HfApi(endpoint=endpoint, token=token)
     try:
@@ -90,7 +93,7 @@ def push_folder(
         raise EaseError(
             f"The hub at {api.endpoint} refused {repository}: {' '.join(str(error).split())}"
         ) from error
-    except (HTTPError, OSError) as error:
+    except _unreachable() as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]
         raise EaseError(f"The hub at {api.endpoint} cannot be reached ({cause}): {LATER}") from error
     return str(commit.commit_url)
