@@ -34,7 +34,7 @@ def execute(project: Project, name: str, **values: Any) -> nbformat.NotebookNode
             )
     folder = project.folder / "notebooks"
     folder.mkdir(exist_ok=True)
-    client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
     client.execute(env={**os.environ, "DO_NOT_TRACK": "true"})
     assert not any(folder.iterdir()), "a path is relative to the notebook instead of the project"
     return notebook
