@@ -121,6 +121,13 @@ def test_valid_tables_are_saved(catalog: DataCatalog, name: str) -> None:
     assert catalog.load(f"made.{name}").count().execute() == 4
 
 
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_empty_tables_are_saved(catalog: DataCatalog, name: str) -> None:
+    catalog.save(f"made.{name}", table(name, several(name)).limit(0))
+    assert catalog.load(f"made.{name}").count().execute() == 0
+    assert all(not faults for _, _, faults in check_tables(catalog, rows=3))
+
+
 @pytest.mark.parametrize(("name", "change", "message"), FAULTS)
 def test_a_table_with_a_fault_is_not_saved(
     catalog: DataCatalog, name: str, change: Change, message: str

@@ -95,9 +95,9 @@ def test_a_moved_module_stays_in_the_digest(package: Path) -> None:
     before, after = digest_after(move, write_shard)
     assert before == after
     file = package / "wikimedia" / "moved" / "prose_and_links.py"
-    assert "def parse_wikitext(" in file.read_text(encoding="utf-8")
+    assert "def read_prose(" in file.read_text(encoding="utf-8")
     before, after = digest_after(
-        lambda: edit(file, "def parse_wikitext(", "def parse_wikitext(extra: int, "), write_shard
+        lambda: edit(file, "def read_prose(", "def read_prose(extra: int, "), write_shard
     )
     assert before != after
 

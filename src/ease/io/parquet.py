@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -126,6 +127,6 @@ def sample_rows(files: Sequence[Path], rows: int) -> pd.DataFrame:
             with pq.ParquetFile(place, filesystem=store) as opened:
                 groups = opened.num_row_groups
                 for group in {0: None, groups // 2: None, groups - 1: None} if groups else ():
-                    batches.append(next(opened.iter_batches(rows, row_groups=[group])))
+                    batches.extend(islice(opened.iter_batches(rows, row_groups=[group]), 1))
                 schema = opened.schema_arrow
     return pa.Table.from_batches(batches, schema=schema).to_pandas()

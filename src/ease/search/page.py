@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,9 +14,9 @@ from starlette.routing import Route
 
 from ease.errors import EaseError
 from ease.methods import get_method, method_names
-from ease.search.engine import Found, Heard
+from ease.search.engine import Found, Heard, Search
 from ease.search.maps import LanguageMap, map_languages
-from ease.search.opened import OpenModel, OpenModels
+from ease.search.opened import OpenModels
 from ease.search.reasons import words_of
 from ease.wikimedia.languages import Language
 
@@ -42,7 +42,10 @@ class Panel:
 
     name: str
     title: str
-    model: OpenModel
+    search: Search | None
+    """None while the model is being loaded"""
+    embedded: tuple[int, int] | None = None
+    """Sentences that the answer was chosen from, and their number; None: all"""
     found: Sequence[Found] = ()
     heard: Sequence[Heard] = ()
     map: LanguageMap | None = None
@@ -57,7 +60,7 @@ def make_app(models: OpenModels) -> Starlette:
     environment.globals.update(title_of=model_title, hue=_hue, language_name=_language_name)
     style = files("ease.search").joinpath("templates/style.css").read_text(encoding="utf-8")
 
-    def show(request: Request, answer: Callable[[OpenModel, Asked], Panel], template: str) -> Response:
+    def show(request: Request, answer: Callable[[Panel, Search, Asked], Panel], template: str) -> Response:
         error, panels, asked = "", [], Asked("", models.names[-1:], [], _reader_of(request), 10)
         try:
             asked = _asked(request, models)
@@ -71,7 +74,7 @@ def make_app(models: OpenModels) -> Starlette:
             error=error,
             models=models.names,
             languages=_languages(panels),
-            waiting=any(not panel.model.search and not panel.error for panel in panels),
+            waiting=any(not panel.search and not panel.error for panel in panels),
             query=request.url.query,
         )
         return HTMLResponse(html, 400 if error else 200, {"Content-Security-Policy": POLICY})
@@ -113,31 +116,29 @@ def _reader_of(request: Request) -> str:
     return first.partition(";")[0].partition("-")[0].strip().lower() or "en"
 
 
-def _answers(models: OpenModels, asked: Asked, answer: Callable[[OpenModel, Asked], Panel]) -> list[Panel]:
+def _answers(models: OpenModels, asked: Asked, answer: Callable[[Panel, Search, Asked], Panel]) -> list[Panel]:
     """Load all chosen models at once, then ask each."""
     chosen = [models.choose(name) for name in asked.models]
     panels = []
     for model in chosen:
         model.wait()
-        about = (model.name, model_title(model.name), model)
+        # Read before the answer, since the thread that builds the index goes on meanwhile.
+        search, embedded = model.search, None if model.complete else model.progress
+        panel = Panel(model.name, model_title(model.name), search, embedded, error=model.error)
         try:
-            panels.append(answer(model, asked) if model.search else Panel(*about, error=model.error))
+            panels.append(answer(panel, search, asked) if search else panel)
         except EaseError as error:
-            panels.append(Panel(*about, error=str(error)))
+            panels.append(replace(panel, error=str(error)))
     return panels
 
 
-def _search_panel(model: OpenModel, asked: Asked) -> Panel:
-    assert model.search is not None
-    found = model.search.search(asked.text, asked.k, asked.languages or None, asked.reader)
-    heard = model.search.heard(asked.text, 8, asked.reader)
-    return Panel(model.name, model_title(model.name), model, found, heard)
+def _search_panel(panel: Panel, search: Search, asked: Asked) -> Panel:
+    found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
+    return replace(panel, found=found, heard=search.heard(asked.text, 8, asked.reader))
 
 
-def _map_panel(model: OpenModel, asked: Asked) -> Panel:
-    assert model.search is not None
-    drawn = map_languages(model.search, asked.text)
-    return Panel(model.name, model_title(model.name), model, map=drawn)
+def _map_panel(panel: Panel, search: Search, asked: Asked) -> Panel:
+    return replace(panel, map=map_languages(search, asked.text))
 
 
 def model_title(name: str) -> str:
@@ -165,7 +166,7 @@ def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
 
 def _languages(panels: Sequence[Panel]) -> list[str]:
     """Return the languages of the sentences, known once a model is open."""
-    return next((panel.model.search.index.languages for panel in panels if panel.model.search), [])
+    return next((panel.search.index.languages for panel in panels if panel.search), [])
 
 
 def _language_name(code: str) -> str:
