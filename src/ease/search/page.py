@@ -116,7 +116,9 @@ def _reader_of(request: Request) -> str:
     return first.partition(";")[0].partition("-")[0].strip().lower() or "en"
 
 
-def _answers(models: OpenModels, asked: Asked, answer: Callable[[Panel, Search, Asked], Panel]) -> list[Panel]:
+def _answers(
+    models: OpenModels, asked: Asked, answer: Callable[[Panel, Search, Asked], Panel]
+) -> list[Panel]:
     """Load all chosen models at once, then ask each."""
     chosen = [models.choose(name) for name in asked.models]
     panels = []
