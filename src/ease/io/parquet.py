@@ -120,7 +120,7 @@ def sample_rows(files: Sequence[Path], rows: int) -> pd.DataFrame:
         files: At least one file with the same columns, local or remote.
         rows: Maximum number of rows from each row group.
     """
-    batches = []
+    batches: list[pa.RecordBatch] = []
     for file in dict.fromkeys((files[0], files[len(files) // 2], files[-1])):
         with report_store_errors(file):
             place, store = (as_remote(file).path, as_remote(file).fs) if is_remote(file) else (file, None)
