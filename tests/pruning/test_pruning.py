@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ease.io.cache_users import note_user
-from ease.io.locks import lock_data_for_run
+from ease.io.locks import folder_lock, lock_data_for_run
 from ease.io.result_versions import EMBEDDINGS, WIKIPEDIA_PARTS
 
 TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]
@@ -170,6 +170,35 @@ def test_embeddings_are_removed_with_their_last_encoder(data: Data, tmp_path: Pa
     assert len(list(folder.iterdir())) == 3 * 3 + 2
     data.prune("--delete", "--unfinished")
     assert {path.name[0] for path in folder.glob("*.scores")} == {*"bde"}
+
+
+def test_search_indexes_are_removed_with_their_encoder(data: Data) -> None:
+    older, newest = (data.version("m.ease.encoder", "06_models/m/ease/encoder", time) for time in TIMES[:2])
+    gone, own = data.folder / "gone", data.file("own/encoder/config.json").parent
+    gone.mkdir()
+    search = data.folder / "07_model_output" / "search" / "m"
+    users: dict[str, str | Path] = {
+        "ease/older": older / "encoder",
+        "ease/newest": newest / "encoder",
+        "simcse/gone": gone,
+        "simcse/locked": gone,
+        "own/own": own,
+        "hub/name": "organisation/name",
+    }
+    for name, encoder in users.items():
+        data.file(f"07_model_output/search/m/{name}/index.json")
+        note_user(search / name, HASH, encoder)
+    unknown = data.file("07_model_output/search/m/ease/unknown/index.json").parent
+    gone.rmdir()
+    with folder_lock(search / "simcse/locked"):
+        listed = data.prune("--delete")
+    assert "search/m/ease/older: embeddings of an encoder that is no longer kept" in listed
+    assert "search/m/ease/unknown: nothing says which encoder" in listed
+    kept = {"ease/newest", "simcse/locked", "own/own", "hub/name"}
+    assert {name for name in users if (search / name).exists()} == kept
+    data.prune("--delete", "--unfinished")
+    assert {name for name in users if (search / name).exists()} == kept - {"simcse/locked"}
+    assert not unknown.exists()
 
 
 def test_leftovers_of_a_killed_wikipedia2vec_are_removed(data: Data) -> None:

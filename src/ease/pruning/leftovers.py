@@ -59,6 +59,7 @@ def find_leftovers(data: Path, tables: Path, keep: int) -> list[Leftover]:
         ),
         *_old_samples(data / "01_raw" / "sample", needed),
         *_old_embeddings(data / "07_model_output" / "embeddings", {v.folder.resolve() for v in old}),
+        *_old_indexes(data / "07_model_output" / "search", {v.folder.resolve() for v in old}),
         *_old_work(data / "06_models" / "work"),
     ]
     kept = {_inode(file) for version in needed for file in _files(version.folder)}
@@ -134,8 +135,16 @@ def _old_embeddings(folder: Path, removed: set[Path]) -> Iterator[tuple[Path, st
             yield from ((cache, reason) for cache in caches)
 
 
+def _old_indexes(folder: Path, removed: set[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield the search indexes whose encoders are in `removed` versions, missing or unknown; locked ones stay."""
+    for index in sorted(path for path in folder.glob("*/*/*") if path.is_dir() and not is_locked(path)):
+        users = next(index.glob(f"*{USERS}"), index / USERS)  # an index has one encoder
+        if reason := _unused_embeddings(users, removed):
+            yield index, reason
+
+
 def _unused_embeddings(file: Path, removed: set[Path]) -> str | None:
-    """Why a cache may be removed; None if one of its encoders is kept."""
+    """Why the embeddings of a fingerprint may be removed; None if one of its encoders is kept."""
     if not file.is_file():
         return UNKNOWN
     users = users_of(file)

@@ -18,6 +18,7 @@ from ease.encoders.loading import load_for_evaluation
 from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.search import best_device
+from ease.io.cache_users import note_user
 from ease.search.building import Encode, build_index
 from ease.search.entities import HeardEntities, Labels, Link, open_heard
 from ease.search.index import Index
@@ -244,6 +245,8 @@ class Opening:
 
     def build(self, memory: int, exact_limit: int, report: Callable[[int, int], None]) -> None:
         """Build or complete the index, and remove older ones of the same model."""
+        if not self._given:
+            note_user(self.folder, self._fingerprint, self.model.location)  # for `make prune`
         build_index(
             self.folder,
             self._encode,
