@@ -101,6 +101,8 @@ gpu:  ## Test and time what needs a GPU, with that machine's own torch: make gpu
 viz: $(RUN)  ## Show the pipelines in a browser
 	$(BIN)/kedro viz run $(ARGS)
 
+# kedro-mlflow calls `mlflow` by its name, which is on the path only where .venv is activated.
+mlflow: export PATH := $(abspath $(BIN)):$(PATH)
 mlflow: $(RUN)  ## Compare the runs in a browser
 	$(BIN)/kedro mlflow ui $(ARGS)
 
