@@ -174,6 +174,7 @@ def test_the_model_in_mlflow_is_the_one_saved(
 ) -> None:
     run = runs[f"multilingual.{method}"]
     (logged,) = client.search_logged_models([run.info.experiment_id], f"source_run_id = '{run.info.run_id}'")
+    assert logged.name == f"multilingual-{method}"
     folder = Path(logged.artifact_location.removeprefix("file:")) / "model.sentence_transformer"
     saved = project.latest(f"06_models/multilingual/{method}/encoder")
     sentences = ["A sentence.", "文。"]

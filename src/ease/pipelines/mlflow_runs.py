@@ -94,7 +94,7 @@ def log_model(folder: Path, name: str, options: TrackingOptions) -> None:
     with no_progress_bars():
         flavour.log_model(
             load_encoder(str(folder)),
-            name="model",
+            name=name.replace(".", "-"),  # MLflow refuses dots here
             registered_model_name=name if options.register_model else None,
             pip_requirements=requirements,
         )
@@ -114,7 +114,8 @@ def set_alias(encoder: Path, name: str, alias: str) -> str | None:
         )
         return None
     known = client.search_model_versions(f"name = '{name}' and run_id = '{run_id}'")
-    version = known[0] if known else mlflow.register_model(f"runs:/{run_id}/model", name)
+    logged = client.get_logged_model(outputs.model_outputs[0].model_id)
+    version = known[0] if known else mlflow.register_model(f"runs:/{run_id}/{logged.name}", name)
     client.set_registered_model_alias(name, alias, version.version)
     return f"models:/{name}@{alias}"
 
