@@ -13,6 +13,10 @@ from ease.search.engine import Search
 PER_LANGUAGE = 40
 """Sentences shown of each language."""
 DRAWN_PER_LANGUAGE = 3 * PER_LANGUAGE
+CODE = np.array([0.055, 0.038])
+"""Width and height of a language's code, as shares of the map."""
+STEPS = 4
+"""Places tried within the width and the height of a code; a code moves by at most six times its size."""
 
 
 class Point(NamedTuple):
@@ -25,10 +29,11 @@ class Point(NamedTuple):
 
 
 class LanguageMap(NamedTuple):
-    """The sentences, the means of the languages, and the share of the variance that both axes explain (0 to 1)."""
+    """The sentences, the languages, and the share of the variance that both axes explain (0 to 1)."""
 
     points: list[Point]
-    centres: list[Point]
+    codes: list[Point]
+    """The means of the languages, moved apart where their codes would overlap"""
     typed: Point | None
     """A typed sentence"""
     variance: float
@@ -56,7 +61,7 @@ def map_languages(search: Search, text: str = "", seed: int = 0) -> LanguageMap:
     scaled = (places - low) / np.where(extent > 0, extent, 1.0)
     points = [Point(*about, float(x), float(1 - y)) for about, (x, y) in zip(texts, scaled, strict=True)]
     typed = points.pop() if text.strip() else None
-    return LanguageMap(points, _centres(points), typed, variance)
+    return LanguageMap(points, spread_codes(_centres(points)), typed, variance)
 
 
 def _with_links(rows: NDArray[np.int64], sentences: list[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
@@ -85,3 +90,18 @@ def _centres(points: list[Point]) -> list[Point]:
         )
         for language, own in by_language.items()
     ]
+
+
+def spread_codes(centres: list[Point]) -> list[Point]:
+    """Move points to the nearest places on the map where codes do not overlap those of the points before them."""
+    reach = np.arange(-6 * STEPS, 6 * STEPS + 1)
+    steps = np.stack(np.meshgrid(reach, reach), axis=-1).reshape(-1, 2) * CODE / STEPS
+    steps = steps[np.argsort(np.linalg.norm(steps, axis=1), kind="stable")]
+    taken: list[NDArray[np.float64]] = []
+    for point in centres:
+        places = np.array([point.x, point.y]) + steps
+        free = ((places >= 0) & (places <= 1)).all(axis=1)
+        for other in taken:
+            free &= (np.abs(places - other) >= CODE - 1e-9).any(axis=1)
+        taken.append(places[int(free.argmax())])  # the mean itself if no place is free
+    return [point._replace(x=float(x), y=float(y)) for point, (x, y) in zip(centres, taken, strict=True)]
