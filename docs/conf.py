@@ -37,6 +37,8 @@ exclude_patterns = [
 ]  # the list of documents for readers of the repository; index.md is the site's
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = f"EASE {release}"
 html_show_sourcelink = html_show_copyright = False
 myst_heading_anchors = 4
