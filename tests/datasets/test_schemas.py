@@ -171,3 +171,16 @@ def test_repeated_keys_and_rows_missing_elsewhere_are_counted(catalog: DataCatal
         "1 keys (language, page_id, sentence_index, entity) appear more than once",
         "column `entity`: 1 values are not in `entity_vocabulary`",
     ]
+
+
+def test_a_broken_table_is_named_and_the_others_are_checked(catalog: DataCatalog, tmp_path: Path) -> None:
+    for name in ("pairs", "entity_vocabulary"):
+        catalog.save(f"made.{name}", table(name, several(name)))
+    (broken,) = tmp_path.glob("pairs.parquet/*/pairs.parquet")
+    broken.write_bytes(broken.read_bytes()[:-20])
+    checked = {name: faults for name, _, faults in check_tables(catalog, rows=10)}
+    assert checked["made.entity_vocabulary"] == []
+    (fault,) = checked["made.pairs"]
+    assert fault.startswith("cannot be read: ")
+    assert "pairs.parquet" in fault
+    assert "\n" not in fault

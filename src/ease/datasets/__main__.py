@@ -7,26 +7,47 @@ from pathlib import Path
 
 import click
 
+from ease.errors import EaseError
+from ease.io.project import read_globals
+
 
 @click.command()
 @click.option("--env", help="Kedro environment.")
 @click.option("--rows", default=100_000, show_default=True, help="Rows that are in memory at a time.")
 def main(env: str | None, rows: int) -> None:
     """Check each table that exists: columns, types, ranges, keys, and rows of other tables. Exit with 1 on a fault."""
+    try:
+        faulty = _check_project(Path.cwd(), env, rows)
+    except EaseError as error:
+        click.secho(f"Error: {error}", fg="red", err=True)
+        sys.exit(1)
+    sys.exit(1 if faulty else 0)
+
+
+def _check_project(project: Path, env: str | None, rows: int) -> int:
+    """Print a line for each table of a project, and return the number of those with a fault.
+
+    Raises:
+        EaseError: If the folder is not a project, or has no table.
+    """
+    read_globals(project)
     from kedro.framework.session import KedroSession
     from kedro.framework.startup import bootstrap_project
 
     from ease.datasets.complete_check import check_tables
 
-    project = Path.cwd()
     bootstrap_project(project)
-    wrong = 0
+    results = []
     with KedroSession.create(project_path=project, env=env) as session:
         catalog = session.load_context().catalog  # type: ignore[attr-defined]
         for name, count, faults in check_tables(catalog, rows):
             click.echo(f"{name}: {count:,} rows, {'; '.join(faults) or 'as expected'}")
-            wrong += bool(faults)
-    sys.exit(1 if wrong else 0)
+            results.append(bool(faults))
+    if not results:
+        raise EaseError(
+            f"{project} has no tables to check: make them by `kedro run --pipelines=train_multilingual`."
+        )
+    return sum(results)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import ibis
-from kedro.io import CatalogProtocol
+from kedro.io import CatalogProtocol, DatasetError
 
 from ease.datasets.schemas import REFERENCES, SCHEMAS, Fault, find_faults
 
@@ -29,13 +30,17 @@ def check_tables(catalog: Catalog, rows: int) -> Iterator[tuple[str, int, list[s
             dataset = f"{setting}.{name}"
             if not catalog.exists(dataset):
                 continue
-            table = catalog.load(dataset)
-            faults = [*_wrong_rows(name, table, rows), *_repeated_keys(name, table)]
-            yield (
-                dataset,
-                int(table.count().execute()),
-                [*faults, *_missing_rows(name, table, setting, catalog)],
-            )
+            try:
+                yield dataset, *_check_table(name, setting, catalog, rows)
+            except (DatasetError, duckdb.Error) as error:
+                yield dataset, 0, [f"cannot be read: {' '.join(str(error).split())}"]
+
+
+def _check_table(name: str, setting: str, catalog: Catalog, rows: int) -> tuple[int, list[str]]:
+    """Return the number of rows of a table, and its faults."""
+    table = catalog.load(f"{setting}.{name}")
+    faults = [*_wrong_rows(name, table, rows), *_repeated_keys(name, table)]
+    return int(table.count().execute()), [*faults, *_missing_rows(name, table, setting, catalog)]
 
 
 def settings_of(catalog: Catalog) -> list[str]:
