@@ -67,10 +67,11 @@ def test_an_unknown_token_is_refused_in_one_line(hub: HubServer, folder: Path) -
     assert "does not know the token" in fault_of(folder, hub, "hf_other")
 
 
-def test_a_hub_that_refuses_is_named_with_its_status(hub: HubServer, folder: Path) -> None:
-    hub.refuses = (422, "The repository is full.")
+@pytest.mark.parametrize("status", [422, 500])
+def test_a_hub_that_refuses_is_named_with_its_status(hub: HubServer, folder: Path, status: int) -> None:
+    hub.refuses = (status, "The repository is full.")
     message = fault_of(folder, hub)
-    assert f"The hub at {hub.address} refused owner/made with HTTP status 422" in message
+    assert f"The hub at {hub.address} refused owner/made with HTTP status {status}" in message
     assert "The repository is full." in message
 
 

@@ -178,6 +178,11 @@ def test_a_wrong_parameter_is_named(
     assert not (tmp_path / "made").exists()
 
 
+def test_an_unknown_method_is_named_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(EaseError, match="'eaze' is no training method .*: did you mean ease"):
+        write_folder(options(tmp_path / "made", method="eaze"), None, None, [], None, None, None)
+
+
 def test_a_missing_model_is_one_line(bare: Project, tmp_path: Path) -> None:
     done = bare.run("publish", publish__to=tmp_path / "made", publish__method="dueam", check=False)
     assert done.returncode != 0

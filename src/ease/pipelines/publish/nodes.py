@@ -9,6 +9,8 @@ from typing import Any
 
 from ease.errors import EaseError
 from ease.io.lazy import ibis
+from ease.io.suggestions import suggest
+from ease.methods import method_names
 from ease.pipelines.mlflow_runs import set_alias
 from ease.pipelines.publish.options import PublishOptions
 
@@ -126,6 +128,11 @@ def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
         EaseError: If there is none, or it is not the one of the options.
     """
     chosen = (options.setting, options.method)
+    if encoder is None and options.method not in method_names():
+        raise EaseError(
+            f"There is no trained encoder {'.'.join(chosen)} to publish, and {options.method!r} is no training method "
+            f"(`kedro run --pipelines=distill` makes students): {suggest(options.method, method_names())}"
+        )
     if encoder is None:
         raise EaseError(
             f"There is no trained encoder {'.'.join(chosen)} to publish: train it by `kedro run --pipelines=train "
