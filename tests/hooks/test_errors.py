@@ -7,7 +7,7 @@ from kedro.framework.project import configure_project
 from kedro.io import DatasetError
 
 from ease.errors import EaseError
-from ease.hooks.errors import refuse_unknown_parameters, show_exception
+from ease.hooks.errors import refuse_dotted_keys, refuse_unknown_parameters, show_exception
 
 
 def caught(error: BaseException) -> BaseException:
@@ -51,3 +51,9 @@ def test_an_unknown_parameter_is_refused_with_the_nearest_name() -> None:
         EaseError, match=r"`multilingual\.eaze\.training\.max_steps`.* did you mean .*multilingual\.ease"
     ):
         refuse_unknown_parameters({"multilingual": {"eaze": {"training": {"max_steps": 1}}}})
+
+
+def test_a_name_with_dots_in_a_file_is_refused_with_the_right_form() -> None:
+    refuse_dotted_keys({"ingest": {"splitter": "icu"}})
+    with pytest.raises(EaseError, match=r"`a\.b\.c` .* has no effect: write `a: {b: {c: …}}`\."):
+        refuse_dotted_keys({"ingest": {}, "a.b.c": 1})

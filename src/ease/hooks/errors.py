@@ -53,6 +53,7 @@ class ConciseErrors:
             check_shared_values(given, configured_parameters(loader))
         refuse_unknown_parameters(given)
         check_engine(given.get("engine", ENGINES[0]))
+        refuse_dotted_keys(loader["parameters"])
         check_parameters(loader["parameters"], given)
 
 
@@ -109,6 +110,20 @@ def _hint(name: str, read: set[str]) -> str:
         if near:
             return f"did you mean {' or '.join('.'.join([known, *field]) for known in near)}?"
     return suggest(name, read)
+
+
+def refuse_dotted_keys(values: Mapping[str, Any]) -> None:
+    """Refuse a name with dots in a file of parameters, which only `--params` splits: it would have no effect.
+
+    Raises:
+        EaseError: With the name and the right form.
+    """
+    for name in values:
+        if "." in name:
+            nested = ": {".join(name.split(".")) + ": …" + "}" * name.count(".")
+            raise EaseError(
+                f"The parameter `{name}` in a configuration file has no effect: write `{nested}`."
+            )
 
 
 def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
