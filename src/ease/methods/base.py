@@ -47,6 +47,8 @@ class Entities(NamedTuple):
     """(n,), the subject of each sentence's page, -1 if unknown; only if the method reads them"""
     guide: GuideVectors | None = None
     """Only with a guide, which finds false negatives"""
+    used: Tensor | None = None
+    """(u,), sorted: all rows of the table that the method looks up, in any process; None: found on the device"""
 
 
 class Texts(NamedTuple):
@@ -150,6 +152,11 @@ class TrainingMethod(nn.Module, ABC, Generic[Opts]):
     def further_positives(cls, options: Opts) -> int:
         """Return the number of further entities of each sentence that the method reads."""
         return 0
+
+    @classmethod
+    def reads_hard_negatives(cls, options: Opts) -> bool:
+        """Return whether the method reads the hard negatives of entities."""
+        return True
 
     @classmethod
     def reads_subjects(cls, options: Opts) -> bool:

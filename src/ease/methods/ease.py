@@ -83,6 +83,11 @@ class Ease(TrainingMethod[EaseOptions]):
         """Make EASE for an encoder's dimension."""
         return cls(options, embedding_dimension(encoder), embeddings)
 
+    @classmethod
+    def reads_hard_negatives(cls, options: EaseOptions) -> bool:
+        """Return whether hard negatives are among the candidates (equation 2)."""
+        return options.hard_negatives
+
     def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Compute equation 4 and its terms."""
         terms: dict[str, Tensor] = {}
@@ -110,7 +115,7 @@ class Ease(TrainingMethod[EaseOptions]):
             positives, negatives, own=own, mask_same_entity=self.options.mask_same_entity
         )
         ids = [positives] if negatives is None else [positives, negatives]
-        projected = [self._project(rows) for rows in table(*ids)]
+        projected = [self._project(rows) for rows in table(*ids, used=inputs.entities.used)]
         return info_nce(
             sentences,
             projected[0],

@@ -98,6 +98,11 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
         return options.positives - 1
 
     @classmethod
+    def reads_hard_negatives(cls, options: EasePlusOptions) -> bool:
+        """Return whether hard negatives are among the candidates."""
+        return options.hard_negatives
+
+    @classmethod
     def reads_subjects(cls, options: EasePlusOptions) -> bool:
         """Return whether the page's subject has a weight."""
         return options.subject_weight > 0
@@ -135,7 +140,7 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
     def _entity_loss(self, inputs: Inputs) -> Tensor:
         """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""
         assert inputs.entities is not None
-        own, hard_negatives, further, subjects, guide = inputs.entities
+        own, hard_negatives, further, subjects, guide, used = inputs.entities
         candidates = self._candidates(own, hard_negatives)
         # Every process has the table and W: gathering the ids is enough, and exact.
         positives, weights = own.unsqueeze(1), [1.0]  # (n, 1)
@@ -145,7 +150,8 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
         if subjects is not None:
             positives = torch.cat([positives, subjects.unsqueeze(1)], dim=1)
             weights.append(self.options.subject_weight)
-        rows = [self.projection(part) for part in self.table(positives.flatten(), candidates)]
+        found = self.table(positives.flatten(), candidates, used=used)
+        rows = [self.projection(part) for part in found]
         return several_positives_loss(
             inputs.sentences[0],
             rows[0].unflatten(0, positives.shape),

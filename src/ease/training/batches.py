@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ease.methods.base import SENTENCE, Entities, Texts
-from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT
+from ease.methods.components.entity_losses import NO_ENTITY
+from ease.training.inputs import ENTITY_COLUMNS, FURTHER, NEGATIVE_COLUMNS, SUBJECT
 from ease.training.packing import Packed, pack
 
 
@@ -84,6 +85,19 @@ def make_batch(
         assert negatives is not None
         entities = Entities(own, negatives, further, subjects)
     return Batch(cut, entities, whole)
+
+
+def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> Tensor:
+    """Return the rows of the entity table that prepared pairs refer to, sorted, (u,).
+
+    Args:
+        rows: Prepared pairs of all processes, (n,).
+        hard_negatives: Whether the method reads them.
+    """
+    columns = [name for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT) if name in (rows.dtype.names or ())]
+    read = [rows[name].ravel() for name in columns if hard_negatives or name not in NEGATIVE_COLUMNS]
+    different = np.unique(np.concatenate(read))
+    return torch.from_numpy(different[different != NO_ENTITY])
 
 
 def _cut(texts: NDArray[np.void], padding: int, chunks: int, packed_views: int | None) -> Column:

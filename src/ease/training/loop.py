@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
 from ease.training.accumulation import add_gradients
-from ease.training.batches import Batch, make_batch, move_batch
+from ease.training.batches import Batch, make_batch, move_batch, used_rows
 from ease.training.checkpoints import Checkpoints
 from ease.training.guide import Guide
 from ease.training.interruption import TrainingInterrupted, stop_requests
@@ -128,6 +128,7 @@ def _batches(
     share = slice(process_rank(), None, process_count())
     chunks = _chunks(options, device)
     parts = options.batch_size // options.contrasted
+    hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
     def make(indices: NDArray[np.int64]) -> Batch:
         batch = make_batch(
@@ -139,6 +140,9 @@ def _batches(
             with_entities=model.method.table is not None,
             packed=options.packed,
         )
+        if batch.entities is not None:
+            used = used_rows(pairs[indices], hard_negatives)
+            batch = batch._replace(entities=batch.entities._replace(used=used))
         if teacher is not None:
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
         if guide is not None and batch.entities is not None:

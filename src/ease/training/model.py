@@ -18,6 +18,7 @@ from ease.methods.components.teacher_losses import cosine_distillation, similari
 from ease.training.batches import Batch, Column, Padded
 from ease.training.dropout import quicken_dropout
 from ease.training.packing import Packed, features_of, prepare_packing
+from ease.training.padding import padding_known, prepare_padding
 from ease.training.prepared_pairs import Layout
 from ease.training.prompts import prompt_tokens
 from ease.training.static import averages_tokens, bag_features
@@ -69,6 +70,8 @@ class TrainingModel(nn.Module):
         if packed:
             self.first_position = prepare_packing(encoder)
             quicken_dropout(encoder)
+        else:
+            prepare_padding(encoder)
 
     def layout(self, max_tokens: int, languages: bool = False) -> Layout:
         """Return the columns to prepare for the method, and for batches that depend on languages.
@@ -144,7 +147,8 @@ class TrainingModel(nn.Module):
         features = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
         if chunk.mask is not None:
             features["attention_mask"] = chunk.mask.repeat(views, 1)
-        return self._embed(features).unflatten(0, (views, len(chunk.tokens)))
+        with padding_known():
+            return self._embed(features).unflatten(0, (views, len(chunk.tokens)))
 
     def _embed(self, features: dict[str, Any]) -> Tensor:
         if averages_tokens(self.encoder):

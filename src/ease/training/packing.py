@@ -21,6 +21,7 @@ from transformers.masking_utils import sdpa_mask
 
 from ease.errors import EaseError
 from ease.training.dropout import drop_quickly
+from ease.training.padding import PADDED
 
 PACKED = "ease_packed"
 """Name of the attention implementation in transformers"""
@@ -88,7 +89,7 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
         EaseError: If the encoder does not support packing, or encodes packed texts differently.
     """
     transformer = encoder[0]
-    known = ("sdpa", PACKED)
+    known = ("sdpa", PADDED, PACKED)
     if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in known:
         raise _refusal("its attention is not torch's `scaled_dot_product_attention`")
     if any(module._forward_pre_hooks for module in transformer.modules()):

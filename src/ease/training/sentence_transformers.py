@@ -287,6 +287,6 @@ class _DenseTable(EntityTable):
         super().__init__(embeddings)
         self.weight.requires_grad_()
 
-    def forward(self, *ids: Tensor) -> list[Tensor]:
+    def forward(self, *ids: Tensor, used: Tensor | None = None) -> list[Tensor]:
         rows = functional.embedding(torch.cat(ids).clamp(min=0), self.weight)
         return list(rows.split([len(part) for part in ids]))

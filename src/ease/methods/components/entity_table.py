@@ -25,11 +25,18 @@ class EntityTable(nn.Module):
         self.weight = nn.Parameter(embeddings, requires_grad=False)
         self._lookups: list[_Lookup] = []
 
-    def forward(self, *ids: Tensor) -> list[Tensor]:
-        """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined."""
+    def forward(self, *ids: Tensor, used: Tensor | None = None) -> list[Tensor]:
+        """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined.
+
+        Args:
+            ids: Rows of the table, or `NO_ENTITY`.
+            used: (u,), the sorted different rows among the ids of all processes. Default: found on the device, for
+                which the host has to wait.
+        """
         wanted = torch.cat(ids)
-        used = gather(wanted).unique()
-        used = used[used != NO_ENTITY]
+        if used is None:
+            used = gather(wanted).unique()
+            used = used[used != NO_ENTITY]
         rows = self.weight[used].requires_grad_(torch.is_grad_enabled())
         if rows.requires_grad:
             self._lookups.append(_Lookup(used, rows))
