@@ -134,6 +134,14 @@ def test_curves_have_a_panel_each_and_a_star_at_the_best_checkpoint() -> None:
     assert [trace.name for trace in lines if trace.showlegend] == ["SimCSE", "EASE"]
 
 
+def test_the_label_of_the_best_checkpoint_stays_beside_an_axis() -> None:
+    rows = [("ease", 0, "development", 9.0), ("ease", 50, "development", 4.0)]
+    rows += [("simcse", 0, "development", 4.0), ("simcse", 50, "development", 9.0)]
+    figure = plot_curves(pd.DataFrame(rows, columns=["method", "step", "name", "value"]))
+    sides = {trace.x[0]: trace.textposition for trace in figure.data if trace.marker.symbol == "star"}
+    assert sides == {0: "bottom right", 50: "bottom left"}
+
+
 def test_only_the_lowest_panels_label_the_steps() -> None:
     figure = plot_curves(history(["loss", "development", "pairs_per_second", "self_loss"]))
     assert [axis.showticklabels for axis in figure.select_xaxes()] == [False, False, None, None]
@@ -285,5 +293,7 @@ def test_scores_have_error_bars_where_their_intervals_are_known() -> None:
     assert np.isnan(panel.error_y.array[1])
     assert list(mains.y) == [30.0, 80.0]
     assert [list(mains.error_y.array), list(mains.error_y.arrayminus)] == [[1, 1], [2, 2]]
+    wide = plot_scores(scores.assign(low=-9.0, high=99.0))
+    assert all(axis.range[0] <= -9 < 99 < axis.range[1] for axis in wide.select_yaxes())
     plain = plot_scores(scores.drop(columns=["low", "high"])).data[0]
     assert plain.error_y.array is None

@@ -76,12 +76,14 @@ def _curve(curve: pd.DataFrame, method: str, style: Style, shown: bool) -> go.Sc
 def _best_point(curve: pd.DataFrame, method: str, style: Style) -> go.Scatter:
     """Return a star at the highest point of a development curve."""
     best = curve.loc[curve["value"].idxmax()]
+    side = {curve["step"].min(): "right", curve["step"].max(): "left"}.get(best["step"], "center")
     return go.Scatter(
         x=[best["step"]],
         y=[best["value"]],
         mode="markers+text",
         text=[f"{best['value']:.1f}"],
-        textposition="bottom center",
+        textposition=f"bottom {side}",  # a label at an end of the axis would be cut
+        cliponaxis=False,
         legendgroup=method,
         showlegend=False,
         marker={"symbol": "star", "size": 14, "color": style.colour, "line": {"color": "white", "width": 1}},

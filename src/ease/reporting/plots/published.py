@@ -15,6 +15,7 @@ from ease.reporting.plots.style import (
     finish,
     nothing,
     score_bars,
+    score_range,
     series_styles,
     show_intervals,
 )
@@ -77,8 +78,7 @@ def _set_axes(figure: go.Figure, panel: int, rows: pd.DataFrame) -> None:
     places = max(len(columns), min(8, -(-WIDEST_BARS // rows["label"].nunique())))
     order = {"type": "category", "categoryorder": "array", "categoryarray": columns}
     figure.update_xaxes(**order, range=[-0.5, places - 0.5], row=panel, col=1)
-    low, high = rows["value"].min(), rows["value"].max()
-    figure.update_yaxes(range=[min(0, low * 1.1), max(1, high) * 1.12], row=panel, col=1)
+    figure.update_yaxes(range=score_range(rows, 1.12), row=panel, col=1)
 
 
 def _styles(tables: Sequence[pd.DataFrame]) -> dict[str, Style]:

@@ -15,6 +15,7 @@ from ease.reporting.plots.style import (
     method_styles,
     nothing,
     score_bars,
+    score_range,
     show_intervals,
 )
 from ease.reporting.score_summaries import split_scores, with_limits
@@ -48,8 +49,8 @@ def plot_scores(scores: pd.DataFrame) -> go.Figure:
             # Only the panel of main scores has labels and the legend.
             figure.add_trace(bars.update(legendgroup=method, showlegend=main), **place)
     figure.update_layout(barmode="group", bargap=0.25)
-    # One range for all panels, with space above the highest bar for its label.
-    figure.update_yaxes(range=[min(0, scores["value"].min() * 1.1), max(1, scores["value"].max()) * 1.1])
+    # One range for all panels, with space above the highest bar for its label, and for its interval.
+    figure.update_yaxes(range=score_range(pd.concat([subsets, mains]), 1.1))
     figure.update_xaxes(tickangle=0, col=main_column)
     figure.update_yaxes(title_text="points", col=1)
     return finish(figure, title, 200 + 300 * max(1, len(panels)))

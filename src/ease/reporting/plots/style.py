@@ -78,6 +78,21 @@ def show_intervals(bars: go.Bar, rows: pd.DataFrame) -> None:
         bars.update(error_y={**error, "visible": True, "thickness": 1}, textposition="inside")
 
 
+def score_range(rows: pd.DataFrame, space: float) -> list[float]:
+    """Return a range of the points axis with all bars and intervals.
+
+    Args:
+        rows: Columns `value`, and `low` and `high`, which may be missing values.
+        space: Factor that leaves space for a label above the highest bar.
+    """
+    low, value, high = (rows[name].astype(float) for name in ("low", "value", "high"))
+    lowest, highest = (float(limit) for limit in (value.min(), value.max()))
+    return [
+        min(0.0, lowest * 1.1, float(low.fillna(0).min())),
+        max(1.0, highest * space, float(high.fillna(0).max()) * 1.02),
+    ]
+
+
 def panel_grid(
     titles: Sequence[str], columns: int, gap: float, spacing: float, **shared: str
 ) -> tuple[go.Figure, list[dict[str, int]]]:
