@@ -141,6 +141,18 @@ def test_torch_s_global_state_is_restored(make_job: MakeJob) -> None:
     assert dict(os.environ) == environment
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_deterministic_algorithms_are_a_choice(make_job: MakeJob, wanted: bool) -> None:
+    found: list[bool] = []
+
+    def note(step: int, _: dict[str, float]) -> None:
+        found.append(torch.are_deterministic_algorithms_enabled())
+
+    few = {"max_steps": 2, "evaluate_every": 2, "deterministic": wanted}
+    run_job(make_job(development={}, training=few), note)
+    assert found == [wanted] * 2
+
+
 def test_bf16_is_close_to_single_precision(make_job: MakeJob, trained: Trained) -> None:
     half = run_job(make_job(development={}, training={"precision": "bf16", "max_steps": 1}))
     single = losses(trained.result)[1]

@@ -39,7 +39,7 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
     with ExitStack() as restore:
-        _compute_deterministically(restore)
+        _compute_deterministically(restore, options.deterministic)
         restore.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(options.threads or torch.get_num_threads())
         if options.mini_batch_size is not None and not on_gpu:
@@ -61,12 +61,14 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
         )
 
 
-def _compute_deterministically(restore: ExitStack) -> None:
-    """Use deterministic algorithms where torch has them."""
+def _compute_deterministically(restore: ExitStack, wanted: bool) -> None:
+    """Use deterministic algorithms where torch has them, or the fastest ones."""
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     enabled = torch.are_deterministic_algorithms_enabled()
     restore.callback(torch.use_deterministic_algorithms, enabled, warn_only=warn_only)
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(wanted, warn_only=True)
+    if not wanted:
+        return
     if CUBLAS_WORKSPACE not in os.environ:
         os.environ[CUBLAS_WORKSPACE] = ":4096:8"
         restore.callback(os.environ.pop, CUBLAS_WORKSPACE)

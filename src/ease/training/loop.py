@@ -17,13 +17,14 @@ from ease.errors import EaseError
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
 from ease.training.accumulation import add_gradients
-from ease.training.batches import Batch, make_batch, move_batch, used_rows
+from ease.training.batches import Batch, make_batch, move_batch, pin_batch, used_rows
 from ease.training.checkpoints import Checkpoints
 from ease.training.guide import Guide
 from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers, rate_share
 from ease.training.options import TrainingOptions
+from ease.training.prefetching import make_ahead
 from ease.training.progress import Progress, Report
 from ease.training.sampling import pair_indices
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate, score_encoder
@@ -147,10 +148,11 @@ def _batches(
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
         if guide is not None and batch.entities is not None:
             batch = batch._replace(entities=guide.add_to(batch.entities, indices[share]))
-        return move_batch(batch, device)
+        return pin_batch(batch) if device.type == "cuda" else batch
 
-    for indices in pair_indices(pairs, options.batch_size, options.seed, start, options.batches):
-        yield [make(part) for part in np.split(indices, parts)]
+    order = pair_indices(pairs, options.batch_size, options.seed, start, options.batches)
+    for sub_batches in make_ahead([make(part) for part in np.split(indices, parts)] for indices in order):
+        yield [move_batch(batch, device) for batch in sub_batches]
 
 
 def _chunks(options: TrainingOptions, device: torch.device) -> int:

@@ -107,6 +107,11 @@ class TrainingOptions(StrictModel):
         "auto", description="auto: bf16 on GPUs that support it, else fp32"
     )
     device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU if there is one")
+    deterministic: bool = Field(
+        True,
+        description="only algorithms that give the same weights in every run on one device; false: what is faster on a "
+        "GPU, which may round differently in every run",
+    )
     processes: int = Field(1, ge=1, description="processes to start, one per GPU; torchrun overrides it")
     threads: int | None = Field(None, ge=1, description="CPU threads per process; null: torch's default")
     length_chunks: int | None = Field(
