@@ -74,6 +74,7 @@ CASES: dict[str, dict[str, Any]] = {
     "ease_plus": {"method": "ease_plus"},
     "simcse": {"method": "simcse", "vocabulary": None, "table": None},
     "packed": {"training": {"packed": True}},
+    "moments in bf16": {"training": {"entity_moments": "bf16"}},
     "in mini-batches": {"training": {"mini_batch_size": 8}},
 }
 

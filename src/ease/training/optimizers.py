@@ -9,6 +9,7 @@ from torch.optim import AdamW, Optimizer, SparseAdam
 
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
+from ease.training.row_adam import RowAdam
 
 
 def rate_share(step: int, steps: int, warmup: float, schedule: str = "linear") -> float:
@@ -37,7 +38,8 @@ class Optimizers:
         self._table = model.method.table
         if self._table is not None:
             peak = options.entity_learning_rate or options.learning_rate
-            self.by_name["entities"] = SparseAdam([self._table.weight], lr=peak)
+            adam = SparseAdam if options.entity_moments == "fp32" else RowAdam
+            self.by_name["entities"] = adam([self._table.weight], lr=peak)
             self._peaks["entities"] = peak
 
     def set_rates(self, share: float) -> float:

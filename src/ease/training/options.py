@@ -86,6 +86,11 @@ class TrainingOptions(StrictModel):
     entity_learning_rate: float | None = Field(
         None, gt=0, description="peak learning rate of the entity table; null: `learning_rate`"
     )
+    entity_moments: Literal["fp32", "bf16"] = Field(
+        "fp32",
+        description="precision of Adam's moments of the entity table; bf16 (rounded at random): two thirds of the "
+        "memory, 61 instead of 92 GB for 10 million entities of 768 dimensions",
+    )
     batches: BatchOptions = Field(BatchOptions(), description="how the pairs of a batch are chosen")
     epochs: int = Field(1, ge=1, description="passes over the pairs")
     max_steps: int | None = Field(None, ge=1, description="steps; null: as many as `epochs` takes")

@@ -1,0 +1,73 @@
+"""Adam with moments in half precision, beside torch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.optim import Optimizer, SparseAdam
+
+from ease.training.job import run_job
+from ease.training.row_adam import RowAdam, round_at_random
+from tests.training.tiny_training import MakeJob, losses, same, weights
+
+
+def updated(table: Tensor, optimizer: Optimizer, steps: int) -> Tensor:
+    """Update a few rows a step towards 1, some of them often, and return the table."""
+    drawn = np.random.default_rng(0)
+    for _ in range(steps):
+        rows = torch.from_numpy(np.unique(drawn.zipf(1.5, 8) % len(table)))
+        gradient = table[rows] - 1 + 0.1 * torch.from_numpy(drawn.normal(size=(len(rows), table.shape[1])))
+        table.grad = torch.sparse_coo_tensor(
+            rows[None], gradient.float(), table.shape, is_coalesced=True, check_invariants=False
+        )
+        optimizer.step()
+    return table
+
+
+@pytest.mark.parametrize("moments", [torch.float32, torch.bfloat16])
+def test_the_table_is_that_of_torch(moments: torch.dtype) -> None:
+    ours, theirs = torch.zeros(50, 16), torch.zeros(50, 16)
+    updated(ours, RowAdam([ours], lr=0.01, moments=moments), 300)
+    updated(theirs, SparseAdam([theirs], lr=0.01), 300)
+    tolerance = 1e-6 if moments == torch.float32 else 0.02
+    assert theirs.abs().max() > 0.9
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=tolerance)
+
+
+def test_the_second_moment_does_not_stand_still() -> None:
+    table = torch.zeros(1, 4096)
+    optimizer = RowAdam([table], lr=1e-4)
+    for _ in range(2000):
+        table.grad = torch.sparse_coo_tensor(
+            torch.zeros(1, 1, dtype=torch.long), torch.ones(1, 4096), table.shape, is_coalesced=True
+        )
+        optimizer.step()
+    second = optimizer.state[table]["second"].float()
+    assert float(second.mean()) == pytest.approx(1 - 0.999**2000, rel=0.01)
+
+
+def test_the_expectation_of_a_rounded_number_is_the_number() -> None:
+    drawn = torch.Generator().manual_seed(0)
+    for value in (1.001, -3e-9, 7e20, 0.0):
+        rounded = round_at_random(torch.full((100_000,), value), drawn).double()
+        assert float(rounded.mean()) == pytest.approx(value, rel=1e-4)
+        assert len(rounded.unique()) <= 2
+
+
+def test_a_training_with_bf16_moments_resumes_exactly_near_one_without(make_job: MakeJob) -> None:
+    half = {"entity_moments": "bf16", "max_steps": 12}
+    whole = run_job(make_job("whole", development={}, training=half))
+
+    def stop(step: int, _: dict[str, float]) -> None:
+        if step == 6:
+            raise InterruptedError
+
+    job = make_job("resumed", development={}, training=half)
+    with pytest.raises(InterruptedError):
+        run_job(job, stop)
+    resumed = run_job(job)
+    assert same(weights(whole), weights(resumed))
+    single = losses(run_job(make_job("single", development={}, training={"max_steps": 12})))
+    assert list(losses(whole).values()) == pytest.approx(list(single.values()), rel=0.01)
