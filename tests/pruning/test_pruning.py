@@ -77,7 +77,9 @@ def test_older_versions_and_leftovers_are_listed_and_removed(data: Data) -> None
     listed = data.prune()
     assert [path for path in sorted(data.folder.rglob("*")) if path.name != ".in_use"] == before
     assert "4.0 kB  data/06_models/work/multilingual.ease:" in listed
-    assert "ARGS=--delete" in listed
+    assert "may be removed: python -m ease.pruning --delete" in listed
+    (data.project / "Makefile").touch()
+    assert "may be removed: make prune ARGS=--delete" in data.prune()
     data.prune("--delete")
     assert [path.name for path in (data.folder / "03_primary/pairs.parquet").iterdir()] == [TIMES[2]]
     assert [path.exists() for path in (killed, work, *caches, unfinished, own)] == [

@@ -19,6 +19,7 @@ from kedro.pipeline.node import Node
 
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
+from ease.io.project import make_or
 
 logger = logging.getLogger(__name__)
 
@@ -26,10 +27,11 @@ SHOWN_SECONDS = 5.0
 """Minimum duration of a step that is logged."""
 
 REPORT = "kedro run --pipelines=report  # write the report beside the papers' tables"
+MLFLOW = "kedro mlflow ui"
 NEXT_STEPS = {
-    "train": ("make mlflow  # compare the runs in a browser", REPORT),
+    "train": (f"{MLFLOW}  # compare the runs in a browser", REPORT),
     "evaluate": (REPORT,),
-    "sweep": ("make mlflow  # compare the trainings in a browser",),
+    "sweep": (f"{MLFLOW}  # compare the trainings in a browser",),
 }
 """Commands that follow a run, by a tag of its nodes; those of the first matching tag are shown."""
 
@@ -96,7 +98,8 @@ class Outline:
         kedro = Path(sys.executable).with_name("kedro")
         typed = os.path.relpath(kedro) if kedro.is_relative_to(Path.cwd()) else "kedro"
         lines += ["Next:"] if commands else []
-        lines += [f"  {command.replace('kedro', typed, 1)}" for command in commands]
+        known = [command.replace(MLFLOW, make_or("mlflow", MLFLOW)) for command in commands]
+        lines += [f"  {command.replace('kedro', typed, 1)}" for command in known]
         logger.info("\n".join(lines))
 
     def _durations(self) -> dict[str, dict[str, float]]:

@@ -24,3 +24,8 @@ def read_globals(project: Path) -> dict[str, Any]:
         if file.is_file():
             values |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     return values
+
+
+def make_or(goal: str, command: str, project: Path = Path()) -> str:
+    """Return `make GOAL` for a checkout, or its command for a project without a Makefile."""
+    return f"make {goal}" if (project / "Makefile").is_file() else command

@@ -12,7 +12,7 @@ import click
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.locks import lock_data_for_removal
-from ease.io.project import read_globals
+from ease.io.project import make_or, read_globals
 from ease.pruning.leftovers import UNCERTAIN, find_leftovers
 
 
@@ -59,7 +59,8 @@ def prune(project: Path, delete: bool, keep: int, unfinished: bool) -> None:
     click.echo(
         f"Removed {len(chosen)} items of {total}."
         if delete
-        else f"{len(chosen)} items of {total} may be removed: make prune ARGS=--delete"
+        else f"{len(chosen)} items of {total} may be removed: "
+        + make_or("prune ARGS=--delete", "python -m ease.pruning --delete", project)
     )
 
 

@@ -19,6 +19,7 @@ from ease.io.addresses import is_remote, kind_of, open_remote, report_store_erro
 from ease.io.atomic import atomic_shared_folder
 from ease.io.files import report_write_errors
 from ease.io.locks import remove_abandoned_scratch
+from ease.io.project import make_or
 from ease.wikimedia.dumps.files import DumpFile, dump_date
 from ease.wikimedia.dumps.mapping import MapShards
 
@@ -108,9 +109,10 @@ def _log_other_versions(missing: Path) -> None:
     found = folder.iterdir() if not is_remote(folder) and folder.is_dir() else ()
     if other := [path for path in found if not path.name.startswith((".", f"{version}-"))]:
         logger.info(
-            "%d parts in %s were made by another version of the code and are not used: `make prune` lists them",
+            "%d parts in %s were made by another version of the code and are not used: `%s` lists them",
             len(other),
             folder,
+            make_or("prune", "python -m ease.pruning"),
         )
 
 
