@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -75,6 +76,24 @@ def is_kept(dataset: Any) -> bool:
 def test_every_dataset_is_in_the_catalog_and_versioned(catalog: Catalog) -> None:
     for pipeline in pipelines.values():
         assert unkept_datasets(pipeline, catalog) == []
+
+
+def test_the_layers_of_no_pipeline_form_a_circle(bare: Project) -> None:
+    """Kedro-Viz shows no layers of such a pipeline."""
+    catalog = load_catalog(bare)
+    datasets = {
+        name for pipeline in pipelines.values() for name in pipeline.datasets() if not is_parameter(name)
+    }
+    found = {name: catalog.get(name, fallback_to_runtime_pattern=True) for name in datasets}
+    layers = {name: dataset.metadata["kedro-viz"]["layer"] for name, dataset in found.items() if dataset}
+    assert len(layers) == len(datasets)
+    for pipeline in pipelines.values():
+        before: dict[str, set[str]] = {}
+        for step in pipeline.nodes:
+            sources = {layers[name] for name in step.inputs if name in layers}
+            for target in (layers[name] for name in step.outputs):
+                before.setdefault(target, set()).update(sources - {target})
+        TopologicalSorter(before).prepare()  # raises an error that names the circle
 
 
 def test_a_misspelt_or_unversioned_intermediate_is_found(bare: Project, tmp_path: Path) -> None:
