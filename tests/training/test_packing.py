@@ -15,8 +15,11 @@ from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig,
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import method_names
+from ease.training.accelerator import uses_gpu
+from ease.training.fingerprint import fingerprint_of
 from ease.training.job import run_job
-from ease.training.packing import PACKED, features_of, pack, prepare_packing
+from ease.training.options import TrainingResult
+from ease.training.packing import PACKED, decide_packing, features_of, pack, prepare_packing
 from tests.training.gradients import Case, gradients
 from tests.training.test_gradient_cache import assert_equal
 from tests.training.test_resuming import Stop, assert_same, stop_at
@@ -143,10 +146,52 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
 
 
 def test_positions_that_differ_are_refused(files: Path) -> None:
-    """An encoder whose embeddings depend on the padding cannot be packed."""
+    """An encoder whose embeddings depend on the padding cannot be packed, and encodes as before."""
     encoder = load_encoder(str(files / "encoder"))
     transformer: Any = encoder[0]
     embeddings = transformer.model.embeddings
     embeddings.register_forward_hook(lambda module, inputs, output: output + output.shape[1])
     with pytest.raises(EaseError, match="packed and of padded texts differ"):
         prepare_packing(encoder)
+    assert not decide_packing("auto", encoder, on_gpu=False)
+    assert transformer.config._attn_implementation == "sdpa"
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "packed"),
+    [
+        ("simcse", {}, True),
+        ("mirror_bert", {"drophead": 0.1}, False),
+    ],
+)
+def test_auto_packs_where_the_encoder_and_the_method_allow_it(
+    make_job: MakeJob, caplog: pytest.LogCaptureFixture, method: str, options: dict[str, Any], packed: bool
+) -> None:
+    def trained(name: str, packed: bool | str) -> TrainingResult:
+        training = {"packed": packed, "length_chunks": None, "device": "cpu"}
+        return run_job(
+            make_job(
+                name, method=method, method_options=options, vocabulary=None, table=None, training=training
+            )
+        )
+
+    with caplog.at_level("INFO", logger="ease.training.packing"):
+        found = trained("auto", "auto")
+    assert ("texts are packed" in caplog.text) == packed
+    assert ("texts are padded (packing: the method's DropHead" in caplog.text) != packed
+    expected = trained("given", packed)
+    assert losses(found) == losses(expected)
+    assert same(weights(found), weights(expected))
+
+
+def test_a_training_with_auto_depends_on_the_device(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `auto` chose on another device is not resumed."""
+    auto, padded = (make_job(training={"packed": packed, "device": "auto"}) for packed in ("auto", False))
+    on_cpu = [fingerprint_of(job, 1) for job in (auto, padded)]
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    on_gpu = [fingerprint_of(job, 1) for job in (auto, padded)]
+    assert on_cpu[0] not in (on_gpu[0], on_cpu[1])
+    assert on_cpu[1] == on_gpu[1]
+    assert not decide_packing("auto", load_encoder(auto.encoder), on_gpu=uses_gpu(auto.training))

@@ -28,10 +28,15 @@ PATIENCE = timedelta(hours=6)
 """How long processes wait for the first process, which prepares the pairs, evaluates and writes checkpoints."""
 
 
+def uses_gpu(options: TrainingOptions) -> bool:
+    """Return whether a training runs on a GPU of this machine."""
+    return options.device == "auto" and torch.cuda.is_available()
+
+
 @contextmanager
 def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     """Configure device, precision, threads and determinism for a training, and restore torch's state afterwards."""
-    on_gpu = options.device == "auto" and torch.cuda.is_available()
+    on_gpu = uses_gpu(options)
     if on_gpu:
         # Before anything else touches a GPU: otherwise every process opens the first GPU.
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", torch.cuda.current_device())))

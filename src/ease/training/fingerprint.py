@@ -12,6 +12,7 @@ import transformers
 
 from ease.io.files import hash_contents
 from ease.io.result_versions import TRAINING
+from ease.training.accelerator import uses_gpu
 from ease.training.options import TrainingJob
 
 WITHOUT_EFFECT = {"checkpoint_every", "threads", "processes"}
@@ -39,6 +40,8 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         },
         "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
         **_frozen(job),
+        # Decided by encoder, method and device
+        **({"automatic_on_gpu": uses_gpu(job.training)} if job.training.packed == "auto" else {}),
         "processes": processes,
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()

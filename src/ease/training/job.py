@@ -24,7 +24,7 @@ from ease.io.atomic import write_text_atomically
 from ease.io.locks import FolderLock, folder_lock
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
-from ease.training.accelerator import accelerated
+from ease.training.accelerator import accelerated, uses_gpu
 from ease.training.card import training_card
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
@@ -38,6 +38,7 @@ from ease.training.loading import load_for_training, warn_of_equal_views
 from ease.training.loop import train
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingResult, check_share
+from ease.training.packing import decide_packing
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
 from ease.training.teacher import check_frozen
@@ -168,7 +169,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         job.training.mini_batch_size,
         _matryoshka(job, encoder),
         job.training.teacher,
-        packed=job.training.packed,
+        packed=decide_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
     )
 
 

@@ -127,7 +127,7 @@ def _batches(
     """Yield this process's share of each batch's sub-batches, after the steps already done."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
-    chunks = _chunks(options, device)
+    chunks = _chunks(options, device, model.packed)
     parts = options.batch_size // options.contrasted
     hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
@@ -139,7 +139,7 @@ def _batches(
             model.method.views,
             model.method.token_columns,
             with_entities=model.method.table is not None,
-            packed=options.packed,
+            packed=model.packed,
         )
         if batch.entities is not None:
             used = used_rows(pairs[indices], hard_negatives)
@@ -155,10 +155,10 @@ def _batches(
         yield [move_batch(batch, device) for batch in sub_batches]
 
 
-def _chunks(options: TrainingOptions, device: torch.device) -> int:
+def _chunks(options: TrainingOptions, device: torch.device, packed: bool) -> int:
     """Return the number of chunks in which this process's share of a sub-batch is encoded."""
     # Padding is expensive on a CPU; a GPU is faster with fewer and larger operations.
-    chunks = options.length_chunks or (4 if device.type == "cpu" and not options.packed else 1)
+    chunks = options.length_chunks or (4 if device.type == "cpu" and not packed else 1)
     if options.mini_batch_size is None:
         return chunks
     return max(chunks, math.ceil(options.contrasted / process_count() / options.mini_batch_size))

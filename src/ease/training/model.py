@@ -67,6 +67,7 @@ class TrainingModel(nn.Module):
         if self.teacher is not None:
             _check_teacher(self.teacher, head, method)
         self.first_position = 0
+        self.packed = packed
         if packed:
             self.first_position = prepare_packing(encoder)
             quicken_dropout(encoder)

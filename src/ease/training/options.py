@@ -124,10 +124,11 @@ class TrainingOptions(StrictModel):
         ge=1,
         description="chunks by length in which a batch is encoded; null: 4 for padded texts on a CPU, else 1",
     )
-    packed: bool = Field(
+    packed: bool | Literal["auto"] = Field(
         False,
         description="concatenate the texts of a batch instead of padding them, and draw dropout masks faster, for "
-        "speed on a CPU; the dropout masks differ from those with padding",
+        "speed on a CPU; the dropout masks differ from those with padding; auto: on a CPU, if the encoder and the "
+        "method allow it",
     )
     mini_batch_size: int | None = Field(
         None,

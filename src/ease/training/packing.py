@@ -6,7 +6,8 @@ adjacent in the row and are viewed as a rectangle, without padding or copying.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import logging
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -22,6 +23,8 @@ from transformers.masking_utils import sdpa_mask
 from ease.errors import EaseError
 from ease.training.dropout import drop_quickly
 from ease.training.padding import PADDED
+
+logger = logging.getLogger(__name__)
 
 PACKED = "ease_packed"
 """Name of the attention implementation in transformers"""
@@ -79,6 +82,32 @@ def features_of(packed: Packed, first_position: int) -> dict[str, Any]:
     }
 
 
+class PackingRefusal(EaseError):
+    """An encoder cannot be trained with packed texts."""
+
+    def __init__(self, reason: str) -> None:
+        """Name the reason and the remedy."""
+        super().__init__(
+            f"This encoder cannot be trained with `packed: true` ({reason}): set `packed: false`."
+        )
+        self.reason = reason
+
+
+def decide_packing(packed: bool | Literal["auto"], encoder: SentenceTransformer, *, on_gpu: bool) -> bool:
+    """Return whether to pack texts; `auto` packs them on a CPU if the encoder, as the method set it up, allows it."""
+    if packed != "auto":
+        return packed
+    try:
+        if on_gpu:
+            raise PackingRefusal("it is for CPUs")
+        prepare_packing(encoder)
+    except PackingRefusal as refusal:
+        logger.info("`packed: auto`: texts are padded (packing: %s).", refusal.reason)
+        return False
+    logger.info("`packed: auto`: texts are packed.")
+    return True
+
+
 def prepare_packing(encoder: SentenceTransformer) -> int:
     """Make an encoder accept packed texts; padded texts are encoded as before.
 
@@ -86,14 +115,14 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
         The first position number, which differs between architectures.
 
     Raises:
-        EaseError: If the encoder does not support packing, or encodes packed texts differently.
+        PackingRefusal: If the encoder does not support packing, or encodes packed texts differently.
     """
     transformer = encoder[0]
     known = ("sdpa", PADDED, PACKED)
     if not isinstance(transformer, Transformer) or transformer.config._attn_implementation not in known:
-        raise _refusal("its attention is not torch's `scaled_dot_product_attention`")
+        raise PackingRefusal("its attention is not torch's `scaled_dot_product_attention`")
     if any(module._forward_pre_hooks for module in transformer.modules()):
-        raise _refusal("the method's DropHead counts sequences, which packing hides")
+        raise PackingRefusal("the method's DropHead counts sequences, which packing hides")
     transformer.model.set_attn_implementation(PACKED)
     passed_on: set[str] | None = transformer.model_forward_params
     if passed_on is not None:
@@ -102,11 +131,8 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     for first_position in (0, padding + 1):
         if _encodes_alike(encoder, first_position):
             return first_position
-    raise _refusal("its embeddings of packed and of padded texts differ")
-
-
-def _refusal(why: str) -> EaseError:
-    return EaseError(f"This encoder cannot be trained with `packed: true` ({why}): set `packed: false`.")
+    transformer.model.set_attn_implementation("sdpa")
+    raise PackingRefusal("its embeddings of packed and of padded texts differ")
 
 
 def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
