@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from pydantic import ValidationError
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import pairwise_cos_sim
 from transformers import AutoModel
 
+from ease.encoders.encoder import load_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
 from ease.training.__main__ import read_job
@@ -57,12 +61,20 @@ def test_a_training_leaves_the_best_model_and_its_parts(trained: Trained, files:
     assert left == {"job.json", "lock", "metrics.jsonl", "model", "result.json"}
 
 
-def test_the_start_is_scored_and_never_kept(make_job: MakeJob, caplog: pytest.LogCaptureFixture) -> None:
-    """A far too high learning rate makes every model worse than the start; the log and the result say so."""
-    start = run_job(make_job("start", training={"max_steps": 1, "learning_rate": 1e-9})).start_score
+def test_the_start_is_scored_and_never_kept(
+    make_job: MakeJob, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every model is worse than the start, whose own cosines are the gold scores; the log and the result say so."""
     job = make_job("worse", training={"learning_rate": 3.0}, card=ModelCardData())
-    result = run_job(job)
-    assert result.start_score == start
+    graded = pq.read_table(job.development["sample_graded"]["path"])
+    encoder = load_encoder(job.encoder)
+    first, second = (encoder.encode(graded[name].to_pylist()) for name in ("sentence1", "sentence2"))
+    cosines = pairwise_cos_sim(first, second).tolist()
+    path = tmp_path / "graded.parquet"
+    pq.write_table(graded.set_column(graded.column_names.index("score"), "score", pa.array(cosines)), path)
+    result = run_job(job.model_copy(update={"development": {"sample_graded": {"path": str(path)}}}))
+    start = result.start_score
+    assert start == pytest.approx(100, abs=0.5)
     assert result.below_start
     assert result.best_step > 0
     assert [line["step"] for line in result.history if "development" in line] == [0, 4, 8, 12]
