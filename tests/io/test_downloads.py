@@ -142,7 +142,7 @@ def test_waits_as_long_as_a_busy_server_asks(
     server.answers["/file.bz2"] = [Answer(status=status, headers={"Retry-After": wait})]
     start = time.monotonic()
     assert download(file, client)
-    assert 0.9 < time.monotonic() - start < 5
+    assert 0.9 < time.monotonic() - start < 20
     assert file.path.read_bytes() == CONTENT
 
 
@@ -373,7 +373,7 @@ def test_a_stopped_client_ends_within_a_pause(server: FileServer, file: RemoteFi
         start = time.monotonic()
         with pytest.raises(Stopped):
             download(file, patient)
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 25
 
 
 def test_reads_a_text_and_a_size(server: FileServer, client: Client) -> None:

