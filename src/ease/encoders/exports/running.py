@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +81,22 @@ def _load_onnx(file: Path, threads: int | None) -> Run:
     return run
 
 
+@cache
+def openvino_core() -> Any:
+    """Return OpenVINO's core, one for the process.
+
+    Each core replaces the stack for signals and restores the former one when it ends. After two cores whose lifetimes
+    overlap, that is a stack which no longer exists, and the next signal, such as Ctrl-C, ends the process.
+    """
+    return silent("openvino").Core()
+
+
 def _load_openvino(file: Path, threads: int | None) -> Run:
-    openvino = silent("openvino")
     # On some processors the default is bfloat16, whose cosines to torch are lower.
     options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"}
     if threads:
         options["INFERENCE_NUM_THREADS"] = threads
-    model = openvino.Core().compile_model(file, "CPU", options)
+    model = openvino_core().compile_model(file, "CPU", options)
 
     def run(tokens: dict[str, np.ndarray]) -> np.ndarray:
         embeddings: np.ndarray = model(tokens)[OUTPUT]
