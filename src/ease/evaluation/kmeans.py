@@ -8,7 +8,9 @@
 - Sums of clusters are updated by the rows that changed their cluster.
 
 If many rows have equal distances to several centres, such as bags of words that share no word with any centre, rounding
-determines the result. Such starts, and starts with an empty cluster, are left to scikit-learn itself.
+determines the result. Such starts, and starts with an empty cluster, are left to scikit-learn itself. Among starts of
+nearly equal inertia, the rounding of scikit-learn's sums determines the best one: it computes their inertia, or, where
+that is nearly equal too, runs them.
 """
 
 from __future__ import annotations
@@ -35,6 +37,10 @@ TIE, MOST_TIED = 1e-6, 1e-3
 """Difference of squared distances, in units of the largest squared length, below which rounding may determine the
 nearer centre; and the share of rows with such a difference above which a start is left to scikit-learn."""
 
+CLOSE, CLOSEST = 2e-5, 3e-7
+"""Relative differences of inertias below which scikit-learn's rounding may determine the lower one: by the order of its
+sums, and by the last digits of its centres."""
+
 BLOCK = 4096
 """Rows compared at once."""
 
@@ -48,6 +54,7 @@ class Clustering:
 
     labels: Labels
     inertia: float
+    by_scikit_learn: bool = False
 
 
 def cluster_rows(rows: Rows, clusters: int, seed: int, n_init: int) -> Labels:
@@ -56,12 +63,21 @@ def cluster_rows(rows: Rows, clusters: int, seed: int, n_init: int) -> Labels:
     centred = np.array(rows, dtype=exact, order="C")
     centred -= centred.mean(axis=0)
     starts = draw_starts(centred, clusters, np.random.RandomState(seed), n_init)
-    best: Clustering | None = None
-    for own, found in zip(starts, _run(centred, [centred[start] for start in starts]), strict=True):
-        found = found or _by_scikit_learn(rows, rows[own])
-        if best is None or (found.inertia < best.inertia and not _same(found.labels, best.labels)):
-            best = found
-    assert best is not None
+    found = _run(centred, [centred[start] for start in starts])
+    runs = [(own, one or _by_scikit_learn(rows, own)) for own, one in zip(starts, found, strict=True)]
+    for close, compute in ((CLOSE, _rounded), (CLOSEST, _by_scikit_learn)):
+        most = min(run.inertia for _, run in runs) * (1 + close)
+        (first, *others) = (run for _, run in runs if run.inertia <= most)
+        if all(_same(first.labels, other.labels) for other in others):
+            break
+        runs = [
+            (own, compute(rows, own, run) if run.inertia <= most and not run.by_scikit_learn else run)
+            for own, run in runs
+        ]
+    _, best = runs[0]
+    for _, run in runs[1:]:
+        if run.inertia < best.inertia and not _same(run.labels, best.labels):
+            best = run
     return best.labels
 
 
@@ -234,9 +250,21 @@ def _blocks(count: int) -> Iterator[slice]:
     return (slice(start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
 
 
-def _by_scikit_learn(rows: Rows, centres: Rows) -> Clustering:
-    means = KMeans(len(centres), init=centres, n_init=1, max_iter=ITERATIONS, tol=TOLERANCE).fit(rows)
-    return Clustering(means.labels_.astype(np.int64), float(means.inertia_))
+def _by_scikit_learn(rows: Rows, start: Labels, run: Clustering | None = None) -> Clustering:
+    """Cluster by scikit-learn from the rows that are the first centres, whatever a run here has found."""
+    means = KMeans(len(start), init=rows[start], n_init=1, max_iter=ITERATIONS, tol=TOLERANCE).fit(rows)
+    return Clustering(means.labels_.astype(np.int64), float(means.inertia_), by_scikit_learn=True)
+
+
+def _rounded(rows: Rows, start: Labels, run: Clustering) -> Clustering:
+    """Return the clusters of a run with their inertia around their means as scikit-learn rounds it."""
+    numbers, places = np.unique(run.labels, return_inverse=True)
+    members = csc_array(
+        (np.ones(len(rows)), places, np.arange(len(rows) + 1)), shape=(len(numbers), len(rows))
+    )
+    centres = (members @ rows.astype(np.float64)) / np.bincount(places)[:, None]
+    means = KMeans(len(numbers), init=centres.astype(rows.dtype), n_init=1, max_iter=1).fit(rows)
+    return Clustering(run.labels, float(means.inertia_))
 
 
 def _same(left: Labels, right: Labels) -> bool:
