@@ -114,7 +114,7 @@ def answer(address: str, **fields: str | list[str]) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_the_first_answer_has_ten_sentences_while_the_index_is_built(address: str) -> None:
+def test_the_first_answer_has_ten_sentences(address: str) -> None:
     status, text = answer(address, q=QUERY, model="ease_plus")
     assert status == 200
     assert text.count('class="about"') == 10
