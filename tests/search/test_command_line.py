@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import uvicorn
 from click.testing import CliRunner, Result
 
 from ease.search.__main__ import main
@@ -89,6 +90,21 @@ def test_an_address_in_use_is_one_line(project: Path) -> None:
     assert done.output == (
         f"Error: Cannot listen at 127.0.0.1:{port}; it is in use: stop the other program, or choose another --port.\n"
     )
+
+
+def test_a_request_waits_from_the_moment_that_the_address_is_printed(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected = []
+
+    def run_later(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        with socket.create_connection(sockets[0].getsockname(), timeout=10) as early:
+            connected.append(early.getpeername())
+
+    monkeypatch.setattr(uvicorn.Server, "run", run_later)
+    done = run(project, "serve", "--port=0")
+    assert done.exit_code == 0, done.output
+    assert f"http://{connected[0][0]}:{connected[0][1]} " in done.output
 
 
 def test_without_a_trained_model_the_page_names_the_command(tmp_path: Path) -> None:

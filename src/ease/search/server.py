@@ -37,24 +37,25 @@ def serve(project: Path, setting: str, further: Sequence[str], host: str, port: 
             f"The search page needs {error.name}: install the extra `demo`, as `make demo` does."
         ) from error
     models = OpenModels(Sources.of_project(project, setting), further)
-    with _bound(host, port) as bound:
-        click.echo(f"Search page: http://{host}:{bound.getsockname()[1]} (Ctrl-C ends it)")
+    with _listening(host, port) as listening:
+        click.echo(f"Search page: http://{host}:{listening.getsockname()[1]} (Ctrl-C ends it)")
         config = uvicorn.Config(make_app(models), log_level="warning", lifespan="off")
         with closing(models), suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[bound])
+            uvicorn.Server(config).run(sockets=[listening])
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to an address.
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address: requests wait from now on until they are served.
 
     Raises:
         EaseError: If the address is in use or not of this machine.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        bound = socket.socket(family, socket.SOCK_STREAM)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
     except OSError as error:
         hint = (
             "it is in use: stop the other program, or choose another --port"
@@ -62,4 +63,4 @@ def _bound(host: str, port: int) -> socket.socket:
             else f"{error.strerror}: choose another --host or --port"
         )
         raise EaseError(f"Cannot listen at {host}:{port}; {hint}.") from error
-    return bound
+    return listening
