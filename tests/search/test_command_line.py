@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pytest
-import uvicorn
 from click.testing import CliRunner, Result
 
 from ease.search.__main__ import main
@@ -92,19 +95,19 @@ def test_an_address_in_use_is_one_line(project: Path) -> None:
     )
 
 
-def test_a_request_waits_from_the_moment_that_the_address_is_printed(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connected = []
-
-    def run_later(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
-        with socket.create_connection(sockets[0].getsockname(), timeout=10) as early:
-            connected.append(early.getpeername())
-
-    monkeypatch.setattr(uvicorn.Server, "run", run_later)
-    done = run(project, "serve", "--port=0")
-    assert done.exit_code == 0, done.output
-    assert f"http://{connected[0][0]}:{connected[0][1]} " in done.output
+@pytest.mark.slow
+def test_a_request_at_once_is_served(project: Path) -> None:
+    command = [sys.executable, "-u", "-m", "ease.search", "serve", "--port=0", f"--project={project}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[2]
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                assert "Search across languages" in answer.read().decode()
+            server.send_signal(signal.SIGINT)
+            assert server.wait(30) == 0
+        finally:
+            server.kill()
 
 
 def test_without_a_trained_model_the_page_names_the_command(tmp_path: Path) -> None:
