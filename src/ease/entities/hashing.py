@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from functools import partial
 
 from ease.io.lazy import ibis, ir
 
@@ -22,12 +24,32 @@ def draw(seed: int, *keys: ir.IntegerValue) -> ir.IntegerValue:
     The keys are summed modulo a prime with multipliers derived from the seed; rounds of xor-shift and multiplication
     remove the sum's linearity. No step overflows 64 bits, so all engines agree.
     """
+    state = _summed(seed, keys)
+    for shift, multiplier in _ROUNDS:
+        state = _mixed(state, shift, multiplier)
+    return state ^ (state >> _LAST_SHIFT)
+
+
+def draw_each(seed: int, *keys: ir.IntegerValue, last: ir.ArrayValue) -> ir.ArrayValue:
+    """Return `draw` of the row's keys and each element of an array as the last key.
+
+    Each round is a step of its own: DuckDB would compute a state that is written twice in one step as often.
+    """
+    states = last.map(lambda key: _summed(seed, (*keys, key)))
+    for shift, multiplier in _ROUNDS:
+        states = states.map(partial(_mixed, shift=shift, multiplier=multiplier))
+    return states.map(lambda state: state ^ (state >> _LAST_SHIFT))
+
+
+def _summed(seed: int, keys: Sequence[ir.IntegerValue]) -> ir.IntegerValue:
     state = _coefficient(seed, 0)
     for position, key in enumerate(keys, start=1):
         state = (state + key.cast("int64").abs() % _PRIME * _coefficient(seed, position)) % _PRIME
-    for shift, multiplier in _ROUNDS:
-        state = (state ^ (state >> shift)) * multiplier & (DRAW_RANGE - 1)
-    return state ^ (state >> _LAST_SHIFT)
+    return state
+
+
+def _mixed(state: ir.IntegerValue, shift: int, multiplier: int) -> ir.IntegerValue:
+    return (state ^ (state >> shift)) * multiplier & (DRAW_RANGE - 1)
 
 
 def _coefficient(seed: int, position: int) -> ir.IntegerValue:
