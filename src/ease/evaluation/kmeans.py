@@ -106,18 +106,20 @@ def draw_starts(rows: Rows, clusters: int, random: np.random.RandomState, n_init
         return np.maximum(squared.astype(rows.dtype), 0)
 
     nearest = distances(starts[:, 0])
+    potentials = np.stack([own @ weights for own in nearest])
     for centre in range(1, clusters):
         candidates = np.stack(
             [
-                np.searchsorted(np.cumsum(own), drawn[centre - 1] * (own @ weights))
-                for own, drawn in zip(nearest, draws, strict=True)
+                np.searchsorted(np.cumsum(own), drawn[centre - 1] * potential)
+                for own, drawn, potential in zip(nearest, draws, potentials, strict=True)
             ]
         ).clip(None, len(rows) - 1)
         found = distances(candidates.reshape(-1)).reshape(n_init, trials, -1)
         for start, own in enumerate(found):
             np.minimum(nearest[start], own, out=own)
-            best = np.argmin(own @ weights[:, None])
-            nearest[start] = own[best]
+            sums = own @ weights[:, None]  # In scikit-learn's order: another one rounds differently.
+            best = np.argmin(sums)
+            nearest[start], potentials[start] = own[best], sums[best, 0]
             starts[start, centre] = candidates[start, best]
     return starts
 
