@@ -23,7 +23,6 @@ def entity_loss(
     sentences: Tensor,
     entities: Entities,
     temperature: float,
-    further_weight: float = 1.0,
     subject_weight: float = 0.0,
     *,
     hard_negatives: bool = True,
@@ -43,7 +42,7 @@ def entity_loss(
     for index, sentence in enumerate(sentences.tolist()):
         exponentials = [math.exp(cosine(sentence, row) / temperature) for row in projected]
         weighted: list[tuple[int, float]] = [(int(entities.positives[index]), 1.0)]
-        weighted += [(entity, further_weight) for entity in further[index] if entity >= 0]
+        weighted += [(entity, 1.0) for entity in further[index] if entity >= 0]
         weighted += [(subjects[index], subject_weight)] if subjects[index] >= 0 else []
         own = {entity for entity, _ in weighted}
         negatives = sum(exponentials[entity] for entity in candidates if entity not in own)
@@ -67,11 +66,11 @@ def test_the_total_has_every_positive_and_the_self_supervised_term(hard_negative
     assert terms[TOTAL].item() == pytest.approx(0.25 * entity + self_loss(SENTENCES, 0.2), rel=1e-5)
 
 
-def test_further_entities_and_subjects_have_their_weights() -> None:
-    method = build("ease_plus", temperature=0.5, further_weight=0.3, subject_weight=0.2)
+def test_the_subject_has_its_own_weight() -> None:
+    method = build("ease_plus", temperature=0.5, subject_weight=0.2)
     entities = ENTITIES._replace(further=FURTHER, subjects=SUBJECTS)
     terms = method(inputs(SENTENCES, entities))
-    expected = entity_loss(method, SENTENCES[0], entities, 0.5, 0.3, 0.2)
+    expected = entity_loss(method, SENTENCES[0], entities, 0.5, 0.2)
     assert terms["entity_loss"].item() == pytest.approx(expected, rel=1e-5)
 
 

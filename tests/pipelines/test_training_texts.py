@@ -136,8 +136,8 @@ def test_methods_without_entities_need_data_and_others_refuse_it() -> None:
     [
         ({"batches": {"languages": "single"}}, "`training.batches.languages` to mixed"),
         (
-            {"batches": {"sentences_per_entity": 2, "entity_exponent": 0.5}},
-            "`training.batches.sentences_per_entity` to 1 and `training.batches.entity_exponent` to 1.0",
+            {"batches": {"sentences_per_entity": 2, "language_exponent": 0.5}},
+            "`training.batches.sentences_per_entity` to 1 and `training.batches.language_exponent` to 1.0",
         ),
         ({"language_ranks": "0 2"}, r"`training.language_ranks` to \[\]"),
     ],

@@ -61,9 +61,7 @@ def test_packing_and_gradient_caching_change_nothing(make_job: MakeJob, changed:
     assert close(plain, other)
 
 
-@pytest.mark.parametrize(
-    "batches", [{"sentences_per_entity": 2}, {"language_exponent": 0.5, "entity_exponent": 0.5}]
-)
+@pytest.mark.parametrize("batches", [{"sentences_per_entity": 2}, {"language_exponent": 0.5}])
 def test_a_batch_that_other_options_choose_is_cut_in_order(
     make_job: MakeJob, batches: dict[str, Any]
 ) -> None:

@@ -42,11 +42,10 @@ class EasePlusOptions(BaseModel):
         le=1 + MAX_FURTHER,
         description="maximum number of positives of a sentence, its pair's own entity included; 1: only that entity",
     )
-    further_weight: float = Field(
-        1.0, gt=0, description="weight of each positive beside the pair's own, whose weight is 1"
-    )
     subject_weight: float = Field(
-        0.0, ge=0, description="weight of the page's own subject as one more positive; 0: it is not read"
+        0.0,
+        ge=0,
+        description="weight of the page's own subject as one more positive, beside 1 for the others; 0: it is not read",
     )
     hard_negatives: bool = Field(True, description="use the pairs' hard negatives as candidates")
     attraction: float = Field(
@@ -146,7 +145,7 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
         positives, weights = own.unsqueeze(1), [1.0]  # (n, 1)
         if further is not None:
             positives = torch.cat([positives, further], dim=1)
-            weights += [self.options.further_weight] * further.shape[1]
+            weights += [1.0] * further.shape[1]
         if subjects is not None:
             positives = torch.cat([positives, subjects.unsqueeze(1)], dim=1)
             weights.append(self.options.subject_weight)

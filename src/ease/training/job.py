@@ -64,10 +64,7 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
     if job.training.batches.reads_entities and not get_method(job.method).reads_entities:
-        raise EaseError(
-            f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` and "
-            "`batches.entity_exponent` to 1."
-        )
+        raise EaseError(f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` to 1.")
     check_frozen(job.training.teacher, "teacher")
     check_frozen(job.training.guide, "guide")
     if job.training.guide.encoder is not None:

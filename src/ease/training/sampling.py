@@ -29,12 +29,6 @@ class BatchOptions(StrictModel):
         le=1,
         description="α: a language with n pairs is drawn in proportion to n^α; 1: as the pairs are",
     )
-    entity_exponent: float = Field(
-        1.0,
-        ge=0,
-        le=1,
-        description="β: an entity with n pairs is drawn in proportion to n^β; 1: as the pairs are",
-    )
     languages: Literal["mixed", "single"] = Field(
         "mixed", description="mixed: batches of any languages; single: each batch is of one language"
     )
@@ -42,7 +36,7 @@ class BatchOptions(StrictModel):
     @property
     def reads_entities(self) -> bool:
         """Whether the order depends on the pairs' entities."""
-        return self.sentences_per_entity > 1 or self.entity_exponent != 1
+        return self.sentences_per_entity > 1
 
     @property
     def reads_languages(self) -> bool:
@@ -103,7 +97,7 @@ def _epoch(
     """Return the batches of one epoch."""
     entities = np.asarray(pairs["entity"])
     languages = np.asarray(pairs["language"]) if options.reads_languages else np.zeros_like(entities)
-    weights = _weights(languages, options.language_exponent) * _weights(entities, options.entity_exponent)
+    weights = _weights(languages, options.language_exponent)
     if np.ptp(weights):
         drawn = random.choice(len(pairs), len(pairs), p=weights / weights.sum())
     else:
