@@ -86,8 +86,7 @@ class Outline:
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Log the paths of the results and the next commands."""
         total = format_duration(sum(self._seconds.values()))
-        # Kedro's ParallelRunner runs the steps in other processes, which time them.
-        lines = [f"Done: {_count(len(self._seconds))} in {total}." if self._seconds else "Done."]
+        lines = [f"Done: {_count(len(self._seconds))} in {total}."]
         # The linked outputs; importing the datasets' classes here would slow down every command.
         links = {name: getattr(catalog.get(name), "link", None) for name in sorted(pipeline.all_outputs())}
         for name, link in links.items():
