@@ -196,7 +196,7 @@ def test_options_without_a_command_belong_to_a_benchmark(words: list[str]) -> No
 def defined_options(path: Path) -> set[str]:
     """Return the options that a module's parser defines, and the negation of flags."""
     text = path.read_text(encoding="utf-8")
-    options = set(re.findall(r"\"(--[a-z-]+)\"", text))
+    options = set(re.findall(r"\"(--[a-z0-9-]+)\"", text))
     negated = {option.replace("--", "--no-", 1) for option in options if "BooleanOptionalAction" in text}
     return options | negated
 
