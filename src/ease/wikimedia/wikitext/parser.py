@@ -38,6 +38,7 @@ from ease.wikimedia.wikitext.titles import (
     is_address,
     normalize_first,
     read_target,
+    without_qualifier,
 )
 from ease.wikimedia.wikitext.variants import choose_variants
 
@@ -204,7 +205,7 @@ class _LinkReader:
         if label is None:
             label = head.strip().removeprefix(":")
         elif not label:
-            label = _without_qualifier(head)
+            label = without_qualifier(head)
         if (GAP in label or not label.strip()) and not _WORD.search(label):
             label = head.strip().removeprefix(":")
         shown = label + trail
@@ -271,16 +272,6 @@ class _LinkReader:
 
 
 _NOT_SHOWN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAGE})
-
-
-def _without_qualifier(head: str) -> str:
-    """Apply the pipe trick: `[[Mercury (planet)|]]` shows "Mercury", `[[Help:Pipe, trick|]]` shows "Pipe"."""
-    name = head.strip().removeprefix(":")
-    name = (name.partition(":")[2] or name).rstrip()
-    start = name.rfind("(")
-    if start >= 0 and name.endswith(")") and ")" not in name[start:-1]:
-        return name[:start].rstrip()
-    return name.partition(",")[0]
 
 
 def _place_links(text: str, targets: list[str]) -> Prose:

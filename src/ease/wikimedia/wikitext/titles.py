@@ -185,3 +185,13 @@ def _upper(letter: str, language: str) -> str:
         return "İ"
     capitals = () if ord(letter) in _GEORGIAN else (letter.upper(), letter.title())
     return next((capital for capital in capitals if len(capital) == 1), letter)
+
+
+def without_qualifier(head: str) -> str:
+    """Apply the pipe trick: `[[Mercury (planet)|]]` shows "Mercury", `[[Help:Pipe, trick|]]` shows "Pipe"."""
+    name = head.strip().removeprefix(":")
+    name = (name.partition(":")[2] or name).rstrip()
+    start = name.rfind("(")
+    if start >= 0 and name.endswith(")") and ")" not in name[start:-1]:
+        return name[:start].rstrip()
+    return name.partition(",")[0]
