@@ -11,19 +11,20 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-STATUS = Path("/proc/self/status")
+PROCESSES = Path("/proc")
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def peak_megabytes() -> float:
-    """Return the peak resident memory of this process in MiB.
+def peak_megabytes(process: int | str = "self") -> float:
+    """Return the peak resident memory of a process, by default this one, in MiB.
 
-    Linux reports the peak of the running program. `getrusage` is the fallback; its value also includes the parent
-    process from before `exec`, if that was larger.
+    Linux reports the peak of the running program. `getrusage` is the fallback, for this process only; its value
+    also includes the parent process from before `exec`, if that was larger.
     """
-    if STATUS.exists():
-        found = re.search(r"VmHWM:\s*(\d+) kB", STATUS.read_text(encoding="utf-8"))
+    status = PROCESSES / str(process) / "status"
+    if status.exists():
+        found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"))
         if found:
             return int(found[1]) / 1024
     unit = 1 if sys.platform == "darwin" else 1024  # macOS reports bytes, other systems KiB

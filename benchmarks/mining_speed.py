@@ -2,11 +2,12 @@
 
     python -m benchmarks.mining_speed
     python -m benchmarks.mining_speed --links 1000000 10000000 100000000 --per-language 3000000 --memory-limit 6GB
+    python -m benchmarks.mining_speed --engines duckdb spark
 
-`ease.entities` counts, filters, samples and mines generated links with Wikipedia's skew (`link_tables`) on DuckDB.
-Each size runs in a separate process, whose peak memory is reported. The baseline `dictionary_mining` does the same at
-one size, for some of the pairs. For each frequent entity, a chi-square test compares the hard negatives of both
-implementations over its candidates.
+`ease.entities` counts, filters, samples and mines generated links with Wikipedia's skew (`link_tables`) on DuckDB, and
+on Spark in local mode if it is named; the rows of both are compared. Each size and engine runs in a separate process,
+whose peak memory is reported. The baseline `dictionary_mining` does the same at one size, for some of the pairs. For
+each frequent entity, a chi-square test compares the hard negatives of both implementations over its candidates.
 """
 
 from __future__ import annotations
@@ -47,24 +48,49 @@ class Run(NamedTuple):
     stages: dict[str, float]
 
 
-def mine_with_tables(
-    tables: LinkTables, folder: Path, per_language: int, memory_limit: str, threads: int
-) -> Run:
-    """Count, filter, sample and mine with `ease.entities`; each table is written before the next is computed."""
-    settings = {"memory_limit": memory_limit, "threads": threads, "temp_directory": str(folder / "spill")}
-    engine = ibis.duckdb.connect(**settings)
+class Limits(NamedTuple):
+    """What an engine may use."""
+
+    memory: str
+    threads: int
+
+
+def on_duckdb(spill: Path, limits: Limits) -> ibis.BaseBackend:
+    """Connect to DuckDB in this process."""
+    engine = ibis.duckdb.connect(
+        memory_limit=limits.memory, threads=limits.threads, temp_directory=str(spill)
+    )
     engine.raw_sql("SET enable_progress_bar = false")
-    links, sentences, types = (engine.read_parquet(path) for path in tables)
+    return engine
+
+
+def on_spark(spill: Path, limits: Limits) -> ibis.BaseBackend:
+    """Start Spark in local mode: a Java process with the memory limit as its heap, and one task for each thread."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(f"local[{limits.threads}]")
+    builder = builder.config("spark.driver.memory", limits.memory.upper().replace("GB", "g"))
+    builder = builder.config("spark.local.dir", str(spill)).config("spark.ui.showConsoleProgress", "false")
+    return ibis.pyspark.connect(builder.getOrCreate())
+
+
+ENGINES = {"duckdb": on_duckdb, "spark": on_spark}
+
+
+def mine_with_tables(tables: LinkTables, folder: Path, per_language: int, engine: str, limits: Limits) -> Run:
+    """Count, filter, sample and mine with `ease.entities`; each table is written before the next is computed."""
+    connection = ENGINES[engine](folder / "spill", limits)
+    links, sentences, types = (connection.read_parquet(path) for path in tables)
     pair_options = PairOptions(
         min_characters=SHORTEST, max_characters=LONGEST, max_pairs_per_language=per_language
     )
     stages, started = {}, time.perf_counter()
 
     def stage(name: str, table: ibis.Table) -> ibis.Table:
-        before = time.perf_counter()
-        engine.to_parquet(table, folder / f"{name}.parquet")
+        before, path = time.perf_counter(), mined_table(folder, engine, name)
+        connection.to_parquet(table, path)
         stages[name] = time.perf_counter() - before
-        return engine.read_parquet(folder / f"{name}.parquet")
+        return connection.read_parquet(path)
 
     options = VocabularyOptions(min_link_count=MIN_LINK_COUNT)
     vocabulary = stage("vocabulary", build_vocabulary(links, None, options, LANGUAGES))
@@ -74,7 +100,14 @@ def mine_with_tables(
         "negatives", mine_hard_negatives(pairs, appearing, types, vocabulary, HardNegativeOptions())
     )
     seconds = time.perf_counter() - started
-    return Run(links.count().execute(), mined.count().execute(), seconds, peak_megabytes() / 1024, stages)
+    process = connection._session._jvm.ProcessHandle.current().pid() if engine == "spark" else "self"
+    gigabytes = peak_megabytes(process) / 1024
+    return Run(links.count().execute(), mined.count().execute(), seconds, gigabytes, stages)
+
+
+def mined_table(folder: Path, engine: str, name: str) -> Path:
+    """Return the path of an engine's table: a file of DuckDB, a folder of files of Spark."""
+    return folder / f"{engine}-{name}.parquet"
 
 
 def mine_with_a_loop(tables: LinkTables, folder: Path, per_language: int, pairs: int) -> Run:
@@ -93,6 +126,19 @@ def mine_with_a_loop(tables: LinkTables, folder: Path, per_language: int, pairs:
     return Run(
         0, len(found) - 1, time.perf_counter() - started, peak_megabytes() / 1024, {"negatives": seconds}
     )
+
+
+def differing_rows(folder: Path) -> int:
+    """Count the rows of the hard negatives that only one of the engines has."""
+    here, there = (
+        f"(SELECT * EXCLUDE sentence FROM read_parquet('{path}'))"
+        for path in (
+            mined_table(folder, "duckdb", "negatives"),
+            mined_table(folder, "spark", "negatives") / "*.parquet",
+        )
+    )
+    both = f"{here} AS one FULL JOIN {there} AS other USING (pair_id)"
+    return duckdb.sql(f"SELECT count(*) FROM {both} WHERE one IS DISTINCT FROM other").fetchall()[0][0]
 
 
 def compare_negatives(ours: Path, theirs: Path) -> list[float]:
@@ -138,47 +184,62 @@ def main() -> None:
     parser.add_argument(
         "--loop-pairs", type=int, default=20_000, help="number of pairs after which the baseline stops"
     )
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=["duckdb"])
     parser.add_argument(
-        "--memory-limit", default="6GB", help="memory limit of DuckDB, which spills to disk beyond it"
+        "--memory-limit",
+        default="6GB",
+        help="memory limit of DuckDB, and size of Spark's heap; both spill to disk",
     )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="parent of the temporary folder for the tables")
     given = parser.parse_args()
     if given.loop_links not in given.links:
         parser.error(f"--loop-links is {given.loop_links}: choose one of the values of --links")
+    if "duckdb" not in given.engines:
+        parser.error("--engines lacks duckdb, with which the others are compared")
+    limits, runs = Limits(given.memory_limit, given.threads), {}
     with tempfile.TemporaryDirectory(dir=given.folder) as work:
-        runs, folders = [], [Path(work) / str(links) for links in given.links]
         print(
-            "| links | pairs mined | vocabulary s | pairs s | negatives s | all s | relative to n log n | peak GB |"
+            "| engine | links | pairs mined | vocabulary s | pairs s | negatives s | all s | relative to n log n "
+            "| peak GB |"
         )
-        print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-        for links, folder in zip(given.links, folders, strict=True):
+        print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+        folders = {links: Path(work) / str(links) for links in given.links}
+        for links, folder in folders.items():
             tables = write_link_tables(folder, links, memory_limit=given.memory_limit)
-            run = in_new_process(
-                mine_with_tables, tables, folder, given.per_language, given.memory_limit, given.threads
-            )
-            runs.append(run)
-            growth = run.seconds / runs[0].seconds * _n_log_n(runs[0].links) / _n_log_n(run.links)
-            stages = " | ".join(f"{seconds:.1f}" for seconds in run.stages.values())
-            print(
-                f"| {run.links:,} | {run.pairs:,} | {stages} | {run.seconds:.1f} | {growth:.2f} "
-                f"| {run.peak_gigabytes:.1f} |",
-                flush=True,
-            )
-        place = given.links.index(given.loop_links)
+            for engine in given.engines:
+                run = in_new_process(mine_with_tables, tables, folder, given.per_language, engine, limits)
+                runs[engine, links] = run
+                print(_row(engine, run, runs[engine, given.links[0]]), flush=True)
+            if "spark" in given.engines:
+                print(f"\nHard negatives that only one engine has: {differing_rows(folder):,}\n", flush=True)
+        folder = folders[given.loop_links]
         loop = in_new_process(
-            mine_with_a_loop, tables_in(folders[place]), folders[place], given.per_language, given.loop_pairs
+            mine_with_a_loop, tables_in(folder), folder, given.per_language, given.loop_pairs
         )
-        ours, theirs = (run.pairs / run.stages["negatives"] for run in (runs[place], loop))
-        values = compare_negatives(folders[place] / "negatives.parquet", folders[place] / "loop.parquet")
+        values = compare_negatives(mined_table(folder, "duckdb", "negatives"), folder / "loop.parquet")
+    ours, theirs = (run.pairs / run.stages["negatives"] for run in (runs["duckdb", given.loop_links], loop))
     print(
         f"\nPairs mined per second on {given.loop_links:,} links: ease {ours:,.0f}, dictionaries {theirs:,.0f} "
         f"({loop.peak_gigabytes:.1f} GB); ratio {ours / theirs:.0f}"
     )
+    if not values:
+        print(f"No entity has {FEWEST_NEGATIVES} hard negatives of both implementations: raise --loop-pairs")
+        return
     uniformity = kstest(values, "uniform").pvalue
     print(
         f"Hard negatives of {len(values)} entities compared: p-values from {min(values):.3f} to {max(values):.3f}, "
         f"median {statistics.median(values):.2f}; Kolmogorov-Smirnov test of uniformity: p = {uniformity:.2f}"
+    )
+
+
+def _row(engine: str, run: Run, first: Run) -> str:
+    """Format a measurement as a table row; `first` is the engine's first."""
+    growth = run.seconds / first.seconds * _n_log_n(first.links) / _n_log_n(run.links)
+    stages = " | ".join(f"{seconds:.1f}" for seconds in run.stages.values())
+    return (
+        f"| {engine} | {run.links:,} | {run.pairs:,} | {stages} | {run.seconds:.1f} | {growth:.2f} "
+        f"| {run.peak_gigabytes:.1f} |"
     )
 
 

@@ -234,7 +234,11 @@ def imported(folder: str) -> set[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "extras"),
-    [("src", ["demo", "export", "spark", "mteb"]), ("tests", ["spark", "dev"]), ("benchmarks", ["dev"])],
+    [
+        ("src", ["demo", "export", "spark", "mteb"]),
+        ("tests", ["spark", "dev"]),
+        ("benchmarks", ["spark", "dev"]),
+    ],
 )
 def test_imported_libraries_are_declared(folder: str, extras: list[str]) -> None:
     libraries = {canonicalize_name(requirement.name) for requirement in declared(*extras)}
