@@ -85,12 +85,11 @@ def select_pairs(
     kept = _keep_first(kept, ("language", "entity"), options.max_pairs_per_entity)
     kept = _keep_first(kept, ("language",), options.max_pairs_per_language)
     texts = sentences.select("language", "page_id", "sentence_index", sentence="text")
-    whole = kept.inner_join(texts, ["language", "page_id", "sentence_index"])
-    pair_id = as_int64(ibis.row_number().over(order_by=[whole[column] for column in KEY]))
-    return (
-        whole.select("language", "page_id", "sentence_index", "sentence", "entity", pair_id=pair_id)
-        .relocate("pair_id")
-        .order_by("pair_id")
+    # Numbered without the texts: Spark orders all rows of this window in a single task.
+    numbered = kept.select(*KEY, pair_id=as_int64(ibis.row_number().over(order_by=KEY)))
+    whole = numbered.inner_join(texts, ["language", "page_id", "sentence_index"])
+    return whole.select("pair_id", "language", "page_id", "sentence_index", "sentence", "entity").order_by(
+        "pair_id"
     )
 
 
