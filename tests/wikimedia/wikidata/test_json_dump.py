@@ -185,7 +185,6 @@ def test_compressions_chunks_and_workers_give_the_same_rows(
     packed = {".json": data, ".gz": gzip.compress(data), ".bz2": bz2.compress(data)}[Path(name).suffix]
     expected = rows(ingest(tmp_path, content).sitelinks)
     monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 20_000)
-    monkeypatch.setattr(wikidata, "_SMALL_FILE_BYTES", 0)
     (tmp_path / name).write_bytes(packed)
     parts = ingest_wikidata(
         tmp_path / name, ["en"], OPTIONS.model_copy(update={"workers": 2}), tmp_path / "others"

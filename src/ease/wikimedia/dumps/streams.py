@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal
+
+from zlib_ng import zlib_ng
 
 from ease.errors import EaseError
 from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
@@ -20,7 +21,7 @@ MAGIC: dict[Compression, bytes] = {"bz2": b"BZh", "gz": b"\x1f\x8b"}
 FASTEST_FIRST: tuple[Compression, ...] = ("plain", "gz", "bz2")
 BLOCK_BYTES = 1 << 20
 """Largest number of bytes per read."""
-_GZIP = 16 + zlib.MAX_WBITS
+_GZIP = 16 + zlib_ng.MAX_WBITS
 _GZIP_BYTES = 1 << 16
 """Bytes per read: they decompress to at most a thousand times as much."""
 
@@ -143,17 +144,17 @@ class DecompressedStream:
     def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         # gzip.open hides the offsets of the compressed bytes.
         file.seek(0)
-        decoder, inside_member = zlib.decompressobj(_GZIP), True
+        decoder, inside_member = zlib_ng.decompressobj(_GZIP), True
         for offset, chunk in self._chunks(file, _GZIP_BYTES):
             blocks = []
             while chunk:
                 if decoder.eof:
-                    decoder, inside_member = zlib.decompressobj(_GZIP), False
+                    decoder, inside_member = zlib_ng.decompressobj(_GZIP), False
                 if not inside_member and not (chunk := chunk.lstrip(b"\0")):  # padding
                     break
                 try:
                     blocks.append(decoder.decompress(chunk))
-                except zlib.error:
+                except zlib_ng.error:  # type: ignore[misc]  # its stub declares an instance
                     raise self._undecodable("gz", offset, trailing=not inside_member) from None
                 inside_member, chunk = True, decoder.unused_data
             if offset >= self.start and (block := b"".join(blocks)):

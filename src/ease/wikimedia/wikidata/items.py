@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
+import msgspec
 import orjson
 import pyarrow as pa
 
@@ -22,6 +24,8 @@ _ITEM_ID = re.compile(r"Q[1-9]\d{0,17}")
 _UNLINKED_OPENING = re.compile(rb'\{"type":"item","id":"Q[1-9]\d{0,17}","')
 _SITELINKS_KEY = b'"sitelinks":'
 """Never part of a text, in which quotes are escaped."""
+_AROUND = b"[], \t\r\xef\xbb\xbf"
+"""Characters around an entity, which starts with { and ends with }: they belong to the array."""
 
 
 class Item(NamedTuple):
@@ -41,54 +45,93 @@ class WikidataParts(NamedTuple):
 
 
 class ParsedLines(NamedTuple):
-    """Rows and counts of some lines, and (line number, reason) of the broken lines."""
+    """Items and counts of some lines, and (line number, reason) of the broken lines."""
 
-    sitelinks: pa.RecordBatch
-    entity_types: pa.RecordBatch
+    items: list[Item]
     counts: Counter[str]
     broken: list[tuple[int, str]]
 
 
-def parse_lines(chunk: bytes, first_line: int, languages: Sequence[str] | None) -> ParsedLines:
-    """Read the items of complete lines that have an article in one of the languages; None: the types of all items.
+def sites_of(languages: Sequence[str]) -> dict[str, str]:
+    """Return languages (`be-x-old`) of Wikipedias by their sites in the dump (`be_x_oldwiki`)."""
+    return {Language(language).database + "wiki": language for language in languages}
+
+
+def parse_lines(chunk: bytes, first_line: int, sites: Mapping[str, str] | None) -> ParsedLines:
+    """Read the items of complete lines that have an article in one of the sites; None: the types of all items.
 
     An item without sitelinks is counted without being parsed.
     """
-    sites = {Language(language).database + "wiki": language for language in languages or ()}
+    decoder = _decoder(tuple(sites or ()))
     counts: Counter[str] = Counter()
     broken: list[tuple[int, str]] = []
     items: list[Item] = []
-    for number, line in enumerate(chunk.split(b"\n"), first_line):
-        # An entity starts with { and ends with }; other characters at the ends belong to the array.
-        content = line.strip(b"[], \t\r\xef\xbb\xbf")
-        if not content:
+    for number, (start, end) in enumerate(_bounds_of_entities(chunk), first_line):
+        if start == end:
             continue
-        if languages is not None and _has_no_sitelinks(content):
+        if sites is not None and _has_no_sitelinks(chunk, start, end):
             counts["items"] += 1
             continue
         try:
-            item = read_item(orjson.loads(content), sites)
+            item = read_item(_parse(chunk[start:end], decoder), sites or {})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             broken.append((number, f"{type(error).__name__}: {error}"))
             continue
         counts["other_entities" if item is None else "items"] += 1
-        if item is not None and (item.titles or languages is None):
+        if item is not None and (item.titles or sites is None):
             items.append(item)
-    titles = [(item.qid, language, title) for item in items for language, title in item.titles.items()]
-    types = [(item.qid, type_qid) for item in items for type_qid in item.types]
-    linked = sum(bool(item.titles) for item in items)
-    counts.update(broken_lines=len(broken), items_with_sitelinks=linked, entity_types=len(types))
-    return ParsedLines(_batch(titles, SITELINKS), _batch(types, ENTITY_TYPES), counts, broken)
+    counts["items_with_sitelinks"] = sum(bool(item.titles) for item in items)
+    counts["broken_lines"] = len(broken)
+    return ParsedLines(items, counts, broken)
 
 
-def _has_no_sitelinks(content: bytes) -> bool:
-    """Whether a line, in the dump's own form, is an item without an article in any wiki."""
-    start = content.rfind(_SITELINKS_KEY) + len(_SITELINKS_KEY)
+def _bounds_of_entities(chunk: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where the entity of each line starts and ends, equal for a line without one; copies no line."""
+    line_start = 0
+    while line_start <= len(chunk):
+        line_end = chunk.find(b"\n", line_start)
+        start, end = line_start, len(chunk) if line_end < 0 else line_end
+        line_start = end + 1
+        while start < end and chunk[start] in _AROUND:
+            start += 1
+        while start < end and chunk[end - 1] in _AROUND:
+            end -= 1
+        yield start, end
+
+
+def _has_no_sitelinks(chunk: bytes, start: int, end: int) -> bool:
+    """Whether an entity, in the dump's own form, is an item without an article in any wiki."""
+    key = chunk.rfind(_SITELINKS_KEY, start, end)
     return (
-        content[start : start + 2] in (b"{}", b"[]")
-        and _UNLINKED_OPENING.match(content) is not None
-        and content.endswith(b"}")
+        key >= 0
+        and chunk.startswith((b"{}", b"[]"), key + len(_SITELINKS_KEY), end)
+        and _UNLINKED_OPENING.match(chunk, start, end) is not None
+        and chunk.endswith(b"}", start, end)
     )
+
+
+@cache
+def _decoder(sites: tuple[str, ...]) -> msgspec.json.Decoder[dict[str, Any]]:
+    """Return a decoder that reads over all parts of an entity, and makes objects of those that `read_item` uses."""
+    claims, sitelinks = _only(**{_INSTANCE_OF: Any}), _only(**dict.fromkeys(sites, Any))
+    return msgspec.json.Decoder(_only(id=Any, type=Any, claims=claims, sitelinks=sitelinks))
+
+
+def _only(**fields: Any) -> Any:
+    """Return the type of an object of which only these fields are kept."""
+    return TypedDict("_Kept", fields, total=False)  # type: ignore[operator]
+
+
+def _parse(content: bytes, decoder: msgspec.json.Decoder[dict[str, Any]]) -> Any:
+    """Return the used parts of an entity, or all of an entity of another form; fail as the full parse fails.
+
+    The one difference: a number that is too large for a float is no error in a part that is not used.
+    """
+    try:
+        # msgspec does not check the encoding of parts that it skips.
+        return decoder.decode(content.decode())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return orjson.loads(content)
 
 
 def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | None:
@@ -96,7 +139,7 @@ def read_item(entity: Mapping[str, Any], sites: Mapping[str, str]) -> Item | Non
 
     Args:
         entity: The parsed JSON.
-        sites: Languages (`be-x-old`) of the wanted Wikipedias by their sites (`be_x_oldwiki`).
+        sites: Languages of the wanted Wikipedias by their sites.
 
     Raises:
         ValueError: The identifier is invalid.
@@ -136,9 +179,3 @@ def _item_value(snak: Any) -> int | None:
     identifier = value.get("id", f"Q{value.get('numeric-id')}")
     found = isinstance(identifier, str) and _ITEM_ID.fullmatch(identifier)
     return int(identifier[1:]) if found else None
-
-
-def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
-    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)

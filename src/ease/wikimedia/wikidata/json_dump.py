@@ -1,20 +1,19 @@
 """From the Wikidata JSON dump to the tables `sitelinks` and `entity_types`.
 
-The dump is a JSON array with one entity per line. One process decompresses it, a .bz2 with as many threads as there are
-workers, and the other processes parse lines. A .gz decompresses ten times as fast as a .bz2.
+The dump is a JSON array with one entity per line. A .bz2 is decompressed with as many threads as there are workers. One
+thread parses the lines: sending them to other processes would take longer than parsing them.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from joblib import cpu_count
-from joblib.externals.loky import ProcessPoolExecutor
 
 from ease.errors import EaseError
 from ease.io.result_versions import WIKIDATA_PARTS
@@ -23,7 +22,7 @@ from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.parts import Counts, describe_file, make_part, part_name
 from ease.wikimedia.dumps.streams import content_digest
 from ease.wikimedia.dumps.table_writer import TableWriter
-from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS, ParsedLines, WikidataParts, parse_lines
+from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS, WikidataParts, parse_lines, sites_of
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +31,9 @@ TYPES_FILE = "entity_types.parquet"
 
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:[\[{]|$)"), "a Wikidata JSON dump"
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
-_CHUNK_BYTES = 16 << 20
+_CHUNK_BYTES = 256 << 10
+"""Larger chunks are slower: the operating system provides their memory anew each time."""
 _LOGGED_LINES = 5
-_SMALL_FILE_BYTES = 16 << 20
-"""A file up to this size is parsed before other processes have started."""
 
 
 def ingest_wikidata(
@@ -67,22 +65,26 @@ def ingest_wikidata(
 
 
 def _write_part(path: Path, languages: Sequence[str] | None, options: IngestOptions, folder: Path) -> Counts:
-    small = path.stat().st_size <= _SMALL_FILE_BYTES
-    workers = 1 if small else options.workers or cpu_count()
-    chunks = LineChunks(path, _CHUNK_BYTES, workers, "Reading Wikidata", _OPENING)
+    chunks = LineChunks(path, _CHUNK_BYTES, options.workers or cpu_count(), "Reading Wikidata", _OPENING)
+    sites = None if languages is None else sites_of(languages)
     counts: Counter[str] = Counter()
     per_language: Counter[str] = Counter(dict.fromkeys(languages or (), 0))
     with (
         TableWriter(folder / SITELINKS_FILE, SITELINKS) as sitelinks,
         TableWriter(folder / TYPES_FILE, ENTITY_TYPES) as types,
     ):
-        for parsed in _parse_chunks(_complete_lines(chunks), languages, workers):
-            sitelinks.write(parsed.sitelinks)
-            types.write(parsed.entity_types)
+        for first_line, chunk in _complete_lines(chunks):
+            parsed = parse_lines(chunk, first_line, sites)
+            for item in parsed.items:
+                for language, title in item.titles.items():
+                    sitelinks.append((item.qid, language, title))
+                    per_language[language] += 1
+                for type_qid in item.types:
+                    types.append((item.qid, type_qid))
+                counts["entity_types"] += len(item.types)
             for line, reason in parsed.broken[: max(0, _LOGGED_LINES - counts["broken_lines"])]:
                 logger.warning("%s, line %d is skipped: %s", path, line, reason)
             counts.update(parsed.counts)
-            per_language.update(parsed.sitelinks["language"].to_pylist())
     if not counts["items"]:
         raise EaseError(
             f"{path} has no readable Wikidata item ({counts['broken_lines']} broken lines, "
@@ -99,24 +101,3 @@ def _complete_lines(chunks: LineChunks) -> Iterator[tuple[int, bytes]]:
     chunks.truncated |= chunks.last_byte != b"]" and _ARRAY.match(chunks.head) is not None
     if not chunks.truncated:
         yield chunks.next_line, chunks.rest
-
-
-def _parse_chunks(
-    chunks: Iterable[tuple[int, bytes]], languages: Sequence[str] | None, workers: int
-) -> Iterator[ParsedLines]:
-    """Yield the parsed chunks in order; at most three per worker are held in memory."""
-    if workers == 1:
-        yield from (parse_lines(chunk, first_line, languages) for first_line, chunk in chunks)
-        return
-    # A separate pool: joblib reuses the shared one and fails if another library created it.
-    pool = ProcessPoolExecutor(max_workers=workers)
-    try:
-        pending: deque[Any] = deque()
-        for first_line, chunk in chunks:
-            pending.append(pool.submit(parse_lines, chunk, first_line, languages))
-            if len(pending) > 3 * workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        pool.shutdown(kill_workers=True)

@@ -1,0 +1,67 @@
+"""A .gz is read as the standard library's zlib reads it, also where it is cut or damaged."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps.streams import DecompressedStream
+
+
+def texts(size: int) -> bytes:
+    """Return text that compresses to a third, as a dump does."""
+    rng = random.Random(0)
+    words = [rng.randbytes(rng.randrange(2, 9)).hex().encode() for _ in range(3000)]
+    return b" ".join(rng.choices(words, k=size // 10))[:size]
+
+
+def read(path: Path, content: bytes, start: int = 0) -> tuple[bytes, bool]:
+    """Return what is read of a file from a byte on, and whether the file is truncated."""
+    path.write_bytes(content)
+    stream = DecompressedStream(path, start)
+    return b"".join(block for _, block in stream), stream.truncated
+
+
+@pytest.mark.parametrize("level", [1, 6, 9])
+@pytest.mark.parametrize("size", [0, 100, 400_000])
+def test_a_file_cut_anywhere_gives_all_bytes_before_the_cut(tmp_path: Path, size: int, level: int) -> None:
+    packed = gzip.compress(texts(size), level)
+    rng = random.Random(size)
+    for cut in sorted(
+        {*(rng.randrange(4, len(packed)) for _ in range(60)), len(packed) - 8, len(packed) - 1}
+    ):
+        expected = zlib.decompressobj(31).decompress(packed[:cut])
+        assert read(tmp_path / "cut.gz", packed[:cut]) == (expected, True)
+    assert read(tmp_path / "whole.gz", packed) == (texts(size), False)
+
+
+def test_shards_share_the_bytes_of_a_file(tmp_path: Path) -> None:
+    content = texts(1_000_000)
+    packed = gzip.compress(content[:600_000]) + gzip.compress(content[600_000:]) + bytes(100)
+    rng = random.Random(0)
+    for start in (rng.randrange(10, len(packed)) for _ in range(20)):
+        rest, _ = read(tmp_path / "dump.gz", packed, start)
+        stream = DecompressedStream(tmp_path / "dump.gz", 0, start)
+        before = b"".join(block for offset, block in stream if offset < start)
+        assert before + rest == content
+
+
+def test_damage_is_found_where_zlib_finds_it(tmp_path: Path) -> None:
+    packed = gzip.compress(texts(30_000))
+    rng = random.Random(0)
+    for _ in range(200):
+        place = rng.randrange(2, len(packed))
+        damaged = packed[:place] + bytes([packed[place] ^ 1 << rng.randrange(8)]) + packed[place + 1 :]
+        decoder = zlib.decompressobj(31)
+        try:
+            expected = decoder.decompress(damaged)
+        except zlib.error:
+            with pytest.raises(EaseError, match="is broken: its gz data at byte 0 do not decode"):
+                read(tmp_path / "damaged.gz", damaged)
+        else:
+            assert read(tmp_path / "damaged.gz", damaged) == (expected, not decoder.eof)
