@@ -13,6 +13,7 @@ process, after a warm-up on a few items. Prints a Markdown table:
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import statistics
 import sys
@@ -113,6 +114,9 @@ def measure(reader: Reader, made: MadeWikidata, packing: str, few: MadeWikidata)
     """Measure a reader in the current process, after reading a few items so that imports do not count."""
     with tempfile.TemporaryDirectory() as folder:
         reader(few, packing, Path(folder))
+    # Otherwise the time includes one collection of the libraries' objects, whatever the number of items.
+    gc.collect()
+    gc.freeze()
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
         tables = reader(made, packing, Path(folder))
@@ -132,20 +136,22 @@ def lines_of_table(
     lines: list[str] = []
     on_bz2: float | None = None
     for packing in ("bz2", "gz"):
+        # The readers take turns, since other work on the machine slows all of them.
+        rounds = [
+            [in_new_process(measure, reader, made[-1], packing, few) for reader in READERS.values()]
+            for _ in range(repeats)
+        ]
         rates: list[float] = []
-        expected: Tables | None = None
-        for name, reader in READERS.items():
-            peaks = [in_new_process(measure, reader, one, packing, few).megabytes for one in made[:-1]]
-            rounds = [in_new_process(measure, reader, made[-1], packing, few) for _ in range(repeats)]
-            expected = expected or rounds[0].rows
-            if any(one.rows != expected for one in rounds):
+        for (name, reader), measured in zip(READERS.items(), zip(*rounds, strict=True), strict=True):
+            if any(one.rows != rounds[0][0].rows for one in measured):
                 raise SystemExit(
                     f"{name} (.{packing}) returns other rows than the plain loop: compare the readers"
                 )
-            rates.append(items[-1] / statistics.median(one.seconds for one in rounds))
+            rates.append(items[-1] / statistics.median(one.seconds for one in measured))
             on_bz2 = on_bz2 or rates[0]
             ratios = f"{rates[-1] / rates[0]:.1f} | {rates[-1] / on_bz2:.1f}"
-            peaks.append(max(one.megabytes for one in rounds))
+            peaks = [in_new_process(measure, reader, one, packing, few).megabytes for one in made[:-1]]
+            peaks.append(max(one.megabytes for one in measured))
             memory = " | ".join(f"{peak:.0f}" for peak in peaks)
             lines.append(f"| {name} | {packing} | {rates[-1]:,.0f} | {ratios} | {memory} |")
     return lines
