@@ -7,7 +7,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends g++ libicu-dev pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE NOTICE ./
 COPY conf conf
 COPY src src
 # Such as the address of PyTorch's CPU wheels; by default pip installs torch with CUDA.

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner
 
 import ease
+import hatch_build
 from ease.project import create_project
 from ease.project.__main__ import main
+from hatch_build import CustomBuildHook
 
 ROOT = Path(__file__).parents[1]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -49,10 +52,13 @@ def run_command(*command: str | Path, cwd: Path, library: Path | None = None) ->
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout."""
+    """The wheel of this checkout, built where Cython is not installed."""
     folder = tmp_path_factory.mktemp("wheel")
+    without = tmp_path_factory.mktemp("without")
+    (without / "Cython").mkdir()
+    (without / "Cython" / "__init__.py").write_text("raise ImportError('no Cython')", encoding="utf-8")
     options = ("-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder)
-    done = run_command(sys.executable, "-m", "pip", "wheel", *options, ROOT, cwd=folder)
+    done = run_command(sys.executable, "-m", "pip", "wheel", *options, ROOT, cwd=folder, library=without)
     assert done.returncode == 0, done.stderr
     (built,) = folder.glob("*.whl")
     return built
@@ -66,6 +72,54 @@ def library(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run_command(sys.executable, "-m", "pip", "install", *options, wheel, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def build(folder: Path, version: str) -> dict[str, Any]:
+    """Return what the build hook adds to a wheel of a folder."""
+    data: dict[str, Any] = {"force_include": {}}
+    hook = CustomBuildHook(str(folder), {}, None, None, str(folder), "wheel")
+    hook.initialize(version, data)
+    assert all(Path(file).is_file() for file in data["force_include"])
+    hook.finalize(version, data, "")
+    return data
+
+
+@pytest.mark.parametrize("version", ["standard", "editable"])
+def test_failed_compilation_is_reported_and_leaves_a_pure_package(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(source: Path, folder: Path) -> Path:
+        raise SystemExit("no compiler")
+
+    monkeypatch.setattr(hatch_build, "compile_scanner", fail)
+    compiled = tmp_path / hatch_build.SOURCE.parent
+    compiled.mkdir(parents=True)
+    (compiled / "_scanner.cpython-311.so").touch()
+    assert build(tmp_path, version) == {"force_include": {}}
+    printed = "".join(capsys.readouterr())
+    assert "The scanner of wikitext is not compiled (SystemExit: no compiler)." in printed
+    # The scanner of an earlier installation in the checkout may have other code.
+    assert [path.name for path in compiled.iterdir()] == (
+        [] if version == "editable" else ["_scanner.cpython-311.so"]
+    )
+
+
+def test_compiled_scanner_is_installed_for_this_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compile_scanner(source: Path, folder: Path) -> Path:
+        built = folder / "lib" / Path(*hatch_build.MODULE.split(".")).with_suffix(".so")
+        built.parent.mkdir(parents=True)
+        built.touch()
+        return built
+
+    monkeypatch.setattr(hatch_build, "compile_scanner", compile_scanner)
+    (tmp_path / hatch_build.SOURCE.parent).mkdir(parents=True)
+    wheel = build(tmp_path, "standard")
+    assert list(wheel.pop("force_include").values()) == ["ease/wikimedia/wikitext/compiled/_scanner.so"]
+    assert wheel == {"pure_python": False, "infer_tag": True}
+    assert build(tmp_path, "editable") == {"force_include": {}}
+    assert (tmp_path / hatch_build.SOURCE).with_suffix(".so").is_file()
 
 
 @pytest.mark.slow

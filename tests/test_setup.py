@@ -228,7 +228,8 @@ def imported(folder: str) -> set[str]:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names.add(node.module)
-    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"ease", "tests", "benchmarks"}
+    own = {"ease", "tests", "benchmarks", "hatch_build"}
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - own
 
 
 @pytest.mark.slow

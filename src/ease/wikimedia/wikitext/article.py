@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import repeat
-from operator import add, sub
+from itertools import accumulate, compress
+from operator import add, eq, sub
 from typing import NamedTuple
 
+from ease.wikimedia.wikitext.compiled import sentences_of_links
+from ease.wikimedia.wikitext.markup import LINK_END, LINK_START
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 
 
@@ -67,6 +68,25 @@ class Prose(NamedTuple):
     targets: list[str]
 
 
+def place_links(text: str, targets: list[str]) -> Prose:
+    """Return the prose of a text in which marks enclose the links, and the links' offsets without the marks."""
+    pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
+    bounds = list(accumulate(map(len, pieces)))
+    starts, ends, surfaces = bounds[:-1:2], bounds[1::2], pieces[1::2]
+    if len(surfaces) != len(targets):
+        raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
+    if (words := list(map(str.strip, surfaces))) != surfaces:
+        starts = [
+            start + len(surface) - len(surface.lstrip())
+            for start, surface in zip(starts, surfaces, strict=True)
+        ]
+        ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
+        # An empty surface is not a link.
+        starts, ends = list(compress(starts, words)), list(compress(ends, words))
+        targets = list(compress(targets, words))
+    return Prose("".join(pieces), starts, ends, targets)
+
+
 class SentenceColumns(NamedTuple):
     """Sentences of an article and their links, a column for each field; links name the index of their sentence."""
 
@@ -101,38 +121,28 @@ def split_article(article: Article, splitter: SentenceSplitter) -> tuple[list[Se
 
 def split_prose(prose: Prose, splitter: SentenceSplitter) -> tuple[SentenceColumns, Counter[str]]:
     """Split prose into sentences with their links, as `split_article` does."""
-    starts, texts = splitter.split(prose.text)
+    text, link_starts, link_ends, targets = prose
+    starts, texts = splitter.split(text)
     ends = list(map(add, starts, map(len, texts)))
-    sentences = list(map(bisect_right, repeat(ends), prose.starts))
-    if sentences == list(map(bisect_left, repeat(ends), prose.ends)):
-        begin = list(map(starts.__getitem__, sentences))
-        link_starts = list(map(sub, prose.starts, begin))
-        if min(link_starts, default=0) >= 0:  # every link is inside one sentence
-            link_ends = list(map(sub, prose.ends, begin))
-            columns = SentenceColumns(starts, texts, sentences, link_starts, link_ends, prose.targets)
-            return columns, Counter(boundaries_in_links=0)
-    return _join_sentences(prose, starts, ends)
-
-
-def _join_sentences(prose: Prose, starts: list[int], ends: list[int]) -> tuple[SentenceColumns, Counter[str]]:
-    """Join the sentences around boundaries inside links, and drop the links over several lines."""
-    text = prose.text
+    firsts, lasts = sentences_of_links(starts, ends, link_starts, link_ends)
     joined: set[int] = set()
-    for start, end in zip(prose.starts, prose.ends, strict=True):
-        first, last = bisect_right(ends, start), bisect_left(starts, end) - 1
-        if last > first and "\n" not in text[start:end]:
-            joined.update(range(first, last))
-    starts = [start for index, start in enumerate(starts) if index - 1 not in joined]
-    ends = [end for index, end in enumerate(ends) if index not in joined]
-    texts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-    links: list[tuple[int, int, int, str]] = []
-    for start, end, target in zip(*prose[1:], strict=True):
-        first, last = bisect_right(ends, start), bisect_left(starts, end) - 1
-        if first == last:
-            begin = starts[first]
-            links.append((first, max(start - begin, 0), min(end, ends[first]) - begin, target))
+    if firsts != lasts:
+        for first, last, start, end in zip(firsts, lasts, link_starts, link_ends, strict=True):
+            if last > first and "\n" not in text[start:end]:
+                joined.update(range(first, last))
+        if joined:
+            starts = [start for index, start in enumerate(starts) if index - 1 not in joined]
+            ends = [end for index, end in enumerate(ends) if index not in joined]
+            texts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+            firsts, lasts = sentences_of_links(starts, ends, link_starts, link_ends)
     counts = Counter(boundaries_in_links=len(joined))
-    if dropped := len(prose.starts) - len(links):
-        counts["links_across_lines"] = dropped
-    columns = map(list, zip(*links, strict=True)) if links else ([], [], [], [])
-    return SentenceColumns(starts, texts, *columns), counts
+    if firsts != lasts:
+        inside = list(map(eq, firsts, lasts))
+        counts["links_across_lines"] = inside.count(False)
+        firsts, targets = list(compress(firsts, inside)), list(compress(targets, inside))
+        link_starts, link_ends = list(compress(link_starts, inside)), list(compress(link_ends, inside))
+    begin = list(map(starts.__getitem__, firsts))
+    # White space around a sentence is not part of it.
+    link_starts = list(map(sub, map(max, link_starts, begin), begin))
+    link_ends = list(map(sub, map(min, link_ends, map(ends.__getitem__, firsts)), begin))
+    return SentenceColumns(starts, texts, firsts, link_starts, link_ends, targets), counts

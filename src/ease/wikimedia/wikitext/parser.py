@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import accumulate, compress
 from typing import NamedTuple
 
 from ease.wikimedia.languages import check_languages
-from ease.wikimedia.wikitext.article import Article, Link, Prose
+from ease.wikimedia.wikitext.article import Article, Link, Prose, place_links
+from ease.wikimedia.wikitext.compiled import (
+    cut_templates,
+    join_blocks,
+    normalize_gaps,
+    skip_plain_links,
+    strip_quotes,
+)
 from ease.wikimedia.wikitext.html_entities import decode_entities, decode_spaces
 from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.markup import (
@@ -22,13 +28,10 @@ from ease.wikimedia.wikitext.markup import (
     LINK_START,
     LITERAL,
     cut_tables,
-    cut_templates,
     drop_magic_words,
     hide_extensions,
-    strip_quotes,
     strip_tags,
 )
-from ease.wikimedia.wikitext.prose import join_blocks, normalize_gaps
 from ease.wikimedia.wikitext.templates import show_templates
 from ease.wikimedia.wikitext.titles import (
     MAX_PLAIN_LENGTH,
@@ -109,7 +112,7 @@ def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
     text = join_blocks(decode_entities(normalize_gaps(text)))
     if literals:
         text = _LITERALS.sub(lambda number: literals[int(number[1])], text)
-    return _place_links(text, targets)
+    return place_links(text, targets)
 
 
 @cache
@@ -154,7 +157,14 @@ class _LinkReader:
         text, pieces = self.text, self.pieces
         search = _link_tokens(self.site.language).search
         position = 0
-        while token := search(text, position):
+        while True:
+            skipped = position
+            if not self._prefix.pattern:
+                position, skipped = skip_plain_links(
+                    text, position, self._heading_end, pieces, self.targets, self.site, self._trail
+                )
+            if not (token := search(text, skipped)):
+                break
             start = token.start()
             pieces.append(text[position:start])
             position = token.end()
@@ -272,22 +282,3 @@ class _LinkReader:
 
 
 _NOT_SHOWN = frozenset({TargetKind.FILE, TargetKind.CATEGORY, TargetKind.LANGUAGE})
-
-
-def _place_links(text: str, targets: list[str]) -> Prose:
-    """Turn the marks of links into offsets."""
-    pieces = text.replace(LINK_END, LINK_START).split(LINK_START)
-    bounds = list(accumulate(map(len, pieces)))
-    starts, ends, surfaces = bounds[:-1:2], bounds[1::2], pieces[1::2]
-    if len(surfaces) != len(targets):
-        raise ValueError(f"{len(targets)} links have {len(surfaces)} marks")
-    if (words := list(map(str.strip, surfaces))) != surfaces:
-        starts = [
-            start + len(surface) - len(surface.lstrip())
-            for start, surface in zip(starts, surfaces, strict=True)
-        ]
-        ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
-        # An empty surface is not a link.
-        starts, ends = list(compress(starts, words)), list(compress(ends, words))
-        targets = list(compress(targets, words))
-    return Prose("".join(pieces), starts, ends, targets)

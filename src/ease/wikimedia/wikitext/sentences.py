@@ -14,6 +14,7 @@ import icu
 
 from ease.errors import EaseError
 from ease.wikimedia.languages import Language
+from ease.wikimedia.wikitext.compiled import cut_sentences
 
 SplitterEngine = Literal["polyglot", "icu"]
 Boundaries = Callable[[str], Sequence[int]]
@@ -57,17 +58,7 @@ class SentenceSplitter:
 
     def split(self, text: str) -> tuple[list[int], list[str]]:
         """Return the offsets and the texts of the sentences, as `spans` finds them."""
-        starts: list[int] = []
-        sentences: list[str] = []
-        start = 0
-        for end in _in_characters(text, self._boundaries(text)) if text else ():
-            sentence = text[start:end]
-            if stripped := sentence.strip():
-                outer = 0 if sentence[0] == stripped[0] else len(sentence) - len(sentence.lstrip())
-                starts.append(start + outer)
-                sentences.append(stripped)
-            start = end
-        return starts, sentences
+        return cut_sentences(text, _in_characters(text, self._boundaries(text)) if text else ())
 
 
 def splitter_version(engine: SplitterEngine) -> str:
