@@ -41,7 +41,7 @@ def evaluate(
             name. docs/evaluation.md lists the tasks and their files.
         data: Folder that holds each task's files in a folder of the task's name. The option `path` of a task replaces
             that name.
-        batch_size: Sentences encoded at once; by default 32 on a CPU and 256 on a GPU.
+        batch_size: Sentences encoded at once; by default as many as have 512 tokens on a CPU, 256 on a GPU.
         cache: Folder that keeps embeddings between calls; None keeps none.
         options: For an encoder given by its name: values that replace those that it was saved with, such as prompts,
             pooling and dimension, as in `evaluate.baselines`.

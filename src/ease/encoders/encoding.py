@@ -1,10 +1,11 @@
-"""Encoding of sentences with deduplication, longest first, and a cache on disk."""
+"""Encoding of sentences with deduplication, batches of similar length, and a cache on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,10 +15,13 @@ import numpy as np
 import sentence_transformers
 import torch
 import transformers
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Router
+from torch import Tensor
 from tqdm.auto import tqdm
 
+from ease.encoders.batches import encode_batches, make_batches
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.options import EncodingOptions
@@ -40,7 +44,8 @@ class Encoding:
 
     encoder: SentenceTransformer
     """For tasks that train a copy of it"""
-    batch_size: int
+    batch_size: int | None
+    """Sentences encoded at once; None: as many as suit the device"""
     name: str
     cache: EmbeddingCache | None
     use: Use
@@ -80,31 +85,51 @@ class Encoding:
         keys = self._keys(sentences)
         for position, vector in self.cache.read(keys) if self.cache else ():
             embeddings[position], known[position] = vector, True
-        missing = sorted(np.flatnonzero(~known).tolist(), key=lambda row: -len(sentences[row]))
+        missing = np.flatnonzero(~known)
+        batches = self._batches([sentences[row] for row in missing])
         with tqdm(
             total=len(missing), desc=self.name, unit="sentence", delay=2, leave=False, disable=None
         ) as bar:
-            for start in range(0, len(missing), CHUNK * self.batch_size):
-                rows = missing[start : start + CHUNK * self.batch_size]
-                embeddings[rows] = self._encode([sentences[row] for row in rows])
+            for start in range(0, len(batches), CHUNK):
+                part = [missing[batch] for batch in batches[start : start + CHUNK]]
+                with closing(self._encode([[sentences[row] for row in rows] for rows in part])) as found:
+                    for rows, vectors in zip(part, found, strict=True):
+                        embeddings[rows] = vectors
+                        bar.update(len(rows))
                 if self.cache:
-                    self.cache.write([keys[row] for row in rows], embeddings[rows])
-                bar.update(len(rows))
+                    written = np.concatenate(part)
+                    self.cache.write([keys[row] for row in written], embeddings[written])
         return embeddings
 
-    def _encode(self, texts: list[str]) -> np.ndarray:
-        if is_static(self.encoder) and not self.prompt and self.encoder.dtype == torch.float32:
-            return encode_static(self.encoder, texts)
+    @property
+    def _is_static(self) -> bool:
+        return is_static(self.encoder) and not self.prompt and self.encoder.dtype == torch.float32
+
+    def _batches(self, sentences: list[str]) -> list[NDArray[np.int64]]:
+        if self._is_static:  # splits its texts itself
+            return [
+                np.arange(len(sentences))[at : at + STREAMED] for at in range(0, len(sentences), STREAMED)
+            ]
+        return make_batches(self.encoder, sentences, self.batch_size)
+
+    def _encode(self, batches: list[list[str]]) -> Generator[np.ndarray]:
+        if self._is_static:
+            yield from (encode_static(self.encoder, texts) for texts in batches)
+            return
         role: dict[str, Any] = {"task": ROLES[self.use.role][0]} if self.use.role else {}
-        embeddings: np.ndarray = self.encoder.encode(
-            texts,
-            prompt=self.prompt,
-            batch_size=self.batch_size,
-            show_progress_bar=False,
-            normalize_embeddings=_normalizes(self.encoder),
-            **role,
-        )
-        return embeddings
+
+        def encode(texts: Sequence[str]) -> Tensor:
+            return self.encoder.encode(
+                list(texts),
+                prompt=self.prompt,
+                batch_size=len(texts),
+                show_progress_bar=False,
+                normalize_embeddings=_normalizes(self.encoder),
+                convert_to_tensor=True,
+                **role,
+            )
+
+        yield from encode_batches(self.encoder, encode, batches)
 
     def _keys(self, sentences: list[str]) -> list[str]:
         """Return what embeddings depend on besides the encoder: sentence, prompt, and the role if a router reads it."""
@@ -138,14 +163,13 @@ def encode_with(
     else:
         source = encoder
         model = load_encoder(str(encoder)).to(best_device())
-    batch_size = options.batch_size or (32 if model.device.type == "cpu" else 256)
     cache = None
     if options.cache is not None:
         key = fingerprint(model)
         cache = EmbeddingCache(options.cache / f"{EMBEDDINGS}-{key}.sqlite")
         if source is not None:
             note_user(options.cache, key, source)
-    return Encoding(model, batch_size, name, cache, Use())
+    return Encoding(model, options.batch_size, name, cache, Use())
 
 
 def encode_stream(

@@ -105,7 +105,7 @@ class EncodingOptions(StrictModel):
     batch_size: int | None = Field(
         None,
         ge=1,
-        description="sentences encoded at once; null: 32 on a CPU, 256 on a GPU",
+        description="sentences encoded at once; null: as many as have 512 tokens on a CPU, 256 on a GPU",
     )
     cache: Path | None = Field(None, description="folder of the cache of embeddings; null: no cache")
 

