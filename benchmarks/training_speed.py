@@ -85,7 +85,12 @@ class Setup(NamedTuple):
 
 
 def train_ours(
-    setup: Setup, method: str, batch_size: int, packed: bool, mark: Callable[[int], None], **options: Any
+    setup: Setup,
+    method: str,
+    batch_size: int,
+    training: dict[str, Any],
+    mark: Callable[[int], None],
+    **options: Any,
 ) -> None:
     """Train with the EASE trainer and the method's options, and call `mark` with each step that it reports."""
     with tempfile.TemporaryDirectory() as folder:
@@ -94,11 +99,19 @@ def train_ours(
             "batch_size": batch_size,
             "max_steps": setup.warmup + setup.steps,
             "report_every": setup.warmup,
-            "packed": packed,
+            **training,
         }
         job = our_job(setup.work.folder, Path(folder), method, **training)
         job = TrainingJob.model_validate({**job.model_dump(), "method_options": options})
         run_job(job, lambda step, values: mark(step))
+
+
+def our_ways(device: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each way in which the EASE trainer is measured; oneDNN is for CPUs."""
+    ways: dict[str, dict[str, Any]] = {"ours": {}, "ours, packed": {"packed": True}}
+    if device == "cpu":
+        ways |= {f"{name}, oneDNN": {**training, "onednn": True} for name, training in ways.items()}
+    return ways
 
 
 def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str, list[float]]:
@@ -106,8 +119,10 @@ def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str
     steps = setup.warmup + setup.steps
     ways = {
         PEER: partial(train_peer, setup.work.folder, method, batch_size, steps, setup.device, setup.half),
-        "ours": partial(train_ours, setup, method, batch_size, False),
-        "ours, packed": partial(train_ours, setup, method, batch_size, True),
+        **{
+            name: partial(train_ours, setup, method, batch_size, training)
+            for name, training in our_ways(setup.device).items()
+        },
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -189,7 +204,7 @@ def cost_table(setup: Setup, batch_size: int, rounds: int) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in options}
     for _ in range(rounds):
         for name, (method, pairs, views) in options.items():
-            way = partial(train_ours, setup, method, pairs, False, self_supervised=views)
+            way = partial(train_ours, setup, method, pairs, {}, self_supervised=views)
             seconds[name].append(pairs / setup.rate(way, pairs))
     print("\n| method | pairs | seconds per step | ratio |\n| --- | ---: | ---: | ---: |")
     for name, found in seconds.items():
@@ -208,8 +223,10 @@ def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: in
         ours = {**setup.options, "batch_size": batch_size, "max_steps": steps}
         precision = "bf16" if setup.half else "fp32"
         curves = {
-            f"ours, {precision}": partial(our_curve, folder, method, **ours),
-            f"ours, packed, {precision}": partial(our_curve, folder, method, **{**ours, "packed": True}),
+            **{
+                f"{name}, {precision}": partial(our_curve, folder, method, **ours, **training)
+                for name, training in our_ways(setup.device).items()
+            },
             "plain loop, bf16": partial(plain, half=True),
         }
         for name, curve in curves.items():

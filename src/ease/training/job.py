@@ -167,6 +167,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         _matryoshka(job, encoder),
         job.training.teacher,
         packed=decide_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        onednn=job.training.onednn,
     )
 
 

@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ease.encoders.onednn import use_onednn
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
@@ -39,6 +40,7 @@ class TrainingModel(nn.Module):
         teacher: TeacherOptions | None = None,
         *,
         packed: bool = False,
+        onednn: bool = False,
     ) -> None:
         """Join the parts.
 
@@ -52,9 +54,11 @@ class TrainingModel(nn.Module):
             matryoshka: Numbers of first dimensions at which the loss is also computed.
             teacher: Options of the teacher whose embeddings the batches have. Default: no teacher.
             packed: Whether to encode packed texts; this replaces the encoder's attention and dropout layers.
+            onednn: Whether to replace the encoder's linear layers by oneDNN's.
 
         Raises:
-            EaseError: If the encoder does not support packed texts, or the method or the head no teacher.
+            EaseError: If the encoder does not support packed texts, the method or the head no teacher, or torch has no
+                oneDNN.
         """
         super().__init__()
         self.encoder = encoder
@@ -73,6 +77,8 @@ class TrainingModel(nn.Module):
             quicken_dropout(encoder)
         else:
             prepare_padding(encoder)
+        if onednn:
+            use_onednn(encoder)
 
     def layout(self, max_tokens: int, languages: bool = False) -> Layout:
         """Return the columns to prepare for the method, and for batches that depend on languages.

@@ -130,6 +130,11 @@ class TrainingOptions(StrictModel):
         "speed on a CPU; the dropout masks differ from those with padding; auto: on a CPU, if the encoder and the "
         "method allow it",
     )
+    onednn: bool = Field(
+        False,
+        description="compute the encoder's linear layers by oneDNN in single precision on a CPU, which is faster than "
+        "torch's default on AMD processors with AVX-512; the weights differ by rounding",
+    )
     mini_batch_size: int | None = Field(
         None,
         ge=1,

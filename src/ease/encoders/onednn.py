@@ -1,0 +1,83 @@
+"""Linear layers with oneDNN's matrix products on a CPU.
+
+torch's single-precision products on a CPU are MKL's, which do not use AVX-512 on AMD processors; oneDNN's do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from ease.errors import EaseError
+
+
+class OneDnnLinear(nn.Linear):
+    """A linear layer with oneDNN's products in single precision on a CPU; it is torch's own otherwise."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., outputs)."""
+        single = input.dtype == self.weight.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+        if input.device.type != "cpu" or not single or not input.numel():
+            return super().forward(input)
+        rows: Tensor = _Linear.apply(input.reshape(-1, self.in_features), self.weight, self.bias)
+        return rows.view(*input.shape[:-1], self.out_features)
+
+
+class _Linear(torch.autograd.Function):
+    """The products of a linear layer and of its gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Return (n, outputs) for rows (n, inputs) and a weight (outputs, inputs)."""
+        ctx.save_for_backward(rows, weight)
+        return _product(rows, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return the gradients of rows, weight and bias that are needed."""
+        rows, weight = ctx.saved_tensors
+        for_rows, for_weight, for_bias = ctx.needs_input_grad
+        return (
+            _product(gradients, weight.T) if for_rows else None,
+            _weight_gradient(gradients, rows) if for_weight else None,
+            gradients.sum(0) if for_bias else None,
+        )
+
+
+def _weight_gradient(gradients: Tensor, rows: Tensor) -> Tensor:
+    """Return the product over n of gradients (n, outputs) and rows (n, inputs): (outputs, inputs)."""
+    # The left factor is copied if it is transposed: the smaller one is on the left.
+    if rows.shape[1] < gradients.shape[1]:
+        return _product(rows.T, gradients.T).T
+    return _product(gradients.T, rows.T)
+
+
+def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return `left @ right.T + bias`."""
+    # The only operation of torch that gives dense single-precision matrices to oneDNN; it has no gradient.
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right, bias, "none", [], "")
+    return product
+
+
+def use_onednn(encoder: nn.Module) -> None:
+    """Replace an encoder's linear layers in place, with the same parameters; the saved encoder does not change.
+
+    Raises:
+        EaseError: If this torch has no oneDNN.
+    """
+    if not torch.backends.mkldnn.is_available():
+        raise EaseError("This build of torch has no oneDNN: set `onednn: false`.")
+    for module in list(encoder.modules()):
+        for name, child in module.named_children():
+            if type(child) is nn.Linear:
+                setattr(module, name, _with_parameters_of(child))
+
+
+def _with_parameters_of(linear: nn.Linear) -> OneDnnLinear:
+    replaced = OneDnnLinear(linear.in_features, linear.out_features, linear.bias is not None, device="meta")
+    replaced.weight, replaced.bias = linear.weight, linear.bias
+    return replaced.train(linear.training)

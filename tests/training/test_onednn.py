@@ -1,0 +1,61 @@
+"""A training with oneDNN's linear layers is the same training but for rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ease.encoders.onednn import OneDnnLinear
+from ease.training.fingerprint import fingerprint_of
+from ease.training.job import run_job
+from ease.training.model import TrainingModel
+from tests.training.test_resuming import Stop, assert_same, stop_at
+from tests.training.tiny_training import MakeJob, losses, same, weights
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "padded": {},
+    "packed": {"packed": True, "length_chunks": None},
+    "in mini-batches": {"mini_batch_size": 8},
+    "lora": {"lora": {"rank": 4, "alpha": 8}},
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_losses_are_those_of_torchs_layers(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """With dropout, whose masks are the same."""
+    replaced: list[int] = []
+    prepare = TrainingModel.train
+
+    def counted(model: TrainingModel, mode: bool = True) -> TrainingModel:
+        replaced.append(sum(isinstance(one, OneDnnLinear) for one in model.encoder.modules()))
+        return prepare(model, mode)
+
+    monkeypatch.setattr(TrainingModel, "train", counted)
+    torchs, onednns = (
+        run_job(make_job(str(onednn), training={**CHANGES[case], "onednn": onednn}, development={}))
+        for onednn in (False, True)
+    )
+    assert replaced[0] == 0
+    assert replaced[-1] >= 2 * 6, "six linear layers in each of two blocks"
+    assert losses(onednns) == pytest.approx(losses(torchs), rel=1e-4)
+    assert weights(onednns).keys() == weights(torchs).keys()
+    configurations = [(result.model / "config.json").read_text() for result in (torchs, onednns)]
+    assert configurations[0] == configurations[1]
+
+
+def test_a_training_repeats_and_resumes(make_job: MakeJob) -> None:
+    changes: dict[str, Any] = {"training": {"onednn": True}}
+    whole, broken = run_job(make_job("whole", **changes)), make_job("broken", **changes)
+    for step in (6, 9):
+        with pytest.raises(Stop):
+            run_job(broken, stop_at(step))
+    assert_same(run_job(broken), whole)
+    assert same(weights(run_job(make_job("again", **changes))), weights(whole))
+
+
+def test_a_checkpoint_of_torchs_layers_is_not_resumed(make_job: MakeJob) -> None:
+    fingerprints = {fingerprint_of(make_job(training={"onednn": onednn}), 1) for onednn in (False, True)}
+    assert len(fingerprints) == 2
