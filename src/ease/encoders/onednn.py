@@ -10,8 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from ease.errors import EaseError
+
+BLOCK = 64
+"""Rows are padded with zeros to a multiple: oneDNN makes kernels for each number of rows and keeps their memory."""
 
 
 class OneDnnLinear(nn.Linear):
@@ -32,8 +36,9 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return (n, outputs) for rows (n, inputs) and a weight (outputs, inputs)."""
+        count, rows = len(rows), _padded(rows)
         ctx.save_for_backward(rows, weight)
-        return _product(rows, weight, bias)
+        return _product(rows, weight, bias)[:count]
 
     @staticmethod
     @once_differentiable
@@ -41,11 +46,17 @@ class _Linear(torch.autograd.Function):
         """Return the gradients of rows, weight and bias that are needed."""
         rows, weight = ctx.saved_tensors
         for_rows, for_weight, for_bias = ctx.needs_input_grad
+        count, gradients = len(gradients), _padded(gradients)
         return (
-            _product(gradients, weight.T) if for_rows else None,
+            _product(gradients, weight.T)[:count] if for_rows else None,
             _weight_gradient(gradients, rows) if for_weight else None,
             gradients.sum(0) if for_bias else None,
         )
+
+
+def _padded(rows: Tensor) -> Tensor:
+    missing = -len(rows) % BLOCK
+    return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
 
 
 def _weight_gradient(gradients: Tensor, rows: Tensor) -> Tensor:
