@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from accelerate.utils import send_to_device
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig, RobertaModel
 
 from ease.encoders.encoder import load_encoder
@@ -19,7 +21,16 @@ from ease.training.accelerator import uses_gpu
 from ease.training.fingerprint import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
-from ease.training.packing import PACKED, decide_packing, features_of, pack, prepare_packing
+from ease.training.packing import (
+    PACKED,
+    Packed,
+    attend_at_once,
+    attend_by_length,
+    decide_packing,
+    features_of,
+    pack,
+    prepare_packing,
+)
 from tests.training.gradients import Case, gradients
 from tests.training.test_gradient_cache import assert_equal
 from tests.training.test_resuming import Stop, assert_same, stop_at
@@ -72,6 +83,45 @@ def test_the_first_position_is_found(
     assert prepare_packing(encoder) == first
     expected = encoder.encode(TEXTS, convert_to_tensor=True)
     assert torch.allclose(packed_embeddings(encoder, TEXTS), expected, atol=1e-4)
+
+
+def packed_rows(device: str, **options: Any) -> tuple[Packed, list[torch.Tensor]]:
+    """Return packed texts of several lengths, and their queries, keys and values."""
+    lengths = np.array([2] * 30 + [3, 17, 24, 24], np.int32)
+    texts = pack(np.zeros((len(lengths), 24), np.int32), lengths, views=2)
+    torch.manual_seed(0)
+    shape = (2 * int(lengths.sum()), 4, 16)
+    rows = [torch.randn(shape, device=device, requires_grad=True, **options) for _ in range(3)]
+    return send_to_device(texts, device), rows
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_attention_at_once_is_that_by_length() -> None:
+    texts, rows = packed_rows("cpu", dtype=torch.float64)
+    once, by_length = (
+        attend_at_once(rows, texts, 0.0, 0.3),
+        attend_by_length(rows, texts, 0.0, 0.3, causal=False, window=None),
+    )
+    assert torch.allclose(once, by_length)
+    upstream = torch.randn_like(once)
+    gradients = (torch.autograd.grad(found, rows, upstream) for found in (once, by_length))
+    for one, other in zip(*gradients, strict=True):
+        assert torch.allclose(one, other)
+
+
+def test_attention_at_once_is_one_kernel_that_the_host_does_not_wait_for() -> None:
+    """Tensors on `meta` have no values: asking for one is an error."""
+    texts, rows = packed_rows("meta", dtype=torch.bfloat16)
+    with FlopCounterMode(display=False) as counter:
+        found = attend_at_once(rows, texts, 0.1, 0.3)
+        found.sum().backward()
+    assert found.shape == rows[0].shape
+    counted = counter.get_flop_counts()["Global"]
+    assert {str(name) for name in counted} == {
+        "aten._flash_attention_forward",
+        "aten._flash_attention_backward",
+    }
+    assert all(row.grad is not None and row.grad.shape == row.shape for row in rows)
 
 
 @pytest.mark.parametrize("method", method_names())

@@ -1,12 +1,14 @@
 """Packed texts: the tokens of all texts in one row without padding, with attention within each text.
 
-All layers of a transformer except attention process each token independently. For attention, texts of equal length are
-adjacent in the row and are viewed as a rectangle, without padding or copying.
+All layers of a transformer except attention process each token independently. For attention on a CPU, texts of equal
+length are adjacent in the row and are viewed as a rectangle, without padding or copying. On a GPU, the row is viewed as
+a nested tensor, whose attention is one kernel for all texts.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -28,8 +31,8 @@ logger = logging.getLogger(__name__)
 
 PACKED = "ease_packed"
 """Name of the attention implementation in transformers"""
-GROUPS = "packed_groups"
-"""Keyword argument of the attention for the groups of equal length"""
+TEXTS = "packed_texts"
+"""Keyword argument of the attention for the packed texts"""
 TOLERANCE = 1e-3
 """Relative difference allowed between packed and padded embeddings; padding changes the order of sums"""
 
@@ -78,7 +81,7 @@ def features_of(packed: Packed, first_position: int) -> dict[str, Any]:
         "position_ids": packed.positions + first_position,
         "seq_idx": packed.owners,
         "cu_seq_lens_q": packed.ends,
-        GROUPS: packed.groups,
+        TEXTS: packed,
     }
 
 
@@ -126,7 +129,7 @@ def prepare_packing(encoder: SentenceTransformer) -> int:
     transformer.model.set_attn_implementation(PACKED)
     passed_on: set[str] | None = transformer.model_forward_params
     if passed_on is not None:
-        passed_on |= {GROUPS, "position_ids"}
+        passed_on |= {TEXTS, "position_ids"}
     padding = encoder.tokenizer.pad_token_id or 0
     for first_position in (0, padding + 1):
         if _encodes_alike(encoder, first_position):
@@ -171,28 +174,76 @@ def _attend(
     attention_mask: Tensor | None,
     dropout: float = 0.0,
     scaling: float | None = None,
-    packed_groups: tuple[tuple[int, int], ...] | None = None,
+    packed_texts: Packed | None = None,
     sliding_window: int | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """Attend within each text, group by group: (1, heads, t, size) three times -> (1, t, heads, size)."""
-    if packed_groups is None:
+    """Attend within each text: (1, heads, t, size) three times -> (1, t, heads, size)."""
+    if packed_texts is None:
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
         )
     key, value = (repeat_kv(states, getattr(module, "num_key_value_groups", 1)) for states in (key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    sizes = [texts * length for texts, length in packed_groups]
-    rows = [(query * scale)[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)]
+    rows = [states[0].transpose(0, 1) for states in (query, key, value)]
+    causal, longest = getattr(module, "is_causal", False), packed_texts.groups[-1][1]
+    # torch's attention of nested tensors has no windows.
+    if query.is_cuda and not causal and (sliding_window is None or longest <= sliding_window):
+        return attend_at_once(rows, packed_texts, dropout, scale).unsqueeze(0), None
+    return attend_by_length(rows, packed_texts, dropout, scale, causal, sliding_window).unsqueeze(0), None
+
+
+def attend_at_once(rows: Sequence[Tensor], texts: Packed, dropout: float, scale: float) -> Tensor:
+    """Attend within all texts by one kernel; a CPU has none, and attends to one text after the other.
+
+    Args:
+        rows: Queries, keys and values, each (t, heads, size).
+        texts: The packed texts.
+        dropout: Dropout of the attention weights.
+        scale: Factor of the products of queries and keys.
+
+    Returns:
+        (t, heads, size)
+    """
+    (_, shortest), (_, longest) = texts.groups[0], texts.groups[-1]
+    # With known lengths, the host does not ask the device for them.
+    queries, keys, values = (
+        torch.nested.nested_tensor_from_jagged(
+            row.contiguous(), texts.ends, min_seqlen=shortest, max_seqlen=longest
+        ).transpose(1, 2)
+        for row in rows
+    )  # (n, heads, length of the text, size)
+    attended = functional.scaled_dot_product_attention(queries, keys, values, dropout_p=dropout, scale=scale)
+    return attended.transpose(1, 2).values()
+
+
+def attend_by_length(
+    rows: Sequence[Tensor], texts: Packed, dropout: float, scale: float, causal: bool, window: int | None
+) -> Tensor:
+    """Attend within the texts of one length after those of another, as `attend_at_once` does.
+
+    Args:
+        rows: Queries, keys and values, each (t, heads, size).
+        texts: The packed texts.
+        dropout: Dropout of the attention weights.
+        scale: Factor of the products of queries and keys.
+        causal: Whether a token attends to no later ones.
+        window: Number of tokens to each side, the token included, to which it attends. None: all.
+
+    Returns:
+        (t, heads, size)
+    """
+    sizes = [count * length for count, length in texts.groups]
     outputs = []
-    for shape, *parts in zip(packed_groups, *(row.split(sizes) for row in rows), strict=True):
+    scaled = [rows[0] * scale, *rows[1:]]
+    for shape, *parts in zip(texts.groups, *(row.split(sizes) for row in scaled), strict=True):
         queries, keys, values = (part.unflatten(0, shape).transpose(1, 2) for part in parts)
         weights = queries @ keys.transpose(-1, -2)  # (texts, heads, length, length)
-        hidden = _hidden(shape[1], getattr(module, "is_causal", False), sliding_window, query.device)
+        hidden = _hidden(shape[1], causal, window, weights.device)
         weights = (weights if hidden is None else weights.masked_fill(hidden, -torch.inf)).softmax(-1)
         attended = drop_quickly(weights, dropout) @ values if dropout else weights @ values
         outputs.append(attended.transpose(1, 2).flatten(0, 1))
-    return torch.cat(outputs).unsqueeze(0), None
+    return torch.cat(outputs)
 
 
 def _hidden(length: int, causal: bool, window: int | None, device: torch.device) -> Tensor | None:
