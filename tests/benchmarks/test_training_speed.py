@@ -129,7 +129,7 @@ def test_tables_report_real_trainings(
     lines = capsys.readouterr().out.splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     speeds = [row for row in rows if len(row) == 7][2:]
-    ours = ["ours", "ours, packed", "ours, oneDNN", "ours, packed, oneDNN"]
+    ours = ["ours", "ours, packed", "ours, MKL", "ours, packed, MKL"]
     assert [row[:3] for row in speeds] == [
         [method, "8", way] for method in ("simcse", "ease") for way in ("sentence-transformers", *ours)
     ]

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from ease.encoders.onednn import OneDnnLinear, use_onednn
-from ease.errors import EaseError
 
 
 def with_onednn(linear: nn.Linear) -> nn.Linear:
@@ -89,9 +88,3 @@ def test_subclasses_of_linear_layers_are_left_alone() -> None:
     parent = nn.Sequential(nn.modules.linear.NonDynamicallyQuantizableLinear(2, 2))
     use_onednn(parent)
     assert not isinstance(parent[0], OneDnnLinear)
-
-
-def test_a_torch_without_onednn_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.backends.mkldnn.is_available", lambda: False)
-    with pytest.raises(EaseError, match="set `onednn: false`"):
-        use_onednn(nn.Sequential(nn.Linear(2, 2)))

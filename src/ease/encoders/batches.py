@@ -14,7 +14,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from ease.encoders.products import OneDnnProducts, has_onednn
+from ease.encoders.onednn import OneDnnProducts, has_onednn
 
 TOKENS = 512
 """Tokens of a batch on a CPU; its activations fit the cache of a core"""

@@ -1,21 +1,67 @@
-"""Linear layers with oneDNN's matrix products on a CPU.
+"""Linear layers with oneDNN's matrix products, in single precision on a CPU.
 
-torch's single-precision products on a CPU are MKL's, which do not use AVX-512 on AMD processors; oneDNN's do.
+torch's products are MKL's, which do not use AVX-512 on AMD processors; oneDNN's do. They are equal up to rounding.
 """
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
-
-from ease.errors import EaseError
+from torch.overrides import TorchFunctionMode
 
 BLOCK = 64
 """Rows are padded with zeros to a multiple: oneDNN makes kernels for each number of rows and keeps their memory."""
+PLAIN = (torch.Tensor, nn.Parameter)
+"""Types of plain tensors; others, such as quantised weights, have products of their own"""
+
+
+def has_onednn() -> bool:
+    """Return whether this CPU and this build of torch multiply by oneDNN, and the user has not switched it off."""
+    return (
+        platform.machine() in ("x86_64", "AMD64")
+        and torch.backends.mkldnn.is_available()
+        and bool(torch._C._get_mkldnn_enabled())
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    )
+
+
+class OneDnnProducts(TorchFunctionMode):
+    """Computes linear layers without gradients by oneDNN in this thread; other layers are left to torch."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Replace the product of a linear layer."""
+        if func is functional.linear and not kwargs:
+            rows, weight, bias = (*args, None)[:3]
+            if _is_known(rows, weight, bias):
+                flat = rows.reshape(-1, rows.shape[-1])
+                product = _product(_padded(flat), weight, bias)[: len(flat)]
+                return product.view(*rows.shape[:-1], len(weight))
+        return func(*args, **(kwargs or {}))
+
+
+def _is_known(rows: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    tensors = [tensor for tensor in (rows, weight, bias) if tensor is not None]
+    return (
+        all(type(tensor) in PLAIN and tensor.dtype == torch.float32 for tensor in tensors)
+        and all(tensor.device.type == "cpu" and tensor.layout == torch.strided for tensor in tensors)
+        and weight.ndim == 2
+        and rows.ndim > 1
+        and min(rows.numel(), weight.numel()) > 0
+        and not torch.is_grad_enabled()
+        and not torch.is_autocast_enabled("cpu")
+    )
 
 
 class OneDnnLinear(nn.Linear):
@@ -75,13 +121,7 @@ def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def use_onednn(encoder: nn.Module) -> None:
-    """Replace an encoder's linear layers in place, with the same parameters; the saved encoder does not change.
-
-    Raises:
-        EaseError: If this torch has no oneDNN.
-    """
-    if not torch.backends.mkldnn.is_available():
-        raise EaseError("This build of torch has no oneDNN: set `onednn: false`.")
+    """Replace an encoder's linear layers in place, with the same parameters; the saved encoder does not change."""
     for module in list(encoder.modules()):
         for name, child in module.named_children():
             if type(child) is nn.Linear:

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ease.encoders.onednn import use_onednn
+from ease.encoders.onednn import has_onednn, use_onednn
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
@@ -54,11 +54,10 @@ class TrainingModel(nn.Module):
             matryoshka: Numbers of first dimensions at which the loss is also computed.
             teacher: Options of the teacher whose embeddings the batches have. Default: no teacher.
             packed: Whether to encode packed texts; this replaces the encoder's attention and dropout layers.
-            onednn: Whether to replace the encoder's linear layers by oneDNN's.
+            onednn: Whether to replace the encoder's linear layers by oneDNN's, if torch has it.
 
         Raises:
-            EaseError: If the encoder does not support packed texts, the method or the head no teacher, or torch has no
-                oneDNN.
+            EaseError: If the encoder does not support packed texts, or the method or the head no teacher.
         """
         super().__init__()
         self.encoder = encoder
@@ -77,7 +76,7 @@ class TrainingModel(nn.Module):
             quicken_dropout(encoder)
         else:
             prepare_padding(encoder)
-        if onednn:
+        if onednn and has_onednn():
             use_onednn(encoder)
 
     def layout(self, max_tokens: int, languages: bool = False) -> Layout:

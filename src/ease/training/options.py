@@ -131,9 +131,9 @@ class TrainingOptions(StrictModel):
         "method allow it",
     )
     onednn: bool = Field(
-        False,
-        description="compute the encoder's linear layers by oneDNN in single precision on a CPU, which is faster than "
-        "torch's default on AMD processors with AVX-512; the weights differ by rounding",
+        True,
+        description="compute the encoder's linear layers by oneDNN in single precision on a CPU, if torch has it; "
+        "faster than torch's default on AMD processors with AVX-512; the weights differ by rounding",
     )
     mini_batch_size: int | None = Field(
         None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ease.encoders.products import OneDnnProducts, has_onednn
+from ease.encoders.onednn import OneDnnProducts, has_onednn
 
 pytestmark = pytest.mark.skipif(not has_onednn(), reason="torch has no oneDNN here")
 linear = torch.nn.functional.linear
