@@ -18,8 +18,9 @@ def compile_scanner(source: Path, folder: Path) -> Path:
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    copy = shutil.copy(source, folder)
-    extensions = cythonize([Extension(MODULE, [str(copy)], language="c++")], quiet=True)
+    for file in [source, *source.parent.glob("*.pxi")]:
+        shutil.copy(file, folder)
+    extensions = cythonize([Extension(MODULE, [str(folder / source.name)], language="c++")], quiet=True)
     command = Distribution({"ext_modules": extensions}).get_command_obj("build_ext")
     command.build_lib, command.build_temp = str(folder / "lib"), str(folder / "temp")
     command.ensure_finalized()

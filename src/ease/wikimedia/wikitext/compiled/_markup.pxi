@@ -1,0 +1,107 @@
+# Templates and quotes: the functions of `markup`.
+
+cdef Size _cut_templates(const Char* text, Size size, Char* out) noexcept nogil:
+    cdef vector[Span] opened, cuts
+    cdef Span cut
+    cdef Size i = 0, end, start, count, matched, done = 0, n = 0
+    cdef Char c
+    while i < size:
+        c = text[i]
+        if c != b"{" and c != b"}":
+            i += 1
+            continue
+        end = i + 1
+        while end < size and text[end] == c:
+            end += 1
+        if c == b"{" and end - i >= 2:
+            opened.push_back(Span(i, end))
+        elif c == b"}":
+            while end - i >= 2 and not opened.empty():
+                start, count = opened.back().start, opened.back().end - opened.back().start
+                opened.pop_back()
+                matched = min(3, min(count, end - i))
+                i += matched
+                count -= matched
+                while not cuts.empty() and cuts.back().start >= start + count:
+                    cuts.pop_back()
+                cuts.push_back(Span(start + count, i))
+                if count >= 2:
+                    opened.push_back(Span(start, start + count))
+        i = end
+    for cut in cuts:
+        n = _copy(text, done, cut.start, out, n)
+        out[n] = GAP
+        n += 1
+        done = cut.end
+    return _copy(text, done, size, out, n)
+
+
+cdef Size _strip_quotes(const Char* text, Size size, Char* out) noexcept nogil:
+    cdef vector[Span] runs
+    cdef Size i = 0, n = 0, line = 0, start
+    while i <= size:
+        if i == size or text[i] == b"\n":
+            n = _strip_line_quotes(text, line, i, runs, out, n)
+            n = _copy(text, i, min(i + 1, size), out, n)
+            runs.clear()
+            i += 1
+            line = i
+        elif text[i] == b"'":
+            start = i
+            while i < size and text[i] == b"'":
+                i += 1
+            if i - start >= 2:
+                runs.push_back(Span(start, i))
+        else:
+            i += 1
+    return _drop_breaks(out, n)
+
+
+cdef inline Size _width(Span run) noexcept nogil:
+    return 3 if run.end - run.start == 4 else min(run.end - run.start, 5)
+
+
+cdef Size _strip_line_quotes(
+    const Char* text, Size line, Size end, vector[Span]& runs, Char* out, Size n
+) noexcept nogil:
+    cdef Size bolds = 0, italics = 0, odd = -1, letter = -1, word = -1, space = -1, index, start, width
+    for index in range(<Size> runs.size()):
+        start, width = runs[index].start, _width(runs[index])
+        bolds += width != 2
+        italics += width != 3
+        if width != 3:
+            continue
+        if start == line or text[start - 1] == b" ":
+            space = index if space < 0 else space
+        elif start == line + 1 or text[start - 2] == b" ":
+            letter = index if letter < 0 else letter
+        elif word < 0:
+            word = index
+    if bolds % 2 and italics % 2:
+        odd = letter if letter >= 0 else word if word >= 0 else space
+    for index in range(<Size> runs.size()):
+        width = 2 if index == odd else _width(runs[index])
+        # The apostrophes that MediaWiki shows are the first of a run.
+        n = _copy(text, line, runs[index].end - width, out, n)
+        out[n] = BREAK
+        n += 1
+        line = runs[index].end
+    return _copy(text, line, end, out, n)
+
+
+cdef Size _drop_breaks(Char* text, Size size) noexcept nogil:
+    cdef Size i = 0, n = 0
+    cdef Char c, last = 0, before = 0
+    while i < size:
+        c = text[i]
+        i += 1
+        if c == BREAK:
+            while i < size and text[i] == BREAK:
+                i += 1
+        if c != BREAK or (last == b"]" and before == b"]") or (
+            i + 1 < size and text[i] == b"[" and text[i + 1] == b"["
+        ):
+            text[n] = c
+            n += 1
+        before, last = last, c
+    return n
