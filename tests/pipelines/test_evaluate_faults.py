@@ -113,7 +113,7 @@ def test_scores_of_a_stopped_run_are_not_computed_again(
     model = kept.parent.name.removesuffix(".scores")
     kept.write_text(kept.read_text().replace('"note": ""', '"note": "kept"'), encoding="utf-8")
     evaluate(made, sets)
-    methods = ("untrained", "ease", "simcse")
+    methods = ("untrained", "ease", "simcse", "ease_plus")
     scores = [
         row for method in methods for row in made.json(f"07_model_output/multilingual/{method}/scores.json")
     ]
