@@ -142,6 +142,9 @@ def main() -> None:
     parser.add_argument(
         "--megabytes", type=float, default=30, help="size of the XML that each reader processes"
     )
+    parser.add_argument(
+        "--scaling-megabytes", type=float, help="the same for one and two workers; default: `--megabytes`"
+    )
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument(
         "--sizes", type=float, nargs="*", default=[10, 100], help="input sizes for peak memory, in megabytes"
@@ -155,7 +158,8 @@ def main() -> None:
         for source in slices:
             print(compare_readers(source, given.megabytes, given.rounds, Path(work)), flush=True)
         print("\n| compression | one worker, s | two workers, s | of ideal |\n| --- | ---: | ---: | ---: |")
-        print("\n".join(measure_scaling(slices[0], given.megabytes, given.rounds, Path(work))), flush=True)
+        scaling = given.scaling_megabytes or given.megabytes
+        print("\n".join(measure_scaling(slices[0], scaling, given.rounds, Path(work))), flush=True)
         print("\n| MB of XML | peak MB of a worker | MB/s and core |\n| ---: | ---: | ---: |")
         print("\n".join(measure_memory(slices[0], given.sizes, Path(work))))
 
