@@ -46,7 +46,8 @@ class Part(NamedTuple):
 PARTS: dict[str, Part] = {
     "tests": Part(
         "pytest",
-        "-q -m gpu -p no:cacheprovider tests/training/test_gpu.py tests/methods/test_dueam_training.py",
+        "-q -m gpu -p no:cacheprovider tests/training/test_gpu.py tests/methods/test_dueam_training.py "
+        "tests/encoders/test_gpu.py",
         "-q -p no:cacheprovider tests/methods/components/test_losses.py",
     ),
     "training": Part(

@@ -137,11 +137,3 @@ def test_one_stream_returns_the_batches_in_order(dtype: torch.dtype) -> None:
     found = list(batches._encode_ahead(encode, [["1", "2"], ["3"]], torch.device("cpu")))
     assert [part.tolist() for part in found] == [[[1, 1], [2, 1]], [[3, 1]]]
     assert {part.dtype for part in found} == {np.dtype(np.float32)}
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
-def test_a_gpu_computes_what_a_cpu_computes(encoder: SentenceTransformer) -> None:
-    here = encode_with(encoder)(SENTENCES)
-    there = encode_with(encoder.to("cuda"), EncodingOptions(batch_size=16))(SENTENCES)
-    assert ((here * there).sum(1) > 1 - 1e-4).all()
