@@ -107,9 +107,8 @@ class Encoding:
 
     def _batches(self, sentences: list[str]) -> list[NDArray[np.int64]]:
         if self._is_static:  # splits its texts itself
-            return [
-                np.arange(len(sentences))[at : at + STREAMED] for at in range(0, len(sentences), STREAMED)
-            ]
+            rows = np.arange(len(sentences))
+            return [rows[at : at + STREAMED] for at in range(0, len(rows), STREAMED)]
         return make_batches(self.encoder, sentences, self.batch_size)
 
     def _encode(self, batches: list[list[str]]) -> Generator[np.ndarray]:
