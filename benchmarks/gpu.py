@@ -58,6 +58,14 @@ PARTS: dict[str, Part] = {
         "--device cpu",
         reads_sentences=True,
     ),
+    "variants": Part(
+        "benchmarks.training_speed",
+        "--variants --methods ease --encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --steps 100 "
+        "--rounds 2 --curve-steps 50 --threads 8",
+        "--variants --methods ease --entities 500 --batch-sizes 8 --warmup 1 --steps 1 --rounds 1 --curve-steps 2 "
+        "--curve-batch-size 4 --device cpu",
+        reads_sentences=True,
+    ),
     "large_batches": Part(
         "benchmarks.large_batches",
         "--encoder base --batch-sizes 256 1024 4096 --steps 5 --mini-batch-size 256",

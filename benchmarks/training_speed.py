@@ -55,6 +55,7 @@ class Setup(NamedTuple):
     threads: int | None
     warmup: int
     steps: int
+    variants: bool = False
 
     @property
     def options(self) -> dict[str, Any]:
@@ -106,10 +107,21 @@ def train_ours(
         run_job(job, lambda step, values: mark(step))
 
 
-def our_ways(device: str) -> dict[str, dict[str, Any]]:
+VARIANTS: dict[str, dict[str, Any]] = {
+    "ours": {},
+    "ours, compiled": {"compiled": True},
+    "ours, table on the host": {"entity_memory": "host"},
+    "ours, not deterministic": {"deterministic": False},
+}
+"""Parameters of trainings that are compared by `--variants`"""
+
+
+def our_ways(setup: Setup) -> dict[str, dict[str, Any]]:
     """Return the parameters of each way in which the EASE trainer is measured; on a CPU, also without oneDNN."""
+    if setup.variants:
+        return VARIANTS
     ways: dict[str, dict[str, Any]] = {"ours": {}, "ours, packed": {"packed": True}}
-    if device == "cpu":
+    if setup.device == "cpu":
         ways |= {f"{name}, MKL": {**training, "onednn": False} for name, training in ways.items()}
     return ways
 
@@ -121,7 +133,7 @@ def compare(setup: Setup, method: str, batch_size: int, rounds: int) -> dict[str
         PEER: partial(train_peer, setup.work.folder, method, batch_size, steps, setup.device, setup.half),
         **{
             name: partial(train_ours, setup, method, batch_size, training)
-            for name, training in our_ways(setup.device).items()
+            for name, training in our_ways(setup).items()
         },
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
@@ -159,11 +171,12 @@ def entity_seconds(setup: Setup, batch_size: int, attempts: int = 20) -> float:
         )
         seconds = []
         for _ in range(attempts + 3):
-            rows = torch.randint(entities, (2, batch_size), generator=generator).to(device)
+            rows = torch.randint(entities, (2, batch_size), generator=generator)
+            used, (positives, negatives) = rows.unique(), rows.to(device)
             sentences = torch.randn(1, batch_size, dimension, device=device, requires_grad=True)
             present = torch.ones(1, batch_size, dtype=torch.bool, device=device)
             started = setup.now()
-            method(Inputs(sentences, present, Entities(rows[0], rows[1])))[TOTAL].backward()
+            method(Inputs(sentences, present, Entities(positives, negatives, used=used)))[TOTAL].backward()
             optimizers.step()
             seconds.append(setup.now() - started)
     return statistics.median(seconds[3:])
@@ -225,7 +238,7 @@ def curve_table(setup: Setup, methods: Sequence[str], batch_size: int, steps: in
         curves = {
             **{
                 f"{name}, {precision}": partial(our_curve, folder, method, **ours, **training)
-                for name, training in our_ways(setup.device).items()
+                for name, training in our_ways(setup).items()
             },
             "plain loop, bf16": partial(plain, half=True),
         }
@@ -248,6 +261,12 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
         "--curve-steps", type=int, default=100, help="steps of the compared loss curves; 0: no comparison"
     )
     parser.add_argument("--curve-batch-size", type=int, default=32)
+    parser.add_argument(
+        "--variants",
+        action="store_true",
+        help="measure compiled layers, an entity table on the host and algorithms that are not deterministic, instead "
+        "of packed texts and EASE+",
+    )
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
     parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
@@ -277,9 +296,12 @@ def main(given: Sequence[str] | None = None) -> None:
             f"Encoder: {arguments.encoder}, {work.parameters:,} parameters without embeddings. "
             f"Entities: {work.entities:,} of {work.dimension} dimensions."
         )
-        setup = Setup(work, device, half, arguments.threads, arguments.warmup, arguments.steps)
+        setup = Setup(
+            work, device, half, arguments.threads, arguments.warmup, arguments.steps, arguments.variants
+        )
         speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
-        cost_table(setup, arguments.batch_sizes[0], arguments.rounds)
+        if not arguments.variants:
+            cost_table(setup, arguments.batch_sizes[0], arguments.rounds)
         if arguments.curve_steps:
             curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from ease.methods.components.entity_table import EntityTable
 from ease.training.job import run_job
 from ease.training.packing import attend_at_once, attend_by_length
 from tests.training.test_packing import packed_rows
+from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
 pytestmark = [
@@ -23,10 +25,6 @@ TOGETHER: dict[str, Any] = {
     "encoder": "encoder_without_dropout",
     "development": {},
 }
-
-
-class Stop(Exception):
-    """Interrupts a training in the middle of a step."""
 
 
 @pytest.fixture(autouse=True)
@@ -73,14 +71,10 @@ def test_the_same_seed_gives_the_same_bits(make_job: MakeJob, precision: str) ->
 
 @pytest.mark.parametrize("precision", ["auto", "fp32"])
 def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, precision: str) -> None:
-    def stop(step: int, values: dict[str, float]) -> None:
-        if step == 6:
-            raise Stop
-
     training = {**GPU, "precision": precision}
     whole, broken = run_job(make_job("whole", training=training)), make_job("broken", training=training)
     with pytest.raises(Stop):
-        run_job(broken, stop)
+        run_job(broken, stop_at(6))
     reported: list[int] = []
     resumed = run_job(broken, lambda step, _: reported.append(step))
     assert reported[0] == 5
@@ -116,6 +110,48 @@ def test_attention_of_packed_texts_is_one_kernel_without_waiting(dtype: torch.dt
     for one, other in zip(gradients, wanted, strict=True):
         assert torch.allclose(one, other, atol=noise * float(other.abs().max()))
     assert not torch.allclose(dropped, found, atol=0.1)
+
+
+@pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
+@pytest.mark.parametrize("change", [{"entity_memory": "host"}, {"compiled": True}], ids=["host", "compiled"])
+def test_a_table_on_the_host_and_compiled_layers_change_the_losses_by_rounding(
+    make_job: MakeJob, change: dict[str, Any], precision: str, noise: float
+) -> None:
+    training = {**GPU, "precision": precision}
+    plain, changed = (
+        run_job(
+            make_job(name, training={**training, **own}, encoder="encoder_without_dropout", development={})
+        )
+        for name, own in (("plain", {}), ("changed", change))
+    )
+    assert list(losses(changed).values()) == pytest.approx(list(losses(plain).values()), rel=noise)
+    assert weights(changed).keys() == weights(plain).keys()
+
+
+def test_a_lookup_in_a_table_on_the_host_does_not_wait_for_the_device() -> None:
+    table = EntityTable(torch.randn(2000, 64))
+    table.stay_on_host()
+    table.cuda()
+    assert not table.weight.is_cuda
+    wanted = torch.randint(2000, (1000,))
+    ids, used = wanted.cuda(), wanted.unique().pin_memory()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        (rows,) = table(ids, used=used)
+        rows.sum().backward()
+        table.reduce_gradient()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert torch.equal(rows.cpu(), table.weight[wanted])
+
+
+@pytest.mark.parametrize("change", [{"entity_memory": "host"}, {"compiled": True}], ids=["host", "compiled"])
+def test_they_resume_exactly(make_job: MakeJob, change: dict[str, Any]) -> None:
+    training = {**GPU, **change}
+    whole, broken = run_job(make_job("whole", training=training)), make_job("broken", training=training)
+    with pytest.raises(Stop):
+        run_job(broken, stop_at(6))
+    assert_same(run_job(broken), whole)
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])

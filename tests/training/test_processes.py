@@ -31,12 +31,19 @@ def terms(result: TrainingResult) -> list[list[float]]:
     ]
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("auto", marks=WITHOUT_GPU)])
+@pytest.mark.parametrize(
+    "training",
+    [
+        {},
+        pytest.param({"device": "auto"}, marks=WITHOUT_GPU),
+        {"compiled": True, "entity_memory": "host"},
+    ],
+)
 def test_two_processes_with_gathered_negatives_equal_one_with_the_joint_batch(
-    make_job: MakeJob, device: str
+    make_job: MakeJob, training: dict[str, Any]
 ) -> None:
     one = run_job(make_job("one", **TOGETHER))
-    job = make_job("two", training={"processes": 2, "device": device}, **TOGETHER)
+    job = make_job("two", training={"processes": 2, **training}, **TOGETHER)
     assert finish(start(job, 2)) == [0, 0], messages(job)
     two = run_job(job)
     assert np.allclose(terms(one), terms(two), rtol=1e-5)

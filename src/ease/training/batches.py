@@ -130,6 +130,8 @@ def pin_batch(batch: Batch) -> Batch:
 
 
 def move_batch(batch: Batch, device: torch.device) -> Batch:
-    """Copy a batch to a device."""
+    """Copy a batch to a device, except for the rows in use of the entity table, which may be in the host's memory."""
     moved: Batch = send_to_device(batch, device, non_blocking=True)
-    return moved
+    if batch.entities is None or moved.entities is None:
+        return moved
+    return moved._replace(entities=moved.entities._replace(used=batch.entities.used))

@@ -26,6 +26,7 @@ from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
 from ease.training.accelerator import accelerated, uses_gpu
 from ease.training.card import training_card
+from ease.training.compilation import compile_layers
 from ease.training.entities import read_table, used_entities
 from ease.training.fingerprint import fingerprint_of
 from ease.training.guide import check_guided
@@ -156,9 +157,11 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         table = read_table(job.table, used.vocabulary_rows, total=count_rows(job.vocabulary))
     built = method.build(job.method_options, encoder, table)
     warn_of_equal_views(encoder, built)
+    if built.table is not None and job.training.entity_memory == "host":
+        built.table.stay_on_host()
     # EASE with `entity_weight` 0 has no table.
     rows = None if used is None or built.table is None else torch.from_numpy(used.vocabulary_rows)
-    return TrainingModel(
+    model = TrainingModel(
         encoder,
         training_head(encoder, job.pooling, job.training.seed),
         built,
@@ -167,8 +170,11 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         _matryoshka(job, encoder),
         job.training.teacher,
         packed=decide_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
-        onednn=job.training.onednn,
+        onednn=job.training.onednn and not job.training.compiled,
     )
+    if job.training.compiled:
+        compile_layers(encoder, deterministic=job.training.deterministic)
+    return model
 
 
 def _matryoshka(job: TrainingJob, encoder: SentenceTransformer) -> tuple[int, ...]:

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from numpy.typing import NDArray
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from ease.errors import EaseError
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
@@ -19,6 +21,8 @@ from ease.training.accelerator import PATIENCE
 from ease.training.accumulation import add_gradients
 from ease.training.batches import Batch, make_batch, move_batch, pin_batch, used_rows
 from ease.training.checkpoints import Checkpoints
+from ease.training.compilation import report_compilation_errors
+from ease.training.entity_files import TABLE
 from ease.training.guide import Guide
 from ease.training.interruption import TrainingInterrupted, stop_requests
 from ease.training.model import TrainingModel
@@ -65,7 +69,7 @@ def train(
         EaseError: If there are too few pairs or the loss diverges.
     """
     steps = step_count(len(pairs), options)
-    trained = accelerator.prepare(model.train())
+    trained = _placed(model.train(), accelerator)
     optimizers = Optimizers(model, options)
     checkpoints, best = Checkpoints(folder / "checkpoints", fingerprint), BestModel(folder)
     progress = Progress(folder, steps, options, report)
@@ -84,7 +88,8 @@ def train(
     with stop_requests() as stop, closing(progress):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
-            terms = add_gradients(trained, sub_batches, accelerator)
+            with report_compilation_errors():
+                terms = add_gradients(trained, sub_batches, accelerator)
             optimizers.step()
             progress.add(step, terms, {"learning_rate": rate})
             last = step == steps
@@ -99,6 +104,14 @@ def train(
             if stopping:
                 raise TrainingInterrupted(step, steps, folder, stop.signal_number)
     return best, progress
+
+
+def _placed(model: TrainingModel, accelerator: Accelerator) -> nn.Module:
+    """Move a model to the device, and join the processes' models."""
+    # All processes read the same entity table, whose gradients the optimizer averages; it may be on another device.
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [TABLE])
+    placed: nn.Module = accelerator.prepare(model)
+    return placed
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:

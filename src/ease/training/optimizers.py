@@ -55,9 +55,10 @@ class Optimizers:
         if self._table is not None:
             clipped.append(self._table.reduce_gradient())
         norm = clip_grad_norm_(clipped, self._options.max_grad_norm or torch.inf)
-        if self._table is not None:
-            self._table.set_sparse_gradient()
-        for optimizer in self.by_name.values():
+        for name, optimizer in self.by_name.items():
+            if name == "entities" and self._table is not None:
+                # Last, since a table in the host's memory waits here for the GPU.
+                self._table.set_sparse_gradient()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         return norm

@@ -91,6 +91,11 @@ class TrainingOptions(StrictModel):
         description="precision of Adam's moments of the entity table; bf16 (rounded at random): two thirds of the "
         "memory, 61 instead of 92 GB for 10 million entities of 768 dimensions",
     )
+    entity_memory: Literal["device", "host"] = Field(
+        "device",
+        description="memory for the entity table and its moments: the GPU's, or the host's, from which each step "
+        "copies its rows; no difference on a CPU",
+    )
     batches: BatchOptions = Field(BatchOptions(), description="how the pairs of a batch are chosen")
     epochs: int = Field(1, ge=1, description="passes over the pairs")
     max_steps: int | None = Field(None, ge=1, description="steps; null: as many as `epochs` takes")
@@ -129,6 +134,11 @@ class TrainingOptions(StrictModel):
         description="concatenate the texts of a batch instead of padding them, and draw dropout masks faster, for "
         "speed on a CPU; the dropout masks differ from those with padding; auto: on a CPU, if the encoder and the "
         "method allow it",
+    )
+    compiled: bool = Field(
+        False,
+        description="compile the encoder's layers with torch.compile, for speed on a GPU; the first steps take longer, "
+        "and it needs a C++ compiler; not with `packed`, and without oneDNN; dropout masks differ",
     )
     onednn: bool = Field(
         True,
@@ -180,6 +190,12 @@ class TrainingOptions(StrictModel):
     @model_validator(mode="after")
     def _divide_batch(self) -> TrainingOptions:
         check_share(self, self.processes)
+        return self
+
+    @model_validator(mode="after")
+    def _compile_padded_texts(self) -> TrainingOptions:
+        if self.compiled and self.packed:
+            raise EaseError("`compiled` is for padded texts: set `packed: false`, or `compiled: false`.")
         return self
 
     @property

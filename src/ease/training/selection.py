@@ -98,12 +98,18 @@ def save_training_parts(model: TrainingModel, folder: Path) -> None:
 
 
 def score_encoder(model: TrainingModel, evaluate: Evaluate) -> dict[str, float]:
-    """Evaluate the encoder without dropout, restoring modes and random states."""
+    """Evaluate the encoder without dropout and without compiled layers, restoring modes and random states."""
     device = next(model.parameters()).device
     devices = [device] if device.type == "cuda" else []
     model.eval()
     try:
-        with merged(model.encoder), torch.random.fork_rng(devices=devices), torch.inference_mode():
+        with (
+            merged(model.encoder),
+            torch.random.fork_rng(devices=devices),
+            torch.inference_mode(),
+            # Texts of an evaluation are longer than those of a training, and would be compiled for again.
+            torch.compiler.set_stance("force_eager"),
+        ):
             return evaluate(model.encoder)
     finally:
         model.train()

@@ -64,3 +64,19 @@ def test_steps_out_of_order_are_refused() -> None:
         table.reduce_gradient()
     with pytest.raises(RuntimeError, match="no gradient"):
         table.set_sparse_gradient()
+
+
+def test_a_table_on_the_host_stays_there_and_copies_rows_to_the_device_of_the_ids() -> None:
+    """The device `meta` computes shapes alone, and refuses to mix its tensors with a CPU's."""
+    table = EntityTable(start())
+    table.stay_on_host()
+    nn.Sequential(table).to("meta")
+    assert table.weight.device.type == "cpu"
+    ids, used = torch.tensor([5, 1, 5], device="meta"), torch.tensor([1, 5])
+    for _ in range(2):
+        (rows,) = table(ids, used=used)
+        rows.sum().backward()
+    reduced = table.reduce_gradient()
+    assert (rows.shape, rows.device.type) == ((3, 3), "meta")
+    assert (reduced.shape, reduced.device.type) == ((2, 3), "meta")
+    assert torch.equal(table.weight, start())

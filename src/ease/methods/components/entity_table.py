@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -23,26 +24,44 @@ class EntityTable(nn.Module):
         """Use the given embeddings, (entities, dimension) in single precision, without copying them."""
         super().__init__()
         self.weight = nn.Parameter(embeddings, requires_grad=False)
+        self._stays = False
         self._lookups: list[_Lookup] = []
+
+    def stay_on_host(self) -> None:
+        """Keep the table in the host's memory when the module moves to a GPU; a lookup copies its rows there."""
+        self._stays = True
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move or convert the table, as torch does with all modules."""
+        return self if self._stays else super()._apply(fn, recurse)
 
     def forward(self, *ids: Tensor, used: Tensor | None = None) -> list[Tensor]:
         """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined.
 
         Args:
             ids: Rows of the table, or `NO_ENTITY`.
-            used: (u,), the sorted different rows among the ids of all processes. Default: found on the device, for
+            used: (u,), the sorted different rows among the ids of all processes, on any device; a table in the host's
+                memory does not wait for the GPU if they are there, too. Default: found on the device of the ids, for
                 which the host has to wait.
         """
         wanted = torch.cat(ids)
         if used is None:
             used = gather(wanted).unique()
             used = used[used != NO_ENTITY]
-        rows = self.weight[used].requires_grad_(torch.is_grad_enabled())
+        there, here = (used.to(device, non_blocking=True) for device in (self.weight.device, wanted.device))
+        rows = self._read(there, wanted.device).requires_grad_(torch.is_grad_enabled())
         if rows.requires_grad:
-            self._lookups.append(_Lookup(used, rows))
-        places = torch.searchsorted(used, wanted).clamp(max=len(used) - 1)
+            self._lookups.append(_Lookup(there, rows))
+        places = torch.searchsorted(here, wanted).clamp(max=len(here) - 1)
         found: Tensor = rows[places]
         return list(found.split([len(part) for part in ids]))
+
+    def _read(self, used: Tensor, device: torch.device) -> Tensor:
+        """Copy rows to a device, for which the host does not wait."""
+        rows = self.weight[used]
+        if rows.device.type == "cpu" and device.type == "cuda":
+            rows = rows.pin_memory()
+        return rows.to(device, non_blocking=True)
 
     def reduce_gradient(self) -> Tensor:
         """Average the gradient over all processes, and return the rows so that it can be clipped."""
@@ -58,7 +77,7 @@ class EntityTable(nn.Module):
         return joint.rows
 
     def set_sparse_gradient(self) -> None:
-        """Set the table's sparse gradient from the rows' gradient."""
+        """Set the table's sparse gradient from the rows' gradient; a table in the host's memory waits for the GPU."""
         gradients = [lookup.rows.grad for lookup in self._lookups]
         if len(gradients) != 1 or gradients[0] is None:
             raise RuntimeError(
@@ -66,7 +85,7 @@ class EntityTable(nn.Module):
             )
         self.weight.grad = torch.sparse_coo_tensor(
             self._lookups[0].used.unsqueeze(0),
-            gradients[0],
+            gradients[0].to(self.weight.device),
             self.weight.shape,
             is_coalesced=True,
             check_invariants=False,
@@ -78,11 +97,12 @@ class EntityTable(nn.Module):
         if len(self._lookups) == 1:
             return self._lookups[0]
         used = torch.cat([lookup.used for lookup in self._lookups]).unique()
-        rows = self.weight[used].requires_grad_()
+        rows = self._read(used, self._lookups[0].rows.device).requires_grad_()
         rows.grad = torch.zeros_like(rows)
         for lookup in self._lookups:
             if lookup.rows.grad is not None:
-                rows.grad[torch.searchsorted(used, lookup.used)] += lookup.rows.grad
+                places = torch.searchsorted(used, lookup.used)
+                rows.grad[places.to(rows.device, non_blocking=True)] += lookup.rows.grad
         return _Lookup(used, rows)
 
 
@@ -90,6 +110,6 @@ class _Lookup(NamedTuple):
     """Rows that a forward pass read."""
 
     used: Tensor
-    """(u,), sorted rows of the table"""
+    """(u,), sorted rows of the table, on its device"""
     rows: Tensor
-    """(u, dimension), a copy of them"""
+    """(u, dimension), a copy of them on the device of the batch"""

@@ -1,0 +1,58 @@
+"""Compiled layers: the same losses, exact resume, and clear errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+from torch._inductor.utils import fresh_cache
+
+from ease.errors import EaseError
+from ease.training.job import run_job
+from ease.training.options import training_options
+from tests.training.test_resuming import Stop, assert_same, stop_at
+from tests.training.tiny_training import MakeJob, losses, weights
+
+WITH_AND_WITHOUT_PADDING = 2
+STILL: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled_yet() -> None:
+    torch.compiler.reset()
+
+
+@pytest.mark.parametrize("changes", [{}, {"mini_batch_size": 4}])
+def test_losses_are_those_without_compilation(make_job: MakeJob, changes: dict[str, Any]) -> None:
+    plain = run_job(make_job("plain", training=changes, **STILL))
+    counters.clear()
+    compiled = run_job(make_job("compiled", training={"compiled": True, **changes}, **STILL))
+    graphs = counters["stats"]["unique_graphs"]
+    assert 1 <= graphs <= WITH_AND_WITHOUT_PADDING, "both layers and all widths share their graphs"
+    assert list(losses(compiled).values()) == pytest.approx(list(losses(plain).values()), rel=1e-5)
+    assert weights(compiled).keys() == weights(plain).keys()
+
+
+def test_an_interrupted_training_resumes_exactly(make_job: MakeJob) -> None:
+    """With dropout and evaluations, which use layers that are not compiled."""
+    expected = run_job(make_job("whole", training={"compiled": True}))
+    broken = make_job("broken", training={"compiled": True})
+    with pytest.raises(Stop):
+        run_job(broken, stop_at(6))
+    assert_same(run_job(broken), expected)
+
+
+def test_a_missing_compiler_is_reported(make_job: MakeJob) -> None:
+    with (
+        fresh_cache(),
+        torch._inductor.config.patch({"cpp.cxx": ("no-such-compiler",)}),
+        pytest.raises(EaseError, match="set `compiled: false`"),
+    ):
+        run_job(make_job("broken", training={"compiled": True}, **STILL))
+
+
+def test_packed_texts_are_refused() -> None:
+    with pytest.raises(EaseError, match="`compiled` is for padded texts: set `packed: false`"):
+        training_options({"compiled": True, "packed": True})
