@@ -43,6 +43,13 @@ class Part(NamedTuple):
     reads_sentences: bool = False
 
 
+TRAINING = "--encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --threads 8"
+TINY_TRAINING = (
+    "--entities 500 --batch-sizes 8 --warmup 1 --steps 1 --rounds 1 --curve-batch-size 4 --device cpu"
+)
+VARIANT = f"{TRAINING} --methods ease --steps 60 --rounds 1 --curve-steps 20"
+TINY_VARIANT = f"{TINY_TRAINING} --methods ease --curve-steps 0"
+
 PARTS: dict[str, Part] = {
     "tests": Part(
         "pytest",
@@ -52,18 +59,8 @@ PARTS: dict[str, Part] = {
     ),
     "training": Part(
         "benchmarks.training_speed",
-        "--encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --steps 100 --rounds 2 --curve-steps 50 "
-        "--threads 8",
-        "--entities 500 --batch-sizes 8 --warmup 1 --steps 1 --rounds 1 --curve-steps 2 --curve-batch-size 4 "
-        "--device cpu",
-        reads_sentences=True,
-    ),
-    "variants": Part(
-        "benchmarks.training_speed",
-        "--variants --methods ease --encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --steps 100 "
-        "--rounds 2 --curve-steps 50 --threads 8",
-        "--variants --methods ease --entities 500 --batch-sizes 8 --warmup 1 --steps 1 --rounds 1 --curve-steps 2 "
-        "--curve-batch-size 4 --device cpu",
+        f"{TRAINING} --steps 100 --rounds 2 --curve-steps 50",
+        f"{TINY_TRAINING} --curve-steps 2",
         reads_sentences=True,
     ),
     "large_batches": Part(
@@ -80,6 +77,19 @@ PARTS: dict[str, Part] = {
         "benchmarks.search_memory",
         "--sizes 15000x40000 150000x400000 --threads 8",
         "--sizes 40x60 --dimension 16",
+    ),
+    "variants": Part(
+        "benchmarks.training_speed",
+        f"{VARIANT} --variants host undetermined",
+        f"{TINY_VARIANT} --variants host undetermined",
+        reads_sentences=True,
+    ),
+    # By itself, since a machine may have no compiler
+    "compiled": Part(
+        "benchmarks.training_speed",
+        f"{VARIANT} --variants compiled",
+        f"{TINY_VARIANT} --variants compiled",
+        reads_sentences=True,
     ),
 }
 """The parts in the order in which they run."""

@@ -55,7 +55,7 @@ class Setup(NamedTuple):
     threads: int | None
     warmup: int
     steps: int
-    variants: bool = False
+    variants: Sequence[str] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -108,18 +108,17 @@ def train_ours(
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "ours": {},
-    "ours, compiled": {"compiled": True},
-    "ours, table on the host": {"entity_memory": "host"},
-    "ours, not deterministic": {"deterministic": False},
+    "compiled": {"compiled": True},
+    "host": {"entity_memory": "host"},
+    "undetermined": {"deterministic": False},
 }
-"""Parameters of trainings that are compared by `--variants`"""
+"""Parameters by the name of a variant of `--variants`"""
 
 
 def our_ways(setup: Setup) -> dict[str, dict[str, Any]]:
     """Return the parameters of each way in which the EASE trainer is measured; on a CPU, also without oneDNN."""
     if setup.variants:
-        return VARIANTS
+        return {"ours": {}, **{f"ours, {name}": VARIANTS[name] for name in setup.variants}}
     ways: dict[str, dict[str, Any]] = {"ours": {}, "ours, packed": {"packed": True}}
     if setup.device == "cpu":
         ways |= {f"{name}, MKL": {**training, "onednn": False} for name, training in ways.items()}
@@ -263,9 +262,11 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument(
         "--variants",
-        action="store_true",
-        help="measure compiled layers, an entity table on the host and algorithms that are not deterministic, instead "
-        "of packed texts and EASE+",
+        nargs="+",
+        choices=VARIANTS,
+        default=(),
+        help="instead of packed texts and EASE+, measure compiled layers, an entity table in the host's memory, or "
+        "algorithms that are not deterministic",
     )
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
     parser.add_argument("--precision", choices=["auto", "fp32", "bf16"], default="auto")

@@ -11,11 +11,11 @@ from ease.pipelines.recipe import CompleteRecipe
 PARSED = 1.4
 """Bytes of parsed parts and tables for each byte of a compressed dump, as measured"""
 
-PARSER_MEMORY = 240e6
+PARSER_MEMORY = 254e6
 """Bytes of a process that parses"""
 
-LINK_SECONDS, LINK_MEMORY = 420 / 1e8, 66.0
-"""Seconds and bytes of pairs and hard negatives for each link: 7 minutes and 6.6 GB for 100 million on two cores"""
+LINK_SECONDS, LINK_MEMORY = 220 / 1e8, 63.0
+"""Seconds and bytes of pairs and hard negatives for each link: 220 s and 6.3 GB for 100 million on two cores"""
 
 TRAINED, SAVED = 16, 20
 """Bytes of memory, and of disk (start, checkpoint with AdamW's moments, model), for each parameter of an encoder"""
