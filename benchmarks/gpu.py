@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -47,8 +48,8 @@ TRAINING = "--encoder base --entities 1000000 --batch-sizes 256 --warmup 20 --th
 TINY_TRAINING = (
     "--entities 500 --batch-sizes 8 --warmup 1 --steps 1 --rounds 1 --curve-batch-size 4 --device cpu"
 )
-VARIANT = f"{TRAINING} --methods ease --steps 60 --rounds 1 --curve-steps 20"
-TINY_VARIANT = f"{TINY_TRAINING} --methods ease --curve-steps 0"
+VARIANT = f"{TRAINING} --methods ease --steps 60 --rounds 1 --tables speed curves --curve-steps 20"
+TINY_VARIANT = f"{TINY_TRAINING} --methods ease --tables speed"
 
 PARTS: dict[str, Part] = {
     "tests": Part(
@@ -59,8 +60,8 @@ PARTS: dict[str, Part] = {
     ),
     "training": Part(
         "benchmarks.training_speed",
-        f"{TRAINING} --steps 100 --rounds 2 --curve-steps 50",
-        f"{TINY_TRAINING} --curve-steps 2",
+        f"{TRAINING} --steps 100 --rounds 2 --tables speed curves --curve-steps 50",
+        f"{TINY_TRAINING} --tables speed curves --curve-steps 2",
         reads_sentences=True,
     ),
     "large_batches": Part(
@@ -82,6 +83,12 @@ PARTS: dict[str, Part] = {
         "benchmarks.training_speed",
         f"{VARIANT} --variants host undetermined",
         f"{TINY_VARIANT} --variants host undetermined",
+        reads_sentences=True,
+    ),
+    "ease_plus": Part(
+        "benchmarks.training_speed",
+        f"{TRAINING} --steps 60 --rounds 1 --tables costs",
+        f"{TINY_TRAINING} --tables costs",
         reads_sentences=True,
     ),
     # By itself, since a machine may have no compiler
@@ -151,11 +158,13 @@ print(json.dumps({{"device": device, "memory": memory, **found}}))
     return {**found, "python": platform.python_version()}
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a part: the checkout's modules first, no network, no tracking."""
+def environment(*, one_device: bool = True) -> dict[str, str]:
+    """Return the environment of a part: the checkout's modules first, no network, no tracking, one device or all."""
     search = os.pathsep.join([str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "true", "TOKENIZERS_PARALLELISM": "false"}
-    return {**os.environ, **offline, "PYTHONPATH": search}
+    offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "true", "TOKENIZERS_PARALLELISM": "true"}
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
+    visible = {"CUDA_VISIBLE_DEVICES": first} if one_device else {}
+    return {**os.environ, **offline, **visible, "PYTHONPATH": search}
 
 
 def command_of(part: Part, tiny: bool, sentences: Path | None) -> list[str]:
@@ -174,12 +183,17 @@ def run_part(name: str, command: list[str], folder: Path) -> Result:
     started = time.monotonic()
     with log.open("w") as output:
         process = subprocess.Popen(
-            [sys.executable, *command], cwd=ROOT, env=environment(), stdout=output, stderr=subprocess.STDOUT
+            [sys.executable, *command],
+            cwd=ROOT,
+            env=environment(one_device=PARTS[name].module != "pytest"),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             status: int | None = process.wait(60 * PARTS[name].minutes)
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with its own processes, which have the GPU's memory
             process.wait()
             status = None
     result = Result(

@@ -5,7 +5,7 @@
     python -m benchmarks.large_batches --encoder base --batch-sizes 4096 --steps 1 --no-direct
 
 Both variants train SimCSE (equation 3) from the same encoder on the same generated sentences. Both encode a batch in
-parts of the same size, so that padding is equal. With gradient caching (`mini_batch_size`, called "blocks" in the
+parts of the same size, so that padding is equal. With gradient caching (`mini_batch_size`, called "mini-batches" in the
 table), only the activations and similarities of one part are in memory at a time.
 Each training runs in a separate process. Memory is the peak minus the memory in use before the training; it includes
 the encoder and the optimiser. On a CPU it is resident memory, on a GPU the memory that torch allocated. Rounds
@@ -73,8 +73,8 @@ def prepare(folder: Path, encoder: str, pairs: int) -> None:
     save_encoder(build_encoder(options, sentences), folder / "encoder")
 
 
-def measure(folder: Path, batch_size: int, part: int, in_blocks: bool, steps: int) -> Measured:
-    """Train in the current process; both variants encode a batch in parts of `part` pairs."""
+def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, steps: int) -> Measured:
+    """Train in the current process, with both variants in parts of `part` pairs; nan if it does not fit on a GPU."""
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as work:
         training = TrainingOptions(
@@ -82,7 +82,8 @@ def measure(folder: Path, batch_size: int, part: int, in_blocks: bool, steps: in
             max_steps=steps,
             max_tokens=MAX_TOKENS,
             length_chunks=math.ceil(batch_size / part),
-            mini_batch_size=part if in_blocks else None,
+            mini_batch_size=part if in_mini_batches else None,
+            report_every=1,
         )
         job = TrainingJob(
             folder=Path(work),
@@ -92,13 +93,18 @@ def measure(folder: Path, batch_size: int, part: int, in_blocks: bool, steps: in
             training=training,
         )
         before = peak_megabytes()
-        rate = run_job(job).pairs_per_second
+        try:
+            result = run_job(job)
+        except torch.cuda.OutOfMemoryError:
+            return Measured(math.nan, math.nan)
+    rates = [line["pairs_per_second"] for line in result.history if "pairs_per_second" in line]
+    rate = statistics.median(rates[1:] or rates)  # the first step includes the start-up
     if torch.cuda.is_available():
         return Measured(torch.cuda.max_memory_allocated() / MEGABYTE, rate)
     return Measured(peak_megabytes() - before, rate)
 
 
-WAYS = {"direct": False, "blocks": True}
+WAYS = {"direct": False, "mini-batches": True}
 
 
 def medians(
@@ -112,18 +118,18 @@ def medians(
     return {way: Measured(*map(statistics.median, zip(*runs, strict=True))) for way, runs in found.items()}
 
 
-def row(batch_size: int, blocks: Measured, direct: Measured | None) -> str:
+def row(batch_size: int, cached: Measured, direct: Measured | None) -> str:
     """Return the table row of a batch size."""
-    memory = _beside(blocks.megabytes, direct and direct.megabytes, ",.0f")
-    speed = _beside(blocks.pairs_per_second, direct and direct.pairs_per_second, ".1f")
+    memory = _beside(cached.megabytes, direct and direct.megabytes, ",.0f")
+    speed = _beside(cached.pairs_per_second, direct and direct.pairs_per_second, ".1f")
     return f"| {' | '.join([f'{batch_size:,}', *memory, *speed])} |"
 
 
-def _beside(blocks: float, direct: float | None, form: str) -> list[str]:
+def _beside(cached: float, direct: float | None, form: str) -> list[str]:
     """Return both figures and their ratio, or dashes if the direct variant was not measured."""
     if direct is None:
-        return ["–", format(blocks, form), "–"]
-    return [format(direct, form), format(blocks, form), f"{blocks / direct:.2f}"]
+        return ["–", format(cached, form), "–"]
+    return [format(direct, form), format(cached, form), f"{cached / direct:.2f}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -140,8 +146,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="skip the direct variant, for batches that do not fit in memory",
     )
     options = parser.parse_args(arguments)
-    ways = ["blocks"] if options.no_direct else list(WAYS)
-    heads = ["batch", "direct, MB", "blocks, MB", "ratio", "direct, pairs/s", "blocks, pairs/s", "ratio"]
+    ways = ["mini-batches"] if options.no_direct else list(WAYS)
+    heads = [
+        "batch",
+        "direct, MB",
+        "mini-batches, MB",
+        "ratio",
+        "direct, pairs/s",
+        "mini-batches, pairs/s",
+        "ratio",
+    ]
     sys.stdout.write(f"| {' | '.join(heads)} |\n|{'---:|' * len(heads)}\n")
     with tempfile.TemporaryDirectory() as work:
         prepare(Path(work), options.encoder, max(options.batch_sizes))
@@ -149,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = medians(
                 Path(work), batch_size, options.mini_batch_size, options.steps, options.rounds, ways
             )
-            sys.stdout.write(row(batch_size, found["blocks"], found.get("direct")) + "\n")
+            sys.stdout.write(row(batch_size, found["mini-batches"], found.get("direct")) + "\n")
             sys.stdout.flush()
 
 

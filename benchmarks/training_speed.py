@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import sentence_transformers
 import torch
 import transformers
@@ -43,6 +44,7 @@ from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
 from ease.training.options import TrainingJob, TrainingOptions
 
+TABLES = ("speed", "costs", "curves")
 PEER = "sentence-transformers"
 
 
@@ -171,7 +173,7 @@ def entity_seconds(setup: Setup, batch_size: int, attempts: int = 20) -> float:
         seconds = []
         for _ in range(attempts + 3):
             rows = torch.randint(entities, (2, batch_size), generator=generator)
-            used, (positives, negatives) = rows.unique(), rows.to(device)
+            used, (positives, negatives) = np.unique(rows), rows.to(device)
             sentences = torch.randn(1, batch_size, dimension, device=device, requires_grad=True)
             present = torch.ones(1, batch_size, dtype=torch.bool, device=device)
             started = setup.now()
@@ -257,15 +259,20 @@ def arguments_of(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=20, help="measured steps")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--curve-steps", type=int, default=100, help="steps of the compared loss curves; 0: no comparison"
+        "--tables",
+        nargs="+",
+        choices=TABLES,
+        default=TABLES,
+        help="speed, the costs of a step of EASE and EASE+, and the losses compared with a plain loop (default: all)",
     )
+    parser.add_argument("--curve-steps", type=int, default=100, help="steps of the compared losses")
     parser.add_argument("--curve-batch-size", type=int, default=32)
     parser.add_argument(
         "--variants",
         nargs="+",
         choices=VARIANTS,
         default=(),
-        help="instead of packed texts and EASE+, measure compiled layers, an entity table in the host's memory, or "
+        help="instead of packed texts, measure compiled layers, an entity table in the host's memory, or "
         "algorithms that are not deterministic",
     )
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto")
@@ -300,10 +307,11 @@ def main(given: Sequence[str] | None = None) -> None:
         setup = Setup(
             work, device, half, arguments.threads, arguments.warmup, arguments.steps, arguments.variants
         )
-        speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
-        if not arguments.variants:
+        if "speed" in arguments.tables:
+            speed_table(setup, arguments.methods, arguments.batch_sizes, arguments.rounds)
+        if "costs" in arguments.tables:
             cost_table(setup, arguments.batch_sizes[0], arguments.rounds)
-        if arguments.curve_steps:
+        if "curves" in arguments.tables:
             curve_table(setup, arguments.methods, arguments.curve_batch_size, arguments.curve_steps)
 
 

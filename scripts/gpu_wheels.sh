@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Download the packages that `make gpu` needs beyond torch, transformers, sentence-transformers, accelerate and pyarrow,
-# for a machine without a network: CPython 3.12 on x86-64 Linux. About 15 MB.
+# for a machine without a network: CPython 3.12 on x86-64 Linux. About 16 MB.
 #
 #   scripts/gpu_wheels.sh wheels      # here; then copy the checkout with the folder
 #   python3 -m pip install --no-index --no-deps --target site wheels/*.whl
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-wheels}
 # --no-deps: the list is complete, which tests/benchmarks/test_gpu.py checks by importing.
-packages="annotated-types babel datasets dill multiprocess orjson pathlib-abc pydantic pydantic-core pytest typing-inspection universal-pathlib iniconfig pluggy xxhash"
+packages="annotated-types babel datasets dill multiprocess orjson pathlib-abc pot pydantic pydantic-core pytest typing-inspection universal-pathlib iniconfig pluggy xxhash"
 wanted=()
 for package in $packages; do
   wanted+=("$(grep -iE "^${package}==" constraints.txt || echo "$package")")

@@ -24,6 +24,7 @@ IMPORTED = (
     "tests.training.test_gpu",
     "tests.methods.test_dueam_training",
     "tests.encoders.test_gpu",
+    *(f"ease.methods.{method}" for method in ("ease", "simcse", "dueam")),
 )
 
 

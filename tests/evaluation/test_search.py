@@ -10,6 +10,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from ease.errors import EaseError
+from ease.evaluation import search
 from ease.evaluation.search import hits_within, mutual_neighbours, nearest_neighbours
 
 
@@ -48,6 +49,14 @@ def test_both_directions_are_found_in_one_pass(block: tuple[int, int]) -> None:
         cosines, rows = nearest_by_sklearn(one, other, 4)
         np.testing.assert_array_equal(found.rows, rows)
         np.testing.assert_allclose(found.cosines, cosines, atol=2e-6)
+
+
+def test_targets_kept_on_the_device_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, targets = random_rows(150, 24, 3), random_rows(211, 24, 4)
+    read = mutual_neighbours(queries, targets, 4, (64, 100))
+    monkeypatch.setattr(search, "_fits", lambda shape, device: True)
+    for one, other in zip(read, mutual_neighbours(queries, targets, 4, (64, 100)), strict=True):
+        np.testing.assert_array_equal(one.rows, other.rows)
 
 
 @pytest.mark.parametrize("block", [(1, 1), (2, 2), (9, 9)])

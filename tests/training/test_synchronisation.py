@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ease.methods.components.entity_losses import NO_ENTITY
-from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.entity_table import EntityTable, Rows
 from ease.training import loop
 from ease.training.accumulation import add_gradients
 from ease.training.job import run_job
@@ -76,6 +76,9 @@ CASES: dict[str, dict[str, Any]] = {
     "packed": {"training": {"packed": True}},
     "moments in bf16": {"training": {"entity_moments": "bf16"}},
     "in mini-batches": {"training": {"mini_batch_size": 8}},
+    "in sub-batches": {"training": {"sub_batch_size": 8}},
+    "matryoshka": {"training": {"matryoshka": (8, 16)}},
+    "without false negatives": {"method_options": {"mask_same_entity": True}},
 }
 
 
@@ -102,10 +105,10 @@ def test_the_host_finds_the_rows_that_a_step_looks_up(
 ) -> None:
     look_up, looked_up = EntityTable.forward, []
 
-    def compared(table: EntityTable, *ids: Tensor, used: Tensor | None) -> list[Tensor]:
+    def compared(table: EntityTable, *ids: Tensor, used: Rows | None) -> list[Tensor]:
         assert used is not None
         found = torch.cat(ids).unique()
-        assert torch.equal(used, found[found != NO_ENTITY])
+        assert used.tolist() == found[found != NO_ENTITY].tolist()
         looked_up.append(len(used))
         return look_up(table, *ids, used=used)
 

@@ -147,13 +147,13 @@ def _in_threads(
 
 
 def _encode_ahead(encode: Encode, batches: list[list[str]], device: torch.device) -> Iterator[np.ndarray]:
-    """Encode on a GPU without waiting for the copy of a batch's embeddings before the next batch begins."""
+    """Encode on a GPU; the tokens of the next batch are made while a batch is encoded and its embeddings are copied."""
     pinned = device.type == "cuda"
     copies = []
     for batch in batches:
         found = encode(batch)
         copy = torch.empty(found.shape, dtype=torch.float32, pin_memory=pinned)
-        copies.append(copy.copy_(found, non_blocking=pinned))
+        copies.append(copy.copy_(found.float(), non_blocking=pinned))
     if pinned:
         torch.cuda.synchronize(device)
     yield from (copy.numpy() for copy in copies)

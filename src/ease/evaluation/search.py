@@ -7,6 +7,7 @@ counts as nearer, so equal sentences and collapsed models gain nothing, and no s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -95,15 +96,25 @@ def similarity_blocks(
 
     def units(side: int, rows: slice) -> Tensor:
         scaled = sides[side][rows] if unit_rows else sides[side][rows] / lengths[side][rows, None]
-        return torch.from_numpy(scaled.astype(np.float32)).to(best_device())
+        return torch.from_numpy(scaled.astype(np.float32, copy=False)).to(device)
 
+    device = best_device()
+    keeps, kept = _fits(shapes[1], device), dict[int, Tensor]()
     starts = range(0, shapes[0][0], block[0])
     for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=not progress):
         here = slice(start, start + block[0])
         left = units(0, here)
         for first in range(0, shapes[1][0], block[1]):
             there = slice(first, first + block[1])
-            yield here, there, left @ units(1, there).T
+            right = kept[first] if first in kept else units(1, there)
+            if keeps:
+                kept[first] = right
+            yield here, there, left @ right.T
+
+
+def _fits(shape: tuple[int, ...], device: torch.device) -> bool:
+    """Return whether a matrix in single precision takes at most half of a GPU's free memory; a CPU has it already."""
+    return device.type == "cuda" and 4 * math.prod(shape) <= torch.cuda.mem_get_info(device)[0] // 2
 
 
 def nearest_neighbours(

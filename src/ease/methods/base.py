@@ -47,8 +47,9 @@ class Entities(NamedTuple):
     """(n,), the subject of each sentence's page, -1 if unknown; only if the method reads them"""
     guide: GuideVectors | None = None
     """Only with a guide, which finds false negatives"""
-    used: Tensor | None = None
-    """(u,), sorted: all rows of the table that the method looks up, in any process; None: found on the device"""
+    used: NDArray[np.int64] | None = None
+    """(u,), sorted: all rows of the table that the method looks up, in any process; None: found on the device. No
+    tensor, since a batch's tensors are moved to the GPU, from which the host would have to read them."""
 
 
 class Texts(NamedTuple):

@@ -142,13 +142,14 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
         own, hard_negatives, further, subjects, guide, used = inputs.entities
         candidates = self._candidates(own, hard_negatives)
         # Every process has the table and W: gathering the ids is enough, and exact.
-        positives, weights = own.unsqueeze(1), [1.0]  # (n, 1)
+        positives = own.unsqueeze(1)  # (n, 1)
         if further is not None:
             positives = torch.cat([positives, further], dim=1)
-            weights += [1.0] * further.shape[1]
         if subjects is not None:
             positives = torch.cat([positives, subjects.unsqueeze(1)], dim=1)
-            weights.append(self.options.subject_weight)
+        weights = torch.ones(positives.shape[1], device=positives.device)
+        if subjects is not None:
+            weights[-1:].fill_(self.options.subject_weight)
         found = self.table(positives.flatten(), candidates, used=used)
         rows = [self.projection(part) for part in found]
         return several_positives_loss(
@@ -158,7 +159,7 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
             self.options.temperature,
             positive_ids=positives,
             candidate_ids=candidates,
-            weights=torch.tensor(weights, device=positives.device),
+            weights=weights,
             excluded=None if guide is None else self._false_negatives(guide),
             mini_batch_size=inputs.mini_batch_size,
         )

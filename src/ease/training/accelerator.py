@@ -39,12 +39,16 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     on_gpu = uses_gpu(options)
     if on_gpu:
         # Before anything else touches a GPU: otherwise every process opens the first GPU.
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", torch.cuda.current_device())))
+        if "LOCAL_RANK" in os.environ:
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     half = options.precision == "bf16" or (
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
     with ExitStack() as restore:
         _compute_deterministically(restore, options.deterministic)
+        # cuDNN's attention plans anew for every width of a batch, and is not deterministic.
+        restore.callback(torch.backends.cuda.enable_cudnn_sdp, torch.backends.cuda.cudnn_sdp_enabled())
+        torch.backends.cuda.enable_cudnn_sdp(False)
         restore.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(options.threads or torch.get_num_threads())
         if options.mini_batch_size is not None and not on_gpu:

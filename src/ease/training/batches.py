@@ -87,7 +87,7 @@ def make_batch(
     return Batch(cut, entities, whole)
 
 
-def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> Tensor:
+def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]:
     """Return the rows of the entity table that prepared pairs refer to, sorted, (u,).
 
     Args:
@@ -97,7 +97,8 @@ def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> Tensor:
     columns = [name for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT) if name in (rows.dtype.names or ())]
     read = [rows[name].ravel() for name in columns if hard_negatives or name not in NEGATIVE_COLUMNS]
     different = np.unique(np.concatenate(read))
-    return torch.from_numpy(different[different != NO_ENTITY])
+    found: NDArray[np.int64] = different[different != NO_ENTITY].astype(np.int64, copy=False)
+    return found
 
 
 def _cut(texts: NDArray[np.void], padding: int, chunks: int, packed_views: int | None) -> Column:
@@ -130,8 +131,6 @@ def pin_batch(batch: Batch) -> Batch:
 
 
 def move_batch(batch: Batch, device: torch.device) -> Batch:
-    """Copy a batch to a device, except for the rows in use of the entity table, which may be in the host's memory."""
+    """Copy a batch to a device."""
     moved: Batch = send_to_device(batch, device, non_blocking=True)
-    if batch.entities is None or moved.entities is None:
-        return moved
-    return moved._replace(entities=moved.entities._replace(used=batch.entities.used))
+    return moved

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from sentence_transformers import SentenceTransformer
 from torch._dynamo.exc import TorchDynamoException
+from torch._inductor import config
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from ease.errors import EaseError
@@ -30,8 +31,10 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None
         raise EaseError(
             f"{type(encoder[0]).__name__} has no transformer layers to compile: set `compiled: false`."
         )
+    # torch before 2.10 has no such option.
+    options = {"deterministic": deterministic} if hasattr(config, "deterministic") else None
     for layer in layers:
-        layer.compile(dynamic=True, options={"deterministic": deterministic})
+        layer.compile(dynamic=True, options=options)
 
 
 @contextmanager

@@ -71,7 +71,9 @@ def train(
     steps = step_count(len(pairs), options)
     trained = _placed(model.train(), accelerator)
     optimizers = Optimizers(model, options)
-    checkpoints, best = Checkpoints(folder / "checkpoints", fingerprint), BestModel(folder)
+    # A checkpoint has the random state of its device.
+    checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{accelerator.device.type}")
+    best = BestModel(folder)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
     start, state = 0, checkpoints.latest()

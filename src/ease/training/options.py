@@ -119,8 +119,8 @@ class TrainingOptions(StrictModel):
     device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU if there is one")
     deterministic: bool = Field(
         True,
-        description="only algorithms that give the same weights in every run on one device; false: what is faster on a "
-        "GPU, which may round differently in every run",
+        description="only algorithms that give the same weights in every run on one device (on a GPU, except for the "
+        "attention of texts over 64 tokens); false: what is faster on a GPU, which may round differently in every run",
     )
     processes: int = Field(1, ge=1, description="processes to start, one per GPU; torchrun overrides it")
     threads: int | None = Field(None, ge=1, description="CPU threads per process; null: torch's default")

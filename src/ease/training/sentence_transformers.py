@@ -20,7 +20,7 @@ from ease.errors import EaseError
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.components.distributed import process_count
 from ease.methods.components.entity_losses import NO_ENTITY
-from ease.methods.components.entity_table import EntityTable
+from ease.methods.components.entity_table import EntityTable, Rows
 from ease.methods.components.losses import info_nce
 from ease.methods.ease import Ease, EaseOptions
 from ease.methods.supervised_simcse import absent_negatives
@@ -287,6 +287,6 @@ class _DenseTable(EntityTable):
         super().__init__(embeddings)
         self.weight.requires_grad_()
 
-    def forward(self, *ids: Tensor, used: Tensor | None = None) -> list[Tensor]:
+    def forward(self, *ids: Tensor, used: Rows | None = None) -> list[Tensor]:
         rows = functional.embedding(torch.cat(ids).clamp(min=0), self.weight)
         return list(rows.split([len(part) for part in ids]))

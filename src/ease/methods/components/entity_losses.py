@@ -40,8 +40,7 @@ def excluded_candidates(
     if not mask_same_entity:
         return missing
     excluded = missing | (positives[own].unsqueeze(1) == candidates)
-    excluded[torch.arange(len(own), device=own.device), own] = False
-    return excluded
+    return excluded.scatter(1, own.unsqueeze(1), False)
 
 
 def false_negatives(anchors: Tensor, positives: Tensor, candidates: Tensor) -> Tensor:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ease.methods.components.distributed import average, gather
 from ease.methods.components.entity_losses import NO_ENTITY
+
+Rows = NDArray[np.int64]
 
 
 class EntityTable(nn.Module):
@@ -35,33 +39,32 @@ class EntityTable(nn.Module):
         """Move or convert the table, as torch does with all modules."""
         return self if self._stays else super()._apply(fn, recurse)
 
-    def forward(self, *ids: Tensor, used: Tensor | None = None) -> list[Tensor]:
+    def forward(self, *ids: Tensor, used: Rows | None = None) -> list[Tensor]:
         """Look up ids, each (n,) -> (n, dimension); the embedding of `NO_ENTITY` is undefined.
 
         Args:
             ids: Rows of the table, or `NO_ENTITY`.
-            used: (u,), the sorted different rows among the ids of all processes, on any device; a table in the host's
-                memory does not wait for the GPU if they are there, too. Default: found on the device of the ids, for
+            used: (u,), the sorted different rows among the ids of all processes. Default: found on the device, for
                 which the host has to wait.
         """
         wanted = torch.cat(ids)
         if used is None:
-            used = gather(wanted).unique()
-            used = used[used != NO_ENTITY]
-        there, here = (used.to(device, non_blocking=True) for device in (self.weight.device, wanted.device))
-        rows = self._read(there, wanted.device).requires_grad_(torch.is_grad_enabled())
-        if rows.requires_grad:
-            self._lookups.append(_Lookup(there, rows))
-        places = torch.searchsorted(here, wanted).clamp(max=len(here) - 1)
-        found: Tensor = rows[places]
+            different = gather(wanted).unique()
+            used = different[different != NO_ENTITY].cpu().numpy()
+        lookup = self._look_up(used, wanted.device)
+        if lookup.rows.requires_grad:
+            self._lookups.append(lookup)
+        places = torch.searchsorted(lookup.here, wanted).clamp(max=len(used) - 1)
+        found: Tensor = lookup.rows[places]
         return list(found.split([len(part) for part in ids]))
 
-    def _read(self, used: Tensor, device: torch.device) -> Tensor:
-        """Copy rows to a device, for which the host does not wait."""
-        rows = self.weight[used]
-        if rows.device.type == "cpu" and device.type == "cuda":
-            rows = rows.pin_memory()
-        return rows.to(device, non_blocking=True)
+    def _look_up(self, used: Rows, device: torch.device) -> _Lookup:
+        """Copy rows of the table to a device."""
+        numbers = torch.from_numpy(used)
+        here = _copy(numbers, device)
+        there = numbers if self.weight.device.type == "cpu" else here
+        rows = _copy(self.weight[there], device).requires_grad_(torch.is_grad_enabled())
+        return _Lookup(used, here, there, rows)
 
     def reduce_gradient(self) -> Tensor:
         """Average the gradient over all processes, and return the rows so that it can be clipped."""
@@ -84,7 +87,7 @@ class EntityTable(nn.Module):
                 "The entity table has no gradient: call `reduce_gradient` after the backward pass."
             )
         self.weight.grad = torch.sparse_coo_tensor(
-            self._lookups[0].used.unsqueeze(0),
+            self._lookups[0].there.unsqueeze(0),
             gradients[0].to(self.weight.device),
             self.weight.shape,
             is_coalesced=True,
@@ -96,20 +99,30 @@ class EntityTable(nn.Module):
         """Add the gradients of all lookups of a step."""
         if len(self._lookups) == 1:
             return self._lookups[0]
-        used = torch.cat([lookup.used for lookup in self._lookups]).unique()
-        rows = self._read(used, self._lookups[0].rows.device).requires_grad_()
-        rows.grad = torch.zeros_like(rows)
+        used = np.unique(np.concatenate([lookup.used for lookup in self._lookups]))
+        joint = self._look_up(used, self._lookups[0].rows.device)
+        joint.rows.grad = torch.zeros_like(joint.rows)
         for lookup in self._lookups:
             if lookup.rows.grad is not None:
-                places = torch.searchsorted(used, lookup.used)
-                rows.grad[places.to(rows.device, non_blocking=True)] += lookup.rows.grad
-        return _Lookup(used, rows)
+                joint.rows.grad[torch.searchsorted(joint.here, lookup.here)] += lookup.rows.grad
+        return joint
+
+
+def _copy(values: Tensor, device: torch.device) -> Tensor:
+    """Copy a tensor to a device; a GPU copies it from the host's memory while the host goes on."""
+    if values.device.type == "cpu" and device.type == "cuda":
+        values = values.pin_memory()
+    return values.to(device, non_blocking=True)
 
 
 class _Lookup(NamedTuple):
     """Rows that a forward pass read."""
 
-    used: Tensor
-    """(u,), sorted rows of the table, on its device"""
+    used: Rows
+    """(u,), sorted rows of the table"""
+    here: Tensor
+    """(u,), the same on the device of the batch"""
+    there: Tensor
+    """(u,), the same on the device of the table"""
     rows: Tensor
     """(u, dimension), a copy of them on the device of the batch"""

@@ -65,6 +65,7 @@ class MaskedLanguageModel(nn.Module):
     """
 
     _encoder: PreTrainedModel
+    _special: Tensor
 
     def __init__(self, encoder: SentenceTransformer, probability: float) -> None:
         """Make the head for an encoder that begins with a transformer and has a mask token.
@@ -90,7 +91,7 @@ class MaskedLanguageModel(nn.Module):
         object.__setattr__(self, "_encoder", transformer.model)
         self._probability = probability
         self._mask_token = int(tokenizer.mask_token_id)
-        self._special = tuple(tokenizer.all_special_ids)
+        self.register_buffer("_special", torch.tensor(tokenizer.all_special_ids), persistent=False)
         self.layers, self.bias = _head(transformer.model)
 
     def forward(
@@ -109,8 +110,7 @@ class MaskedLanguageModel(nn.Module):
             mini_batch_size: Texts whose activations are in memory at a time, recomputed for the gradient. Default: all.
         """
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
-        special = torch.tensor(self._special, device=tokens.device)
-        candidates = mask.bool() & ~torch.isin(tokens, special)
+        candidates = mask.bool() & ~torch.isin(tokens, self._special)
         shown, chosen = mask_tokens(tokens, candidates, self._probability, self._mask_token, len(embeddings))
         count = chosen.sum()
         with torch.autocast(tokens.device.type, dtype=autocast, enabled=autocast is not None):
