@@ -118,9 +118,9 @@ def test_search_allocates_one_block_at_a_time() -> None:
     ],
 )
 def test_unusable_embeddings_are_refused(queries: np.ndarray, targets: np.ndarray, k: int, said: str) -> None:
-    for search in (nearest_neighbours, mutual_neighbours):
+    for find in (nearest_neighbours, mutual_neighbours):
         with pytest.raises(EaseError, match=said):
-            search(queries, targets, k)
+            find(queries, targets, k)
 
 
 @pytest.mark.parametrize("k", [1, 3, 5])

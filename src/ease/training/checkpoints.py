@@ -52,7 +52,8 @@ class Checkpoints:
                 return state
         if found:
             logger.warning(
-                "%s belongs to a training with other data, options, libraries or code, or on another device: starting from the beginning",
+                "%s belongs to a training with other data, options, libraries or code, or on another device: starting "
+                "from the beginning",
                 found[-1],
             )
         return None
