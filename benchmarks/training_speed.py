@@ -2,7 +2,7 @@
 
     python -m benchmarks.training_speed
     python -m benchmarks.training_speed PAIRS.parquet --encoder base --batch-sizes 32 --steps 3
-    python -m benchmarks.training_speed --encoder base --entities 1000000 --batch-sizes 64 256 --steps 200   # a GPU
+    python -m benchmarks.training_speed --encoder base --entities 1000000 --batch-sizes 256 --steps 200   # a GPU
 
 Both libraries train SimCSE (equation 3) and EASE (equations 2 and 3, with one hard negative) with the same encoder,
 sentences, batch size and precision; sentences are truncated to 32 tokens. The entity table of the baseline has a
