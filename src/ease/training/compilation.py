@@ -31,7 +31,7 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None
         raise EaseError(
             f"{type(encoder[0]).__name__} has no transformer layers to compile: set `compiled: false`."
         )
-    # torch before 2.10 has no such option.
+    # Older versions of torch have no such option.
     options = {"deterministic": deterministic} if hasattr(config, "deterministic") else None
     for layer in layers:
         layer.compile(dynamic=True, options=options)

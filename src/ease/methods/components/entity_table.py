@@ -32,7 +32,7 @@ class EntityTable(nn.Module):
         self._lookups: list[_Lookup] = []
 
     def stay_on_host(self) -> None:
-        """Keep the table in the host's memory when the module moves to a GPU; a lookup copies its rows there."""
+        """Keep the table in the host's memory when the module moves to a GPU, to which a lookup copies its rows."""
         self._stays = True
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
