@@ -184,7 +184,8 @@ def test_an_unknown_method_is_named_with_the_nearest(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_is_one_line(bare: Project, tmp_path: Path) -> None:
-    done = bare.run("publish", publish__to=tmp_path / "made", publish__method="dueam", check=False)
+    project = bare.copy(tmp_path / "project")
+    done = project.run("publish", publish__to=tmp_path / "made", publish__method="dueam", check=False)
     assert done.returncode != 0
     assert "There is no trained encoder multilingual.dueam to publish: train it by" in done.stderr
     assert "Traceback" not in done.stderr
