@@ -21,15 +21,10 @@ from tests.tiers import mark_by_use
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`.
-
-    Files with long tests come first, so that no process works on one alone at the end.
-    """
+    """Mark the tests by what they use, for the tiers of `make check`, `make test` and `make test-all`."""
     for item in items:
         if isinstance(item, pytest.Function):
             mark_by_use(item)
-    long = {item.path for item in items if any(map(item.get_closest_marker, ("browser", "project", "spark")))}
-    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")
