@@ -96,7 +96,7 @@ def similarity_blocks(
 
     def units(side: int, rows: slice) -> Tensor:
         scaled = sides[side][rows] if unit_rows else sides[side][rows] / lengths[side][rows, None]
-        return torch.from_numpy(scaled.astype(np.float32, copy=False)).to(device)
+        return torch.from_numpy(scaled.astype(np.float32)).to(device)
 
     device = best_device()
     keeps, kept = _fits(shapes[1], device), dict[int, Tensor]()
