@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
+from torch import nn
 from torch._dynamo.utils import counters
 from torch._inductor.utils import fresh_cache
 
 from ease.errors import EaseError
+from ease.training.compilation import compile_layers
 from ease.training.job import run_job
 from ease.training.options import training_options
 from tests.training.test_resuming import Stop, assert_same, stop_at
@@ -53,6 +56,20 @@ def test_a_missing_compiler_is_reported(make_job: MakeJob) -> None:
         run_job(make_job("broken", training={"compiled": True}, **STILL))
 
 
-def test_packed_texts_are_refused() -> None:
-    with pytest.raises(EaseError, match="`compiled` is for padded texts: set `packed: false`"):
-        training_options({"compiled": True, "packed": True})
+def test_a_model_without_layers_is_refused() -> None:
+    with pytest.raises(
+        EaseError, match="Identity has no transformer layers to compile: set `compiled: false`"
+    ):
+        compile_layers(SentenceTransformer(modules=[nn.Identity()], device="cpu"), deterministic=True)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"packed": True}, "`compiled` is for padded texts: set `packed: false`"),
+        ({"lora": {"rank": 4}}, "`compiled` trains all weights: set `lora.rank: 0`"),
+    ],
+)
+def test_what_cannot_share_compiled_layers_is_refused(other: dict[str, Any], message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        training_options({"compiled": True, **other})

@@ -119,8 +119,8 @@ class TrainingOptions(StrictModel):
     device: Literal["auto", "cpu"] = Field("auto", description="auto: a GPU if there is one")
     deterministic: bool = Field(
         True,
-        description="only algorithms that give the same weights in every run on one device (on a GPU, except for the "
-        "attention of texts over 64 tokens); false: what is faster on a GPU, which may round differently in every run",
+        description="only algorithms that give the same weights in every run on one device, except for the attention "
+        "of texts over 64 tokens on a GPU; false: faster algorithms on a GPU, which may round differently in every run",
     )
     processes: int = Field(1, ge=1, description="processes to start, one per GPU; torchrun overrides it")
     threads: int | None = Field(None, ge=1, description="CPU threads per process; null: torch's default")
@@ -138,7 +138,7 @@ class TrainingOptions(StrictModel):
     compiled: bool = Field(
         False,
         description="compile the encoder's layers with torch.compile, for speed on a GPU; the first steps take longer, "
-        "and it needs a C++ compiler; not with `packed`, and without oneDNN; dropout masks differ",
+        "and it needs a C++ compiler; not with `packed` or `lora`, and without oneDNN; dropout masks differ",
     )
     onednn: bool = Field(
         True,
@@ -193,9 +193,12 @@ class TrainingOptions(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _compile_padded_texts(self) -> TrainingOptions:
+    def _compile_shared_layers(self) -> TrainingOptions:
         if self.compiled and self.packed:
             raise EaseError("`compiled` is for padded texts: set `packed: false`, or `compiled: false`.")
+        if self.compiled and self.lora is not None and self.lora.rank:
+            # torch compiles the adapters of each layer anew, and gives up after eight times.
+            raise EaseError("`compiled` trains all weights: set `lora.rank: 0`, or `compiled: false`.")
         return self
 
     @property
