@@ -150,6 +150,7 @@ def test_torch_s_global_state_is_restored(make_job: MakeJob) -> None:
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
     assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled()
     assert dict(os.environ) == environment
 
 

@@ -180,6 +180,21 @@ def test_a_checkpoint_is_identified_by_file_contents(
     assert reported[0] == 0, "other pairs at the same place"
 
 
+def test_a_checkpoint_of_another_device_is_not_resumed(
+    make_job: MakeJob, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its random state is that device's."""
+    job = make_job(development={})
+    with pytest.raises(Stop):
+        run_job(job, stop_at(6))
+    (state,) = job.folder.glob("checkpoints/*/state.json")
+    state.write_text(state.read_text(encoding="utf-8").replace('-cpu"', '-cuda"'), encoding="utf-8")
+    reported: list[int] = []
+    run_job(job, lambda step, _: reported.append(step))
+    assert reported[0] == 1
+    assert "or on another device: starting from the beginning" in caplog.text
+
+
 def test_a_full_disk_is_reported_and_keeps_the_last_checkpoint(make_job: MakeJob) -> None:
     job = make_job(training={"evaluate_every": 100})
     # A limit on the size of files stands in for the disk: a checkpoint's tensors do not fit.

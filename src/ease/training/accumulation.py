@@ -10,8 +10,10 @@ from torch import Tensor, nn
 
 from ease.methods.base import TOTAL
 from ease.training.batches import Batch
+from ease.training.compilation import report_compilation_errors
 
 
+@report_compilation_errors()
 def add_gradients(
     model: nn.Module, sub_batches: Sequence[Batch], accelerator: Accelerator
 ) -> dict[str, Tensor]:
@@ -27,6 +29,9 @@ def add_gradients(
 
     Returns:
         The loss terms, averaged over the sub-batches.
+
+    Raises:
+        EaseError: If the layers are to be compiled, and torch cannot compile them.
     """
     sums: dict[str, Tensor] = {}
     for position, batch in enumerate(sub_batches, start=1):

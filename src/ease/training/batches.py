@@ -97,7 +97,7 @@ def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]
     columns = [name for name in (*ENTITY_COLUMNS, FURTHER, SUBJECT) if name in (rows.dtype.names or ())]
     read = [rows[name].ravel() for name in columns if hard_negatives or name not in NEGATIVE_COLUMNS]
     different = np.unique(np.concatenate(read))
-    found: NDArray[np.int64] = different[different != NO_ENTITY].astype(np.int64, copy=False)
+    found: NDArray[np.int64] = different[different != NO_ENTITY]
     return found
 
 

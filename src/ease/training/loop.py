@@ -21,7 +21,6 @@ from ease.training.accelerator import PATIENCE
 from ease.training.accumulation import add_gradients
 from ease.training.batches import Batch, make_batch, move_batch, pin_batch, used_rows
 from ease.training.checkpoints import Checkpoints
-from ease.training.compilation import report_compilation_errors
 from ease.training.entity_files import TABLE
 from ease.training.guide import Guide
 from ease.training.interruption import TrainingInterrupted, stop_requests
@@ -76,13 +75,7 @@ def train(
     best = BestModel(folder)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
-    start, state = 0, checkpoints.latest()
-    if state is not None:
-        start = int(state["step"])
-        checkpoints.restore(state, model, optimizers)
-        best.restore(state)
-        logger.info("Resuming after step %d", start)
-    progress.start(start, state)
+    start = _resume(checkpoints, model, optimizers, best, progress)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
     batches = _batches(pairs, teacher, guide, model, options, start, accelerator.device)
@@ -90,8 +83,7 @@ def train(
     with stop_requests() as stop, closing(progress):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
-            with report_compilation_errors():
-                terms = add_gradients(trained, sub_batches, accelerator)
+            terms = add_gradients(trained, sub_batches, accelerator)
             optimizers.step()
             progress.add(step, terms, {"learning_rate": rate})
             last = step == steps
@@ -114,6 +106,24 @@ def _placed(model: TrainingModel, accelerator: Accelerator) -> nn.Module:
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [TABLE])
     placed: nn.Module = accelerator.prepare(model)
     return placed
+
+
+def _resume(
+    checkpoints: Checkpoints,
+    model: TrainingModel,
+    optimizers: Optimizers,
+    best: BestModel,
+    progress: Progress,
+) -> int:
+    """Restore the latest checkpoint if there is one, and return the step after which the training begins."""
+    start, state = 0, checkpoints.latest()
+    if state is not None:
+        start = int(state["step"])
+        checkpoints.restore(state, model, optimizers)
+        best.restore(state)
+        logger.info("Resuming after step %d", start)
+    progress.start(start, state)
+    return start
 
 
 def step_count(pairs: int, options: TrainingOptions) -> int:
