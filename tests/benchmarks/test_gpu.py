@@ -10,9 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from benchmarks.gpu import PARTS, main
+from benchmarks.gpu import PARTS, Part, main
 from tests.project import ROOT
 
 INSTALLED = ("torch", "transformers", "sentence-transformers", "accelerate", "pyarrow")
@@ -111,6 +112,19 @@ def test_a_part_runs_once_and_a_failed_one_again(
     assert (tmp_path / "encoding.json").read_bytes() == encoded
     parts = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["parts"]
     assert [(part["part"], part["status"]) for part in parts] == [("encoding", 0), ("search", 0)]
+
+
+@pytest.mark.slow
+def test_a_part_over_its_time_is_stopped_with_its_processes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeper = tmp_path / "sleeper.py"
+    sleeper.write_text("import subprocess\nsubprocess.run(['sleep', '60.25'])\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setitem(PARTS, "search", Part("sleeper", "", "", minutes=0.05))
+    assert main(["--folder", str(tmp_path), "--tiny", "--parts", "search"]) == 1
+    assert re.search(r"search: stopped after \d+ s, its limit", capsys.readouterr().out)
+    assert not [one for one in psutil.process_iter(["cmdline"]) if "60.25" in (one.info["cmdline"] or ())]
 
 
 @pytest.mark.long
