@@ -83,7 +83,7 @@ class LineChunks:
                 if size < self._chunk_bytes:
                     continue
                 if end := block.rfind(b"\n") + 1:
-                    yield self._lines(b"".join((*held[:-1], block[:end])))
+                    yield self._lines(b"".join((*held[:-1], memoryview(block)[:end])))
                     held, size = [block[end:]], len(block) - end
                 elif size > _MAX_LINE_BYTES:
                     raise EaseError(

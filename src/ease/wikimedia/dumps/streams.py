@@ -10,6 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+import xxhash
 from zlib_ng import zlib_ng
 
 from ease.errors import EaseError
@@ -57,9 +58,9 @@ def open_binary(path: Path) -> Iterator[BufferedReader]:
 def content_digest(path: Path) -> str:
     """Return a hash of a file's content; for a remote file, of the size and checksum or time that its store reports."""
     if is_remote(path) and (known := _stored_identity(path)):
-        return hashlib.blake2b(repr(known).encode(), digest_size=16).hexdigest()
+        return xxhash.xxh3_128(repr(known).encode()).hexdigest()
     with open_binary(path) as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def _stored_identity(path: Path) -> tuple[int, str, str] | None:
