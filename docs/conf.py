@@ -90,7 +90,28 @@ def skip_requests(_app: Sphinx, _kind: str, name: str, *_: Any) -> bool | None:
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+def share_navigation(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Resolve the navigation of all source pages in folders of one depth once: it would take half of a build.
+
+    No entry of it is a source page, so only the relative addresses depend on the page.
+    """
+    if not page.startswith("_modules/"):
+        return
+    resolve, depth = context["toctree"], page.count("/")
+
+    def resolve_once(**options: Any) -> str:
+        if depth not in _navigation:
+            _navigation[depth] = resolve(**options)
+        return _navigation[depth]
+
+    context["toctree"] = resolve_once
+
+
+_navigation: dict[int, str] = {}
+
+
 def setup(app: Sphinx) -> None:
-    """Add the transform and the filter."""
+    """Add the transform, the filter and the shared navigation."""
     app.add_transform(RepositoryLinks)
     app.connect("autodoc-skip-member", skip_requests)
+    app.connect("html-page-context", share_navigation, priority=400)  # before the theme's
