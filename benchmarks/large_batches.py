@@ -31,6 +31,7 @@ import torch
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process, peak_megabytes
 from ease.encoders.encoder import build_encoder, save_encoder
+from ease.encoders.full_memory import FullMemoryError
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
@@ -74,7 +75,7 @@ def prepare(folder: Path, encoder: str, pairs: int) -> None:
 
 
 def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, steps: int) -> Measured:
-    """Train in the current process, with both variants in parts of `part` pairs; nan if it does not fit on a GPU."""
+    """Train in the current process, with both variants in parts of `part` pairs; nan if it does not fit in memory."""
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as work:
         training = TrainingOptions(
@@ -95,7 +96,7 @@ def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, ste
         before = peak_megabytes()
         try:
             result = run_job(job)
-        except torch.cuda.OutOfMemoryError:
+        except FullMemoryError:
             return Measured(math.nan, math.nan)
     rates = [line["pairs_per_second"] for line in result.history if "pairs_per_second" in line]
     rate = statistics.median(rates[1:] or rates)  # the first step includes the start-up

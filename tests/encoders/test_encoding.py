@@ -164,3 +164,19 @@ def test_scalar_parameters_are_part_of_the_fingerprint(folder: Path, tmp_path: P
     with torch.no_grad():
         model.scale.fill_(3.0)
     assert len({without, first, fingerprint(model)}) == 3
+
+
+class Greedy(SentenceTransformer):
+    """Asks for more memory than there is."""
+
+    def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
+        return torch.empty(1 << 60)
+
+
+@pytest.mark.parametrize(
+    ("size", "advice"), [(None, "Set the encoding's `batch_size` below 5"), (1, "needs a larger device")]
+)
+def test_a_batch_beyond_the_memory_says_what_to_change(folder: Path, size: int | None, advice: str) -> None:
+    encode = encode_with(Greedy(str(folder), device="cpu"), EncodingOptions(batch_size=size))
+    with pytest.raises(EaseError, match=f"not enough memory.*{advice}.*can't allocate memory"):
+        encode(SENTENCES)

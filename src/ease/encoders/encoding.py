@@ -24,6 +24,7 @@ from tqdm.auto import tqdm
 from ease.encoders.batches import encode_batches, make_batches
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
+from ease.encoders.full_memory import advise_on_full_memory
 from ease.encoders.options import EncodingOptions
 from ease.encoders.prompts import ROLES, Use, prompt_for
 from ease.encoders.static import encode_static, is_static
@@ -128,7 +129,12 @@ class Encoding:
                 **role,
             )
 
-        yield from encode_batches(self.encoder, encode, batches)
+        largest = max(map(len, batches))
+        advice = "An encoding of single sentences needs a larger device."
+        if largest > 1:
+            advice = f"Set the encoding's `batch_size` below {largest}."
+        with advise_on_full_memory(advice):
+            yield from encode_batches(self.encoder, encode, batches)
 
     def _keys(self, sentences: list[str]) -> list[str]:
         """Return what embeddings depend on besides the encoder: sentence, prompt, and the role if a router reads it."""

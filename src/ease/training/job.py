@@ -16,6 +16,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, training_head
 from ease.encoders.encoding import encode_with
+from ease.encoders.full_memory import advise_on_full_memory
 from ease.encoders.options import check_rank
 from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
@@ -38,7 +39,7 @@ from ease.training.launching import launch
 from ease.training.loading import load_for_training, warn_of_equal_views
 from ease.training.loop import train
 from ease.training.model import TrainingModel
-from ease.training.options import TrainingJob, TrainingResult, check_share
+from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, check_share
 from ease.training.packing import decide_packing
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
@@ -57,7 +58,7 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
 
     Raises:
         TrainingInterrupted: On SIGINT or SIGTERM, after a checkpoint.
-        EaseError: If the job or its files are wrong, or another training uses the folder.
+        EaseError: If the job or its files are wrong, another training uses the folder, or the memory is full.
     """
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
@@ -91,12 +92,23 @@ def _run_locked(
     if processes > 1 and lock is not None and "LOCAL_RANK" not in os.environ:
         launch(lock, processes, report)
     else:
-        with accelerated(job.training) as accelerator:
+        with advise_on_full_memory(_less_memory(job.training)), accelerated(job.training) as accelerator:
             _run(job, accelerator, fingerprint, report)
     result = _read_result(job.folder, fingerprint)
     if result is None:
         raise RuntimeError(f"{job.folder} has no result of the training that has just ended.")
     return result
+
+
+def _less_memory(training: TrainingOptions) -> str:
+    """Return what a training can change to need less memory."""
+    if training.mini_batch_size is None:
+        change = "Set `mini_batch_size`, which gives the same loss in less memory, or lower `batch_size`"
+    else:
+        change = "Lower `mini_batch_size` or `batch_size`"
+    if training.entity_memory == "device":
+        change += "; if the entity table is too large for a GPU, set `entity_memory: host`"
+    return f"{change}."
 
 
 def _run(
