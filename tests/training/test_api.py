@@ -146,3 +146,42 @@ def test_errors_name_faults(files: Path) -> None:
         train(pairs(), encoder, block_rows=1)
     with pytest.raises(EaseError, match="9 entities have no embedding in `entity_embeddings`, such as 'Q1'"):
         train(pairs(), encoder, entity_embeddings={"Q0": [1.0, 2.0]})
+    vectors = {f"Q{number}": [1.0] * (3 if number == 1 else 2) for number in range(10)}
+    with pytest.raises(
+        EaseError, match="'Q0' has the shape \\(2,\\) and 'Q1' \\(3,\\): give vectors of one length"
+    ):
+        train(pairs(), encoder, entity_embeddings=vectors)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("sentence", ["a", None, "b"], "1 pairs have no 'sentence', the first in row 1"),
+        ("entity", [None, None, "Q1"], "2 pairs have no 'entity', the first in row 0"),
+        ("sentence", [1, 2, 3], "The column 'sentence' holds int64: give texts"),
+        (
+            "further_entities",
+            ["Q1", "Q2", "Q3"],
+            "'further_entities' holds .*string: give a list for each pair",
+        ),
+    ],
+)
+def test_a_wrong_column_is_refused(files: Path, column: str, values: list[Any], message: str) -> None:
+    given = {"sentence": ["a", "b", "c"], "entity": ["Q1", "Q2", "Q3"], column: values}
+    with pytest.raises(EaseError, match=message):
+        train(pd.DataFrame(given), str(files / "encoder"), "ease_plus", **LOOP)
+
+
+def test_a_table_without_rows_is_refused(files: Path) -> None:
+    with pytest.raises(EaseError, match="The pairs have no row"):
+        train(pairs().head(0), str(files / "encoder"), **LOOP)
+
+
+@pytest.mark.parametrize("further", [None, [None, "P1"]])
+def test_missing_further_entities_are_left_out(files: Path, further: list[str | None] | None) -> None:
+    table = pairs().assign(further_entities=[further] * len(pairs()))
+    known = pairs().assign(further_entities=[["P1"] if further else []] * len(pairs()))
+    found, expected = (
+        embed(train(given, str(files / "encoder"), "ease_plus", **LOOP)) for given in (table, known)
+    )
+    assert np.array_equal(found, expected)

@@ -23,6 +23,7 @@ from ease.io.suggestions import suggest
 from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
+from ease.methods.supervised_simcse import NEGATIVE
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options
@@ -77,7 +78,7 @@ def train(
     options = {**file_defaults(name, method), **options}
     if isinstance(options.get("lora"), Mapping):
         options["lora"] = complete_lora(options["lora"], name)
-    table = _read(pairs)
+    table = _read(pairs, method)
     with ExitStack() as stack:
         given = folder is None
         place = Path(stack.enter_context(TemporaryDirectory(prefix="ease-"))) if given else Path(str(folder))
@@ -119,14 +120,35 @@ def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
     return own, training_options({name: value for name, value in options.items() if name not in known})
 
 
-def _read(pairs: pd.DataFrame | pa.Table | str | Path) -> pa.Table:
+def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
+    """Return the pairs as an Arrow table, whose columns are those that the method reads."""
     if isinstance(pairs, pd.DataFrame):
         table = pa.Table.from_pandas(pairs, preserve_index=False)
     else:
         table = pairs if isinstance(pairs, pa.Table) else pq.read_table(pairs)
-    if SENTENCE not in table.column_names:
-        raise EaseError(f"The pairs lack the column {SENTENCE!r}; they have {', '.join(table.column_names)}.")
+    needed = (SENTENCE, *ENTITY_COLUMNS[:1]) if get_method(method).reads_entities else (SENTENCE,)
+    if not len(table):
+        raise EaseError("The pairs have no row.")
+    for name in needed:
+        if name not in table.column_names:
+            raise EaseError(f"The pairs lack the column {name!r}; they have {', '.join(table.column_names)}.")
+        if missing := table[name].null_count:
+            row = table[name].is_null().index(True).as_py()
+            raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
+    for name in (*get_method(method).required, NEGATIVE):
+        if name in table.column_names and not _is_text(table[name].type):
+            raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
+    further = table[FURTHER].type if FURTHER in table.column_names else pa.null()
+    if not pa.types.is_nested(further) and not pa.types.is_null(further):
+        raise EaseError(f"The column {FURTHER!r} holds {further}: give a list for each pair.")
     return table
+
+
+def _is_text(column: pa.DataType) -> bool:
+    """Return whether a column may hold texts; one of nulls alone has a type of its own."""
+    values = column.value_type if pa.types.is_dictionary(column) else column
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(is_kind(values) for is_kind in kinds)
 
 
 def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
@@ -150,17 +172,15 @@ def _write_entities(
         The pairs with numbers for entities, and the two files by the job's names for them.
     """
     positives, negatives = ENTITY_COLUMNS
-    if positives not in table.column_names:
-        raise EaseError(
-            f"The pairs lack the column {positives!r}; they have {', '.join(table.column_names)}."
-        )
     if negatives not in table.column_names:
         table = table.append_column(negatives, pa.nulls(len(table), table[positives].type))
     for name in (FURTHER, SUBJECT):
         if name not in table.column_names:
             table = table.append_column(name, pa.nulls(len(table)))
     columns = {name: table[name].to_pylist() for name in (*ENTITY_COLUMNS, SUBJECT)}
-    lists = [further or [] for further in table[FURTHER].to_pylist()]
+    lists = [
+        [entity for entity in further or [] if entity is not None] for further in table[FURTHER].to_pylist()
+    ]
     named = {entity for column in (*columns.values(), *lists) for entity in column if entity is not None}
     entities = sorted(named, key=str)
     numbers = {entity: number for number, entity in enumerate(entities)}
@@ -192,4 +212,11 @@ def _initial(
         raise EaseError(
             f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}."
         )
-    return np.stack([np.asarray(embeddings[entity], dtype=np.float32) for entity in names])
+    rows = [np.asarray(embeddings[entity], dtype=np.float32) for entity in names]
+    for entity, row in zip(names, rows, strict=True):
+        if row.ndim != 1 or row.shape != rows[0].shape:
+            raise EaseError(
+                f"In `entity_embeddings`, {names[0]!r} has the shape {rows[0].shape} and {entity!r} {row.shape}: give "
+                "vectors of one length."
+            )
+    return np.stack(rows)
