@@ -52,6 +52,12 @@ def test_options_of_a_task_replace_its_defaults(encoder: SentenceTransformer, da
         evaluate(encoder, "stsb", data)
     with pytest.raises(EaseError, match="Unknown evaluation task 'stbs': did you mean sts or stsb"):
         evaluate(encoder, "stbs", data)
+    with pytest.raises(
+        EaseError, match="Options of the task 'stsb': there is no field `pth`: did you mean path"
+    ):
+        evaluate(encoder, {"stsb": {"pth": "STS-B"}}, data)
+    with pytest.raises(EaseError, match="batch_size: Input should be greater than or equal to 1"):
+        evaluate(encoder, {"stsb": {"path": "STS-B"}}, data, batch_size=0)
 
 
 def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer, tmp_path: Path) -> None:
@@ -67,3 +73,5 @@ def test_the_newest_encoder_of_a_setting_is_loaded(encoder: SentenceTransformer,
     assert np.array_equal(found.encode(["rain"]), encoder.encode(["rain"]))
     with pytest.raises(EaseError, match="did you mean small/ease"):
         load("smal", "ease", tmp_path)
+    with pytest.raises(EaseError, match="No encoder of the setting '/small'"):
+        load("/small", project=tmp_path)

@@ -172,9 +172,17 @@ def test_a_wrong_column_is_refused(files: Path, column: str, values: list[Any], 
         train(pd.DataFrame(given), str(files / "encoder"), "ease_plus", **LOOP)
 
 
-def test_a_table_without_rows_is_refused(files: Path) -> None:
+def test_a_table_of_another_kind_is_refused(files: Path, tmp_path: Path) -> None:
+    encoder = str(files / "encoder")
     with pytest.raises(EaseError, match="The pairs have no row"):
-        train(pairs().head(0), str(files / "encoder"), **LOOP)
+        train(pairs().head(0), encoder, **LOOP)
+    with pytest.raises(EaseError, match="`pairs` is a list: give a DataFrame"):
+        train([{"sentence": "a"}], encoder, **LOOP)  # type: ignore[arg-type]
+    with pytest.raises(EaseError, match=r"missing\.parquet: there is no such file"):
+        train(tmp_path / "missing.parquet", encoder, **LOOP)
+    (tmp_path / "folder").touch()
+    with pytest.raises(EaseError, match="Cannot write to .*folder"):
+        train(pairs(), encoder, folder=tmp_path / "folder", **LOOP)
 
 
 @pytest.mark.parametrize("further", [None, [None, "P1"]])

@@ -288,3 +288,12 @@ def test_a_teacher_without_layers_or_tokenizer_is_refused(teacher: Path, tmp_pat
         ease.distill(teacher, SENTENCES, "tiny")
     with pytest.raises(EaseError, match=r"Options of the student: .*dimensions.*dimension"):
         ease.distill(teacher, SENTENCES, dimensions=4)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [("a city", "a single text: give a list"), (["a city", 1], "holds 1 \\(int\\): give texts")],
+)
+def test_anything_but_texts_is_refused(teacher: Path, sentences: Any, message: str) -> None:
+    with pytest.raises(EaseError, match=message):
+        ease.distill(teacher, sentences)

@@ -66,10 +66,11 @@ def evaluate(
     for name in map(task_name, names):
         own = dict(given.get(name, {}))
         chosen[name] = own | {"path": Path(data) / own.get("path", name)}
-    encode = encode_with(
-        _loaded(model, options or {}),
-        EncodingOptions(batch_size=batch_size, cache=Path(cache) if cache else None),
-    )
+    try:
+        encoding = EncodingOptions(batch_size=batch_size, cache=Path(cache) if cache else None)
+    except ValidationError as error:
+        raise EaseError(format_validation_error(error, EncodingOptions)) from error
+    encode = encode_with(_loaded(model, options or {}), encoding)
     scores, _ = with_intervals(score_tasks(encode, names, chosen))
     return pd.DataFrame([score.row() for score in scores])
 
@@ -112,7 +113,7 @@ def load(
     from ease.encoders.encoder import load_encoder
 
     models = Path(project) / MODELS
-    versions = sorted(models.glob(f"{setting}/{method}/encoder/*/encoder"))
+    versions = sorted((models / setting / method / "encoder").glob("*/encoder"))
     if versions:
         return load_encoder(str(versions[-1]))
     trained = sorted({"/".join(path.parts[-5:-3]) for path in models.glob("*/*/encoder/*/encoder")})

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Score, get_task
 from ease.evaluation.tasks.components.prompted import encode_for
+from ease.io.validation import format_validation_error
 
 TaskOptions = Mapping[str, Mapping[str, Any]]
 """Options of tasks by the tasks' names."""
@@ -29,7 +30,8 @@ def task_options(name: str, options: TaskOptions) -> BaseModel:
         validated = task.Options.model_validate(options[name])
         task.files(validated)  # refuses unknown subsets
     except (ValidationError, EaseError) as error:
-        raise EaseError(f"Options of the task {name!r}: {error}") from error
+        fault = format_validation_error(error, task.Options) if isinstance(error, ValidationError) else error
+        raise EaseError(f"Options of the task {name!r}: {fault}") from error
     return validated
 
 

@@ -19,12 +19,13 @@ from sentence_transformers import SentenceTransformer
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
 from ease.encoders.known import complete_lora, file_defaults
 from ease.errors import EaseError
+from ease.io.files import report_write_errors
 from ease.io.suggestions import suggest
 from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
 from ease.methods.supervised_simcse import NEGATIVE
-from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT
+from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT, open_pair_table
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options
 from ease.training.progress import Report
@@ -82,7 +83,8 @@ def train(
     with ExitStack() as stack:
         given = folder is None
         place = Path(stack.enter_context(TemporaryDirectory(prefix="ease-"))) if given else Path(str(folder))
-        place.mkdir(parents=True, exist_ok=True)
+        with report_write_errors(place):
+            place.mkdir(parents=True, exist_ok=True)
         start = _saved(encoder, place / "start")
         teacher = options.get("teacher")
         if isinstance(teacher, SentenceTransformer):
@@ -121,11 +123,23 @@ def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
 
 
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
-    """Return the pairs as an Arrow table, whose columns are those that the method reads."""
+    """Return the pairs as an Arrow table with the columns that the method reads."""
     if isinstance(pairs, pd.DataFrame):
         table = pa.Table.from_pandas(pairs, preserve_index=False)
+    elif isinstance(pairs, pa.Table):
+        table = pairs
+    elif isinstance(pairs, str | Path):
+        table = open_pair_table(Path(pairs), [SENTENCE]).to_table()
     else:
-        table = pairs if isinstance(pairs, pa.Table) else pq.read_table(pairs)
+        raise EaseError(
+            f"`pairs` is a {type(pairs).__name__}: give a DataFrame, an Arrow table or a Parquet file."
+        )
+    _check_columns(table, method)
+    return table
+
+
+def _check_columns(table: pa.Table, method: str) -> None:
+    """Refuse a table without rows, without a column that the method needs, or with a column of another type."""
     needed = (SENTENCE, *ENTITY_COLUMNS[:1]) if get_method(method).reads_entities else (SENTENCE,)
     if not len(table):
         raise EaseError("The pairs have no row.")
@@ -141,7 +155,6 @@ def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
     further = table[FURTHER].type if FURTHER in table.column_names else pa.null()
     if not pa.types.is_nested(further) and not pa.types.is_null(further):
         raise EaseError(f"The column {FURTHER!r} holds {further}: give a list for each pair.")
-    return table
 
 
 def _is_text(column: pa.DataType) -> bool:

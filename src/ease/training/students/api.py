@@ -70,5 +70,18 @@ def distill(
             save_encoder(teacher, Path(place))
         work = Path(temporary) / "work" if folder is None else Path(folder)
         with folder_lock(work) as lock:
-            made = distill_student(place, dict.fromkeys(sentences), validated, lock.folder, report=report)
+            made = distill_student(place, _distinct(sentences), validated, lock.folder, report=report)
         return load_encoder(str(made.model))
+
+
+def _distinct(sentences: Iterable[str]) -> Iterable[str]:
+    """Return the distinct sentences in their order."""
+    if isinstance(sentences, str):
+        raise EaseError("`sentences` is a single text: give a list of texts.")
+    return dict.fromkeys(map(_text, sentences))
+
+
+def _text(sentence: object) -> str:
+    if not isinstance(sentence, str):
+        raise EaseError(f"`sentences` holds {sentence!r} ({type(sentence).__name__}): give texts.")
+    return sentence
