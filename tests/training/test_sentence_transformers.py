@@ -90,6 +90,14 @@ def test_the_entity_loss_is_that_of_the_training_loop(files: Path, tmp_path: Pat
     assert all(value.grad is not None and value.grad.any() for value in own_parameters.values())
 
 
+def test_wrong_arguments_are_named(files: Path) -> None:
+    model = load_encoder(str(files / "encoder"))
+    with pytest.raises(EaseError, match=r"`embeddings` have the shape \(5,\): give \(entities, dimension\)"):
+        EntityContrastiveLoss(model, np.zeros(5))
+    with pytest.raises(EaseError, match="there is no field `temprature`: did you mean temperature"):
+        EntityContrastiveLoss(model, np.zeros((5, 2)), temprature=1)
+
+
 def test_an_unknown_entity_is_named(files: Path) -> None:
     model = load_encoder(str(files / "encoder"))
     batch = EntityCollator(model.preprocess)([{"sentence": "a", "entity": 999}])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from ease.encoders.encoder import embedding_dimension
 from ease.errors import EaseError
+from ease.methods import method_options
 from ease.methods.base import TOTAL, Entities, Inputs
 from ease.methods.components.distributed import process_count
 from ease.methods.components.entity_losses import NO_ENTITY
@@ -95,6 +96,8 @@ class EntityContrastiveLoss(nn.Module):
     ) -> None:
         super().__init__()
         table = torch.as_tensor(embeddings, dtype=torch.float32).clone()
+        if table.ndim != 2:
+            raise EaseError(f"`embeddings` have the shape {tuple(table.shape)}: give (entities, dimension).")
         names = torch.as_tensor(range(len(table)) if entities is None else entities, dtype=torch.int64)
         if len(names.unique()) != len(table):
             raise EaseError(
@@ -102,7 +105,8 @@ class EntityContrastiveLoss(nn.Module):
             )
         self.model = model
         self.head = nn.Identity() if head is None else head
-        self.method = Ease(EaseOptions(**options), embedding_dimension(model), table)
+        validated = cast(EaseOptions, method_options("ease", options))
+        self.method = Ease(validated, embedding_dimension(model), table)
         if self.method.table is not None:
             self.method.table = _DenseTable(table)
         order = names.argsort()
