@@ -6,8 +6,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
 
+from ease.encoders.options import EncodingOptions
+from ease.evaluation.sets import locate_sets
+from ease.pipelines.evaluate.each import score_each
+from tests.encoders.test_language_subspace import make_encoder
 from tests.project import Project
 
 GOOD, BAD = "2012", "2013"
@@ -129,3 +137,31 @@ def test_a_training_with_a_bad_development_set_is_refused_before_it_starts(
     done = made.run("train", "--namespaces=multilingual.simcse", check=False, **given)
     assert done.returncode == 1
     assert "The development task 'sts' cannot be scored" in done.stderr
+
+
+class Limited(SentenceTransformer):
+    """Asks for more memory than there is where a text mentions chess."""
+
+    def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
+        if any("chess" in text for text in inputs):
+            return torch.empty(1 << 60)
+        return super().encode(inputs, *arguments, **options)
+
+
+def test_a_task_that_does_not_fit_in_memory_leaves_the_others(tmp_path: Path) -> None:
+    (tmp_path / "stsb").mkdir()
+    lines = [f"x\tx\tx\tx\t{grade}\tA man plays chess.\tHe plays {grade}." for grade in (1, 2, 3)]
+    (tmp_path / "stsb" / "sts-test.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    graded = {"sentence1": ["a city", "a river"], "sentence2": ["a city", "people"], "score": [5.0, 1.0]}
+    pq.write_table(pa.table(graded), tmp_path / "graded.parquet")
+    tasks = {
+        "stsb": {"path": str(tmp_path / "stsb"), "subsets": ["test"]},
+        "sample_graded": {"path": str(tmp_path / "graded.parquet")},
+    }
+    located = locate_sets(list(tasks), tasks)
+    encoder = Limited(modules=list(make_encoder()), device="cpu")
+    scored = score_each(lambda name: encoder, "ours", list(tasks), located, tasks, EncodingOptions())
+    assert [score.task for score in scored.scores] == ["sample_graded"]
+    ((task, _, reason),) = scored.unscored
+    assert task == "stsb"
+    assert "not enough memory. Set the encoding's `batch_size`" in reason
