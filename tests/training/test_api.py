@@ -185,6 +185,13 @@ def test_a_table_of_another_kind_is_refused(files: Path, tmp_path: Path) -> None
         train(pairs(), encoder, folder=tmp_path / "folder", **LOOP)
 
 
+def test_a_column_that_the_method_does_not_read_may_hold_anything(files: Path) -> None:
+    table = pairs().assign(negative=range(len(pairs())))
+    assert train(table, str(files / "encoder"), **LOOP)
+    with pytest.raises(EaseError, match="The column 'negative' holds int64: give texts"):
+        train(table.assign(positive="a city"), str(files / "encoder"), "supervised_simcse", **LOOP)
+
+
 @pytest.mark.parametrize("further", [None, [None, "P1"]])
 def test_missing_further_entities_are_left_out(files: Path, further: list[str | None] | None) -> None:
     table = pairs().assign(further_entities=[further] * len(pairs()))

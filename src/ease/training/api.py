@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +24,7 @@ from ease.io.suggestions import suggest
 from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
-from ease.methods.supervised_simcse import NEGATIVE
+from ease.methods.supervised_simcse import NEGATIVE, SupervisedSimcse
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT, open_pair_table
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options
@@ -80,11 +80,7 @@ def train(
     if isinstance(options.get("lora"), Mapping):
         options["lora"] = complete_lora(options["lora"], name)
     table = _read(pairs, method)
-    with ExitStack() as stack:
-        given = folder is None
-        place = Path(stack.enter_context(TemporaryDirectory(prefix="ease-"))) if given else Path(str(folder))
-        with report_write_errors(place):
-            place.mkdir(parents=True, exist_ok=True)
+    with _work_folder(folder) as place:
         start = _saved(encoder, place / "start")
         teacher = options.get("teacher")
         if isinstance(teacher, SentenceTransformer):
@@ -110,6 +106,18 @@ def train(
         return load_encoder(str(run_job(job, report).model))
 
 
+@contextmanager
+def _work_folder(folder: str | Path | None) -> Iterator[Path]:
+    """Yield the folder, which is made if missing; a temporary one if none is given."""
+    if folder is None:
+        with TemporaryDirectory(prefix="ease-") as temporary:
+            yield Path(temporary)
+        return
+    with report_write_errors(Path(folder)):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    yield Path(folder)
+
+
 def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
     """Parse the parameters of the method and of the loop."""
     known, loop = get_method(method).Options.model_fields, TrainingOptions.model_fields
@@ -123,7 +131,7 @@ def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
 
 
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
-    """Return the pairs as an Arrow table with the columns that the method reads."""
+    """Return the pairs as an Arrow table; refuse pairs that the method cannot read."""
     if isinstance(pairs, pd.DataFrame):
         table = pa.Table.from_pandas(pairs, preserve_index=False)
     elif isinstance(pairs, pa.Table):
@@ -149,7 +157,8 @@ def _check_columns(table: pa.Table, method: str) -> None:
         if missing := table[name].null_count:
             row = table[name].is_null().index(True).as_py()
             raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
-    for name in (*get_method(method).required, NEGATIVE):
+    negative = (NEGATIVE,) if issubclass(get_method(method), SupervisedSimcse) else ()
+    for name in (*get_method(method).required, *negative):
         if name in table.column_names and not _is_text(table[name].type):
             raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
     further = table[FURTHER].type if FURTHER in table.column_names else pa.null()
