@@ -90,7 +90,11 @@ def skip_requests(_app: Sphinx, _kind: str, name: str, *_: Any) -> bool | None:
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
-def share_navigation(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+_navigation: dict[int, str] = {}
+"""The theme's navigation of source pages, by the depth of their folder."""
+
+
+def share_navigation(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """Resolve the navigation of all source pages in folders of one depth once: it would take half of a build.
 
     No entry of it is a source page, so only the relative addresses depend on the page.
@@ -105,9 +109,6 @@ def share_navigation(app: Sphinx, page: str, _template: str, context: dict[str, 
         return _navigation[depth]
 
     context["toctree"] = resolve_once
-
-
-_navigation: dict[int, str] = {}
 
 
 def setup(app: Sphinx) -> None:

@@ -167,7 +167,7 @@ def _quantize_onnx(source: Path, target: Path) -> None:
 def _compressed(model: Any) -> Any:
     """Return an OpenVINO model with 8-bit weights."""
     nncf = silent("nncf")
-    logging.getLogger("nncf").setLevel(logging.ERROR)  # its own function also changes handlers of others
+    logging.getLogger("nncf").setLevel(logging.ERROR)  # set_log_level also changes others' handlers
     with redirect_stdout(StringIO()):  # a progress bar
         return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
 
