@@ -1,79 +1,40 @@
-"""No operation in a step makes the host wait for the device."""
+"""A step leaves its tensors on the device, and no operation in it makes the host wait for the device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ease.io.atomic import write_text_atomically
 from ease.methods.components.entity_losses import NO_ENTITY
 from ease.methods.components.entity_table import EntityTable, Rows
-from ease.training import loop
-from ease.training.accumulation import add_gradients
 from ease.training.job import run_job
-from ease.training.optimizers import Optimizers
-from tests.training.tiny_training import MakeJob
+from tests.training.tiny_training import MakeJob, tiny_job
 
-aten = torch.ops.aten
-WAITING = {
-    aten._local_scalar_dense.default,  # item(), float(), if
-    aten.is_nonzero.default,
-    aten.equal.default,
-    aten.nonzero.default,
-    aten.masked_select.default,
-    aten._unique.default,
-    aten._unique2.default,
-    aten.unique_dim.default,
-    aten.unique_consecutive.default,
-    aten.bincount.default,
-    aten.repeat_interleave.Tensor,
-}
-"""Operations whose result has a size or a value that the host needs"""
-
-
-class NoWaiting(TorchDispatchMode):
-    """Refuses operations that read a tensor on the host, or whose result's size depends on its values."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Refuse some operations, and compute the others."""
-        by_mask = func is aten.index.Tensor and any(
-            isinstance(part, Tensor) and part.dtype in (torch.bool, torch.uint8) for part in args[1]
-        )
-        assert func not in WAITING, f"{func} waits for the device"
-        assert not by_mask, "an index by a mask waits for the device"
-        return func(*args, **(kwargs or {}))
-
-
-@contextmanager
-def without_waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Refuse waiting in the gradients and the update of every step; yield the parts that ran."""
-    ran: list[str] = []
-
-    def guarded(name: str, function: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            ran.append(name)
-            with NoWaiting():
-                return function(*arguments)
-
-        return call
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "add_gradients", guarded("gradients", add_gradients))
-        patch.setattr(Optimizers, "step", guarded("update", Optimizers.step))
-        yield ran
-
-
+ROOT = Path(__file__).parents[2]
+WITHOUT_ENTITIES: dict[str, Any] = {"method": "simcse", "vocabulary": None, "table": None}
 CASES: dict[str, dict[str, Any]] = {
     "ease": {},
     "ease without hard negatives": {"method_options": {"hard_negatives": False}},
     "ease_plus": {"method": "ease_plus"},
-    "simcse": {"method": "simcse", "vocabulary": None, "table": None},
+    "ease_plus with a guide": {"method": "ease_plus", "training": {"guide": {"encoder": "encoder"}}},
+    "simcse": WITHOUT_ENTITIES,
+    "simcse with masked tokens": {**WITHOUT_ENTITIES, "method_options": {"mlm_weight": 0.1}},
+    "mirror_bert": {**WITHOUT_ENTITIES, "method": "mirror_bert"},
+    "msimcse": {**WITHOUT_ENTITIES, "method": "msimcse"},
+    "mlm": {**WITHOUT_ENTITIES, "method": "mlm"},
+    "with a teacher": {"training": {"teacher": {"encoder": "encoder"}}},
+    "lora": {"training": {"lora": {"rank": 4, "alpha": 8, "targets": ["query", "value"]}}},
     "packed": {"training": {"packed": True}},
+    "a table on the host": {"training": {"entity_memory": "host"}},
     "moments in bf16": {"training": {"entity_moments": "bf16"}},
     "in mini-batches": {"training": {"mini_batch_size": 8}},
     "in sub-batches": {"training": {"sub_batch_size": 8}},
@@ -82,21 +43,35 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+MAY_WAIT = {
+    "a table on the host": ["update"],  # whose rows wait for their gradient
+    "simcse with masked tokens": ["gradients"],  # only the device knows how many tokens it masked
+    "mlm": ["gradients"],
+}
+"""Parts of a step that may wait for the device"""
+
+
+@pytest.fixture(scope="module")
+def outcomes(files: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of the training of each case on a pretended device, and of trainings that wait for it."""
+    folder = tmp_path_factory.mktemp("pretended")
+    for case, changes in CASES.items():
+        training = {"max_steps": 3, **changes.get("training", {})}
+        for other in {"teacher", "guide"} & training.keys():
+            training[other] = {"encoder": str(files / training[other]["encoder"])}
+        job = tiny_job(files, folder / case, **{"development": {}, **changes, "training": training})
+        write_text_atomically(job.folder / "job.json", job.model_dump_json())
+    jobs = {str(folder / case): MAY_WAIT.get(case, []) for case in CASES}
+    command = [sys.executable, "-m", "tests.training.pretended_device", json.dumps(jobs)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert not done.returncode, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {case: found[str(folder / case)] for case in CASES}
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_a_step_does_not_wait_for_the_device(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, case: str
-) -> None:
-    changes = CASES[case]
-    training = {"max_steps": 3, **changes.get("training", {})}
-    with without_waiting(monkeypatch) as ran:
-        run_job(make_job("guarded", development={}, **{**changes, "training": training}))
-    assert ran == ["gradients", "update"] * 3
-
-
-@pytest.mark.parametrize("wait", [Tensor.item, Tensor.unique, Tensor.nonzero, lambda one: one[one > 0]])
-def test_waiting_is_noticed(wait: Any) -> None:
-    with NoWaiting(), pytest.raises(AssertionError, match="waits for the device"):
-        wait(torch.ones(1))
+def test_a_step_stays_on_the_device_and_does_not_wait_for_it(outcomes: dict[str, Any], case: str) -> None:
+    assert outcomes[case] == ["gradients", "update"] * 3
 
 
 @pytest.mark.parametrize("case", ["ease", "ease without hard negatives", "ease_plus"])
@@ -115,3 +90,38 @@ def test_the_host_finds_the_rows_that_a_step_looks_up(
     monkeypatch.setattr(EntityTable, "forward", compared)
     run_job(make_job("compared", development={}, training={"max_steps": 4}, **CASES[case]))
     assert len(looked_up) == 4
+
+
+OPERATIONS = {
+    "there[0].item()": "_local_scalar_dense.* waits for the device",
+    "there.unique()": "unique.* waits for the device",
+    "there[there > 0]": "by a mask waits for the device",
+    "there.cpu()": "copies between host and device",
+    "here.to(DEVICE)": "copies between host and device",
+    "here + there": "reads tensors of the host",
+    "there + here.to(DEVICE, non_blocking=True)": None,
+    "there * here.sum()": None,
+}
+"""What the pretended device says about operations where nothing may wait; None: nothing"""
+
+
+def test_the_pretended_device_refuses_what_waits() -> None:
+    code = """
+import json, sys
+from tests.training.pretended_device import *
+found = {}
+with OnDevice(), no_waiting():
+    for operation in json.loads(sys.argv[1]):
+        here, there = torch.ones(2), torch.ones(2, device=DEVICE)
+        try:
+            assert eval(operation).device == DEVICE
+        except Refused as refused:
+            found[operation] = str(refused)
+print(json.dumps(found))
+"""
+    command = [sys.executable, "-c", code, json.dumps(list(OPERATIONS))]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert not done.returncode, done.stderr
+    refused = json.loads(done.stdout)
+    for operation, message in OPERATIONS.items():
+        assert re.search(message or "^$", refused.get(operation, "")), operation

@@ -133,12 +133,15 @@ class MaskedLanguageModel(nn.Module):
 
 
 def _parts(masked: Masked, mini_batch_size: int | None) -> Iterator[Masked]:
-    """Split masked texts into chunks of similar length."""
-    lengths = masked.mask.sum(dim=1)
+    """Split masked texts into chunks of similar length; without chunks, a GPU does not need their lengths."""
     # Padding is expensive on a CPU.
-    parts = CPU_PARTS if lengths.device.type == "cpu" else 1
+    parts = CPU_PARTS if masked.mask.device.type == "cpu" else 1
     if mini_batch_size is not None:
-        parts = max(parts, math.ceil(len(lengths) / mini_batch_size))
+        parts = max(parts, math.ceil(len(masked.mask) / mini_batch_size))
+    if parts == 1:
+        yield masked
+        return
+    lengths = masked.mask.sum(dim=1)
     for rows in lengths.argsort(stable=True).chunk(parts):
         yield Masked(*(values[rows, : max(1, int(lengths[rows[-1]]))] for values in masked))
 
