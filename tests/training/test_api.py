@@ -41,9 +41,9 @@ def test_the_file_of_an_encoder_gives_the_defaults(
     shutil.copytree(files / "encoder", tmp_path / "bge-m3")
     given: list[TrainingOptions] = []
 
-    def spy(job: TrainingJob, report: Any) -> Any:
+    def spy(job: TrainingJob, *others: Any) -> Any:
         given.append(job.training)
-        return run_job(job, report)
+        return run_job(job, *others)
 
     monkeypatch.setattr("ease.training.api.run_job", spy)
     loop = {name: value for name, value in LOOP.items() if name != "learning_rate"}
@@ -164,6 +164,12 @@ def test_errors_name_faults(files: Path) -> None:
             ["Q1", "Q2", "Q3"],
             "'further_entities' holds .*string: give a list for each pair",
         ),
+        (
+            "hard_negative",
+            [1, None, 2],
+            "columns of entities differ: 'entity' holds string, 'hard_negative' holds int64",
+        ),
+        ("hard_negative", [0.5, 1, 2], "'hard_negative' holds double: give integers or texts"),
     ],
 )
 def test_a_wrong_column_is_refused(files: Path, column: str, values: list[Any], message: str) -> None:
@@ -200,3 +206,25 @@ def test_missing_further_entities_are_left_out(files: Path, further: list[str | 
         embed(train(given, str(files / "encoder"), "ease_plus", **LOOP)) for given in (table, known)
     )
     assert np.array_equal(found, expected)
+
+
+def test_numbers_and_texts_train_alike(files: Path) -> None:
+    texts = pairs().assign(hard_negative=[None, "Q1"] * (len(pairs()) // 2))
+    numbers = texts.assign(
+        entity=texts["entity"].str[1:].astype(int), hard_negative=[None, 1] * (len(pairs()) // 2)
+    )
+    assert numbers["hard_negative"].dtype == float, "pandas has no integers with nulls"
+    found, expected = (embed(train(given, str(files / "encoder"), **LOOP)) for given in (numbers, texts))
+    assert np.array_equal(found, expected)
+
+
+def test_a_second_training_in_a_folder_changes_no_file_of_the_first(files: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"folder": tmp_path / "kept", **LOOP}
+
+    def train_others(step: int, values: Any) -> None:
+        before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+        with pytest.raises(EaseError, match="Another run is at work in .*kept"):
+            train(pairs().head(16), str(files / "encoder"), **given)
+        assert before == {file: file.read_bytes() for file in before}
+
+    train(pairs(), str(files / "encoder"), report=train_others, **given)

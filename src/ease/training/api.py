@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
-from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import embedding_dimension, load_encoder, save_encoder
 from ease.encoders.known import complete_lora, file_defaults
 from ease.errors import EaseError
-from ease.io.files import report_write_errors
+from ease.io.atomic import atomic_path
+from ease.io.locks import FolderLock, folder_lock
 from ease.io.suggestions import suggest
 from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
 from ease.methods.supervised_simcse import NEGATIVE, SupervisedSimcse
-from ease.training.inputs import ENTITY_COLUMNS, FURTHER, SUBJECT, open_pair_table
+from ease.training.entity_numbers import may_be_text, number_entities, write_entities
+from ease.training.inputs import ENTITY_COLUMNS, FURTHER, entity_columns, open_pair_table
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options
 from ease.training.progress import Report
@@ -80,7 +80,8 @@ def train(
     if isinstance(options.get("lora"), Mapping):
         options["lora"] = complete_lora(options["lora"], name)
     table = _read(pairs, method)
-    with _work_folder(folder) as place:
+    with _work_folder(folder) as lock:
+        place = lock.folder
         start = _saved(encoder, place / "start")
         teacher = options.get("teacher")
         if isinstance(teacher, SentenceTransformer):
@@ -89,8 +90,10 @@ def train(
         files: dict[str, Path] = {}
         if get_method(method).reads_entities:
             dimension = embedding_dimension(load_encoder(start, pooling))
-            table, files = _write_entities(table, entity_embeddings, dimension, loop.seed, place)
-        pq.write_table(table, place / "pairs.parquet")
+            table, entities = number_entities(table, _entity_columns(method, own))
+            files = write_entities(entities, entity_embeddings, dimension, loop.seed, place)
+        with atomic_path(place / "pairs.parquet") as partial:
+            pq.write_table(table, partial)
         job = TrainingJob(
             folder=place,
             pairs=place / "pairs.parquet",
@@ -103,19 +106,18 @@ def train(
             vocabulary=files.get("vocabulary"),
             table=files.get("table"),
         )
-        return load_encoder(str(run_job(job, report).model))
+        return load_encoder(str(run_job(job, report, lock).model))
 
 
 @contextmanager
-def _work_folder(folder: str | Path | None) -> Iterator[Path]:
-    """Yield the folder, which is made if missing; a temporary one if none is given."""
+def _work_folder(folder: str | Path | None) -> Iterator[FolderLock]:
+    """Lock the folder, which is made if missing; a temporary one if none is given."""
     if folder is None:
-        with TemporaryDirectory(prefix="ease-") as temporary:
-            yield Path(temporary)
+        with TemporaryDirectory(prefix="ease-") as temporary, folder_lock(Path(temporary)) as lock:
+            yield lock
         return
-    with report_write_errors(Path(folder)):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    yield Path(folder)
+    with folder_lock(Path(folder)) as lock:
+        yield lock
 
 
 def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
@@ -128,6 +130,12 @@ def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOption
             raise EaseError(f"Unknown parameter {name!r}: {hint}")
     own = method_options(method, {name: value for name, value in options.items() if name in known})
     return own, training_options({name: value for name, value in options.items() if name not in known})
+
+
+def _entity_columns(method: str, own: Any) -> tuple[str, ...]:
+    """Return the columns of entities that the method reads."""
+    found = get_method(method)
+    return entity_columns(found.further_positives(own) > 0, found.reads_subjects(own))
 
 
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
@@ -150,7 +158,7 @@ def _check_columns(table: pa.Table, method: str) -> None:
     """Refuse a table without rows, without a column that the method needs, or with a column of another type."""
     needed = (SENTENCE, *ENTITY_COLUMNS[:1]) if get_method(method).reads_entities else (SENTENCE,)
     if not len(table):
-        raise EaseError("The pairs have no row.")
+        raise EaseError("The pairs have no row: give at least `batch_size` rows.")
     for name in needed:
         if name not in table.column_names:
             raise EaseError(f"The pairs lack the column {name!r}; they have {', '.join(table.column_names)}.")
@@ -159,18 +167,11 @@ def _check_columns(table: pa.Table, method: str) -> None:
             raise EaseError(f"{missing} pairs have no {name!r}, the first in row {row}: remove them.")
     negative = (NEGATIVE,) if issubclass(get_method(method), SupervisedSimcse) else ()
     for name in (*get_method(method).required, *negative):
-        if name in table.column_names and not _is_text(table[name].type):
+        if name in table.column_names and not may_be_text(table[name].type):
             raise EaseError(f"The column {name!r} holds {table[name].type}: give texts.")
     further = table[FURTHER].type if FURTHER in table.column_names else pa.null()
     if not pa.types.is_nested(further) and not pa.types.is_null(further):
         raise EaseError(f"The column {FURTHER!r} holds {further}: give a list for each pair.")
-
-
-def _is_text(column: pa.DataType) -> bool:
-    """Return whether a column may hold texts; one of nulls alone has a type of its own."""
-    values = column.value_type if pa.types.is_dictionary(column) else column
-    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return any(is_kind(values) for is_kind in kinds)
 
 
 def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
@@ -179,66 +180,3 @@ def _saved(encoder: str | Path | SentenceTransformer, folder: Path) -> str:
         return str(encoder)
     save_encoder(encoder, folder)
     return str(folder)
-
-
-def _write_entities(
-    table: pa.Table,
-    embeddings: Mapping[Any, ArrayLike] | None,
-    dimension: int,
-    seed: int,
-    folder: Path,
-) -> tuple[pa.Table, dict[str, Path]]:
-    """Number the entities of the pairs, and write the vocabulary and the initial embeddings.
-
-    Returns:
-        The pairs with numbers for entities, and the two files by the job's names for them.
-    """
-    positives, negatives = ENTITY_COLUMNS
-    if negatives not in table.column_names:
-        table = table.append_column(negatives, pa.nulls(len(table), table[positives].type))
-    for name in (FURTHER, SUBJECT):
-        if name not in table.column_names:
-            table = table.append_column(name, pa.nulls(len(table)))
-    columns = {name: table[name].to_pylist() for name in (*ENTITY_COLUMNS, SUBJECT)}
-    lists = [
-        [entity for entity in further or [] if entity is not None] for further in table[FURTHER].to_pylist()
-    ]
-    named = {entity for column in (*columns.values(), *lists) for entity in column if entity is not None}
-    entities = sorted(named, key=str)
-    numbers = {entity: number for number, entity in enumerate(entities)}
-    numbered = {
-        name: pa.array([numbers.get(entity) for entity in column], pa.int64())
-        for name, column in columns.items()
-    }
-    further = [[numbers[entity] for entity in others] for others in lists]
-    numbered[FURTHER] = pa.array(further, pa.list_(pa.int64()))
-    for name, column in numbered.items():
-        table = table.set_column(table.column_names.index(name), name, column)
-    rows = pa.array(range(len(entities)), pa.int64())
-    files = {"vocabulary": folder / "vocabulary.parquet", "table": folder / "embeddings.safetensors"}
-    pq.write_table(pa.table({"row": rows, "entity": rows}), files["vocabulary"])
-    save_file({"embeddings": _initial(entities, embeddings, dimension, seed)}, files["table"])
-    return table, files
-
-
-def _initial(
-    entities: Iterable[Any], embeddings: Mapping[Any, ArrayLike] | None, dimension: int, seed: int
-) -> np.ndarray:
-    """Stack the initial embeddings, (entities, dimension), in single precision."""
-    names = list(entities)
-    if embeddings is None:
-        scale = 1 / np.sqrt(dimension)
-        return np.random.default_rng(seed).normal(0, scale, (len(names), dimension)).astype(np.float32)
-    lacking = [entity for entity in names if entity not in embeddings]
-    if lacking:
-        raise EaseError(
-            f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}."
-        )
-    rows = [np.asarray(embeddings[entity], dtype=np.float32) for entity in names]
-    for entity, row in zip(names, rows, strict=True):
-        if row.ndim != 1 or row.shape != rows[0].shape:
-            raise EaseError(
-                f"In `entity_embeddings`, {names[0]!r} has the shape {rows[0].shape} and {entity!r} {row.shape}: give "
-                "vectors of one length."
-            )
-    return np.stack(rows)
