@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder, atomic_path, atomic_shared_folder, write_text_atomically
@@ -32,6 +34,15 @@ def test_an_error_leaves_the_older_file_and_no_partial_one(tmp_path: Path) -> No
     with pytest.raises(RuntimeError):
         fail()
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_an_input_that_is_missing_is_not_an_error_of_writing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "written" / "file") as partial:
+        partial.write_text((tmp_path / "read" / "missing").read_text())
+    broken = tmp_path / "broken.safetensors"
+    broken.write_text("no tensors")
+    with pytest.raises(SafetensorError), atomic_path(tmp_path / "written" / "file") as partial:
+        save_file(load_file(broken), partial)
 
 
 def test_a_partial_folder_of_a_killed_process_is_removed(tmp_path: Path) -> None:

@@ -16,11 +16,8 @@ from safetensors import SafetensorError
 
 from ease.errors import EaseError
 
-_WRITE_ERRORS = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
-    *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG),
-}
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+_PATH_ERRORS = {*(errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG)}
 
 
 def read_json(file: Path) -> Any:
@@ -43,7 +40,7 @@ def hash_contents(path: Path) -> str:
 
 @contextmanager
 def report_write_errors(place: Path) -> Iterator[None]:
-    """Turn a full disk or a missing permission into a readable error.
+    """Turn a full disk or a missing permission into a readable error; errors of other files are left to the caller.
 
     Raises:
         EaseError: With the place, the system's message and what to do.
@@ -51,13 +48,23 @@ def report_write_errors(place: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        if isinstance(error, OSError) and error.errno not in _WRITE_ERRORS:
+        if not _is_of_writing(error, place):
             raise
         message = error.strerror if isinstance(error, OSError) else error
         raise EaseError(
             f"Cannot write to {place} ({message}): make room there, or choose a folder that you may write to. "
             "Finished work is kept: run the same command again to resume."
         ) from error
+
+
+def _is_of_writing(error: OSError | SafetensorError, place: Path) -> bool:
+    """Return whether a disk failed, or an error names the place, a folder above it, or a file beside or in it."""
+    if isinstance(error, SafetensorError):
+        return "while serializing" in str(error)
+    if error.errno in _DISK_ERRORS:
+        return True
+    above = error.filename is not None and place.is_relative_to(error.filename)
+    return error.errno in _PATH_ERRORS and (above or str(place.parent) in str(error))
 
 
 def check_writable(folder: Path) -> None:

@@ -14,6 +14,7 @@ from ease.errors import EaseError
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
+from ease.io.parquet import read_parquet
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, source_options
@@ -68,6 +69,11 @@ def gather_data(
     for line, source in zip(gathered.report, sources, strict=True):
         line["sha256"] = [hash_contents(place) for place in source.places if place.exists()]
     return file, gathered.report
+
+
+def open_gathered(file: Path, options: TextOptions) -> ibis.Table:
+    """Return the rows of a file that `gather_data` wrote, with a DuckDB of their own."""
+    return read_parquet(open_workspace(file.parent, options.memory_limit).connection, [file])
 
 
 def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from pydantic import ByteSize, TypeAdapter
+
 from ease.methods import get_method
 from ease.pipelines.plan.rates import ParsingRate
 from ease.pipelines.recipe import CompleteRecipe
@@ -56,9 +58,16 @@ def parsing_cost(total: int, rate: ParsingRate, workers: int) -> Cost:
     return Cost("parse the dumps", f"{pages:,} pages", hours, PARSED * total, PARSER_MEMORY * workers)
 
 
-def pairs_cost(links: int, memory_limit: float) -> Cost:
-    """Return the cost of resolving links and making pairs and hard negatives."""
-    memory = min(memory_limit, LINK_MEMORY * links)
+def pairs_cost(links: int, memory_limit: str) -> Cost:
+    """Return the cost of resolving links and making pairs and hard negatives.
+
+    Args:
+        links: Their number.
+        memory_limit: DuckDB's, such as `4GB`; beyond it, DuckDB spills to disk.
+    """
+    memory = LINK_MEMORY * links
+    if not memory_limit.endswith("%"):  # of the machine's memory
+        memory = min(memory, TypeAdapter(ByteSize).validate_python(memory_limit))
     return Cost("pairs and hard negatives", f"{links:,} links", LINK_SECONDS * links / 3600, 0, memory)
 
 

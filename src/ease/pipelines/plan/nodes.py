@@ -17,6 +17,7 @@ from ease.io.addresses import is_remote
 from ease.io.atomic import write_text_atomically
 from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
+from ease.pipelines.gathering import TextOptions
 from ease.pipelines.ingest.nodes import CachedIngestOptions
 from ease.pipelines.plan.costs import Cost, download_cost, pairs_cost, parsing_cost, training_cost
 from ease.pipelines.plan.options import PlanOptions
@@ -32,9 +33,6 @@ from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
 
-MEMORY_LIMIT = 4e9
-"""Bytes of DuckDB by default; it spills to disk beyond them."""
-
 
 class TrainingRate(NamedTuple):
     """The speed and size of an encoder."""
@@ -48,6 +46,7 @@ def plan_job(
     options: PlanOptions,
     acquire: AcquireOptions,
     ingest: CachedIngestOptions,
+    texts: TextOptions,
     encoders: EncoderDefaults,
     work: str,
     language: str,
@@ -60,6 +59,7 @@ def plan_job(
         options: The job, and how long to measure.
         acquire: The sources of the dumps.
         ingest: How dumps are parsed.
+        texts: The memory limit of DuckDB.
         encoders: Defaults of recipes.
         work: The work folder.
         language: Of `teach`.
@@ -82,7 +82,7 @@ def plan_job(
     scratch = scratch_for_run(work, "plan")
     rate, measured_on = _measure_parsing(dumps, acquire, ingest, options, scratch)
     speed = _measure_training(setting, rate, own["ease_plus"], encoders, options)
-    costs = _costs(name, own, dumps, rate, speed, ingest, encoders)
+    costs = _costs(name, own, dumps, rate, speed, ingest, texts.memory_limit, encoders)
     facts = {
         "Job": f"`kedro run --pipelines={options.of}`",
         "Languages": ", ".join(setting.languages),
@@ -166,6 +166,7 @@ def _costs(
     rate: ParsingRate,
     speed: TrainingRate,
     ingest: CachedIngestOptions,
+    memory_limit: str,
     encoders: EncoderDefaults,
 ) -> list[Cost]:
     """Return the cost of each stage."""
@@ -179,7 +180,7 @@ def _costs(
     costs = [
         download_cost(sum(dump.missing for dump in dumps)),
         parsing_cost(total, rate, ingest.workers or os.cpu_count() or 1),
-        pairs_cost(links, MEMORY_LIMIT),
+        pairs_cost(links, memory_limit),
     ]
     encoder = own["setting"].encoder.name
     for method in _methods(own, encoder):

@@ -8,7 +8,7 @@ from ease.pipelines.plan.nodes import plan_job
 
 SHARED = {
     "options": "plan",
-    **{name: name for name in ("acquire", "ingest", "encoders", "work")},
+    **{name: name for name in ("acquire", "ingest", "texts", "encoders", "work")},
     **{name: f"teach.{name}" for name in ("language", "companions")},
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from ease.wikimedia.dumps.files import DumpFile, split_into_shards
@@ -50,13 +51,13 @@ def measure_parsing(
         folder: Receives the parts.
     """
     shards = [shard for dump in dumps for shard in split_into_shards(dump, SHARD)]
-    spread = sorted(shards, key=lambda shard: (shards.index(shard) * 7919) % len(shards))
+    order = np.random.default_rng(0).permutation(len(shards))
     sites = {dump: read_siteinfo(dump.path, dump.language) for dump in dumps}
     size = pages = sentences = links = 0
     texts: list[str] = []
     began = time.perf_counter()
-    for number, shard in enumerate(spread):
-        part = folder / str(number)
+    for number in order.tolist():
+        shard, part = shards[number], folder / str(number)
         part.mkdir(parents=True)
         task = ShardTask(shard, sites[shard.dump], options.splitter, options.max_page_bytes)
         counts = write_shard(task, part)["counts"]

@@ -19,11 +19,10 @@ from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
 from ease.io.names import safe_name
-from ease.io.parquet import read_parquet
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.each import score_all, score_rows
-from ease.pipelines.gathering import TextOptions, gather_data
+from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import MLM, Setting
@@ -130,7 +129,7 @@ def variant_data(
     if recipe.data is not None:
         folder = inputs.folder / "texts"
         file, _ = gather_data(recipe, inputs.data.rows, inputs.acquire, inputs.texts, folder)
-        rows = read_parquet(ibis.duckdb.connect(), [file])
+        rows = open_gathered(file, inputs.texts)
         return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
     pairs, table = required_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
     if variant.permute_entities:

@@ -15,7 +15,7 @@ from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.audit.nodes import FOLDER as AUDIT
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.options import EvaluateOptions
-from ease.pipelines.gathering import TextOptions, gather_data
+from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
 from ease.pipelines.mlflow_runs import TrackingOptions, remember_run
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
@@ -103,7 +103,7 @@ def build_start(
     name = f"{setting.name}.{MLM}"
     lock = lock_for_run(Path(work) / name)
     file, _ = gather_data(recipe, training_pairs, acquire, texts, lock.folder / "texts")
-    rows = ibis.duckdb.connect().read_parquet(str(file))
+    rows = open_gathered(file, texts)
     data = TrainingData(untrained, rows, None, None, evaluation_data, dumps, tasks, setting)
     result = train_tracked(name, data, recipe.complete(setting.encoder.name, encoders), lock)
     remember_run(result.model, None, setting.encoder)
