@@ -13,7 +13,7 @@ LANGUAGE = r"^[a-z][a-z0-9-]*$"
 
 
 class Reference(NamedTuple):
-    """A column whose values must be in a column of another table; nulls may not be."""
+    """A column whose values must be in a column of another table; nulls are not checked."""
 
     column: str
     table: str

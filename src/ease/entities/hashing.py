@@ -33,7 +33,7 @@ def draw(seed: int, *keys: ir.IntegerValue) -> ir.IntegerValue:
 def draw_each(seed: int, *keys: ir.IntegerValue, last: ir.ArrayValue) -> ir.ArrayValue:
     """Return `draw` of the row's keys and each element of an array as the last key.
 
-    Each round is a step of its own: DuckDB would compute a state that is written twice in one step as often.
+    Each round is a step of its own: DuckDB computes a state twice if one expression uses it twice.
     """
     states = last.map(lambda key: _summed(seed, (*keys, key)))
     for shift, multiplier in _ROUNDS:

@@ -63,7 +63,7 @@ class Outline:
         name = "+".join(run_params.get("pipeline_names") or ["__default__"])
         logger.info("%s: %s", name, outline(pipeline, known))
         if not known and name == "train_multilingual" and not run_params.get("runtime_params"):
-            logger.info("On the sample wiki all steps together took 5 minutes on two idle cores.")
+            logger.info("On the sample wiki all steps together took about 4 minutes on two cores.")
 
     @hook_impl
     def before_node_run(self) -> None:

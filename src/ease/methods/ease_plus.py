@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from ease.encoders.encoder import embedding_dimension
 from ease.entities.further import MAX_FURTHER
+from ease.io.models import StrictModel
 from ease.methods.base import (
     SENTENCE,
     TOTAL,
@@ -25,10 +26,8 @@ from ease.methods.components.entity_losses import false_negatives, same_entity_l
 from ease.methods.components.entity_table import EntityTable
 
 
-class EasePlusOptions(BaseModel):
+class EasePlusOptions(StrictModel):
     """Parameters of EASE+."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     entity_weight: float = Field(1.0, gt=0, description="λ, the weight of the entity loss")
     temperature: float = Field(0.05, gt=0, description="τ of the entity loss, dividing the cosine")
