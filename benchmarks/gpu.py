@@ -5,8 +5,8 @@
     python3 -m benchmarks.gpu --folder tiny_results --tiny    # the same commands at a small size, without a GPU
 
 A part is a command. Its output is written to the folder while it runs, and its result when it ends. A part with a
-result for the same code and arguments is skipped, so a run that was cut off goes on by the same command. A part that
-fails or exceeds its time does not stop the others.
+result for the same code, arguments and machine is skipped, so a run that was cut off goes on by the same command. A
+part that fails or exceeds its time does not stop the others.
 
 Needs torch 2.11, transformers 5.17, sentence-transformers 6.0, accelerate, pyarrow and the packages of
 `scripts/gpu_wheels.sh`; no network. Without `--sentences`, sentences are generated.
@@ -60,8 +60,15 @@ PARTS: dict[str, Part] = {
     ),
     "training": Part(
         "benchmarks.training_speed",
-        f"{TRAINING} --steps 100 --rounds 2 --tables speed curves --curve-steps 50",
-        f"{TINY_TRAINING} --tables speed curves --curve-steps 2",
+        f"{TRAINING} --steps 200 --rounds 2 --tables speed",
+        f"{TINY_TRAINING} --tables speed",
+        reads_sentences=True,
+    ),
+    # With a small table, whose size does not matter to the losses
+    "curves": Part(
+        "benchmarks.training_speed",
+        "--encoder base --entities 20000 --threads 8 --tables curves --curve-steps 50",
+        f"{TINY_TRAINING} --tables curves --curve-steps 2",
         reads_sentences=True,
     ),
     "large_batches": Part(
@@ -130,7 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     given.folder.mkdir(parents=True, exist_ok=True)
     for name in given.parts:
-        result = run_part(name, command_of(PARTS[name], given.tiny, given.sentences), given.folder)
+        command = command_of(PARTS[name], given.tiny, given.sentences)
+        result = run_part(name, command, given.folder, machine)
         print(f"{name}: {describe_status(result)}", flush=True)
         write_report(given.folder, machine)
     return int(any(result.status != 0 for result in results_in(given.folder)))
@@ -164,7 +172,9 @@ def environment(*, one_device: bool = True) -> dict[str, str]:
     offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "true", "TOKENIZERS_PARALLELISM": "true"}
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
     visible = {"CUDA_VISIBLE_DEVICES": first} if one_device else {}
-    return {**os.environ, **offline, **visible, "PYTHONPATH": search}
+    # Before a program's first product, for its trainings to be deterministic.
+    reproducible = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    return {**os.environ, **offline, **visible, **reproducible, "PYTHONPATH": search}
 
 
 def command_of(part: Part, tiny: bool, sentences: Path | None) -> list[str]:
@@ -173,21 +183,24 @@ def command_of(part: Part, tiny: bool, sentences: Path | None) -> list[str]:
     return ["-m", part.module, *read, *(part.tiny if tiny else part.full).split()]
 
 
-def run_part(name: str, command: list[str], folder: Path) -> Result:
-    """Return the result of a part: the one in the folder if code and command are the same, else of a new process."""
-    file, log = folder / f"{name}.json", folder / f"{name}.log"
-    key = hashlib.sha256(json.dumps([code_hash(), command]).encode()).hexdigest()[:16]
+def run_part(name: str, command: list[str], folder: Path, machine: dict[str, str]) -> Result:
+    """Return the result of a part: the one in the folder if code, command and machine are the same, else of a new run.
+
+    Standard error is written beside the output, since warnings would break tables.
+    """
+    file, log, errors = (folder / f"{name}.{ending}" for ending in ("json", "log", "err"))
+    key = hashlib.sha256(json.dumps([code_hash(), command, machine]).encode()).hexdigest()[:16]
     if file.is_file() and (kept := Result(**json.loads(file.read_text()))).key == key and kept.status == 0:
         return kept
     print(f"{name}: {' '.join(command)}", flush=True)
     started = time.monotonic()
-    with log.open("w") as output:
+    with log.open("w") as output, errors.open("w") as messages:
         process = subprocess.Popen(
             [sys.executable, *command],
             cwd=ROOT,
             env=environment(one_device=PARTS[name].module != "pytest"),
             stdout=output,
-            stderr=subprocess.STDOUT,
+            stderr=messages,
             start_new_session=True,
         )
         try:
@@ -196,17 +209,19 @@ def run_part(name: str, command: list[str], folder: Path) -> Result:
             os.killpg(process.pid, signal.SIGKILL)  # with its own processes, which have the GPU's memory
             process.wait()
             status = None
-    result = Result(
-        name, command, key, status, round(time.monotonic() - started, 1), log.read_text(errors="replace")
-    )
+    files = [log] if status == 0 else [log, errors]
+    text = "\n".join(file.read_text(errors="replace") for file in files)
+    result = Result(name, command, key, status, round(time.monotonic() - started, 1), text)
     file.write_text(json.dumps(result._asdict(), indent=1))
     return result
 
 
 def code_hash() -> str:
-    """Return a hash of the Python files of the library and the benchmarks."""
+    """Return a hash of the Python files of the library, the tests and the benchmarks."""
     digest = hashlib.sha256()
-    for file in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]):
+    for file in sorted(
+        file for place in ("src", "tests", "benchmarks") for file in (ROOT / place).rglob("*.py")
+    ):
         digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,7 @@ def _clip(dense: list[nn.Parameter], table: nn.Parameter | None) -> None:
         gradient.mul_(min(1.0, 1 / (norm + 1e-6)))
 
 
+@cache
 def _projection(folder: Path, batch_size: int) -> Tensor:
     """Return the initial projection of the EASE trainer, from a training with a negligible learning rate."""
     with tempfile.TemporaryDirectory() as work:

@@ -183,23 +183,46 @@ def entity_seconds(setup: Setup, batch_size: int, attempts: int = 20) -> float:
     return statistics.median(seconds[3:])
 
 
+def entity_share(batch_size: int, rate: float, seconds: float | None, simcse: float | None) -> str:
+    """Return the share of the entity side in a step of EASE; empty if neither of the last two is known.
+
+    A GPU overlaps the small operations with others, so that their time alone says little. There the share is what a
+    step of EASE takes longer than one of SimCSE, whose encodings are the same.
+
+    Args:
+        batch_size: Pairs of a step.
+        rate: Pairs per second of EASE.
+        seconds: Of the entity side alone, on a CPU.
+        simcse: Pairs per second of SimCSE.
+    """
+    if seconds is not None:
+        return f"{seconds * rate / batch_size:.1%}"
+    return "" if simcse is None else f"{1 - rate / simcse:.1%}"
+
+
 def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int], rounds: int) -> None:
     """Print a row for each method, batch size and trainer, with the share of the entity side in EASE's steps."""
     peak = matrix_peak(setup)
     print(f"Matrix peak: {peak / 1e9:,.0f} GFLOP/s\n")
     heads = ["method", "batch", "trainer", "pairs/s", "ratio", "of the peak", "entity side"]
     print(f"| {' | '.join(heads)} |\n| --- | ---: | --- |{' ---: |' * 4}")
+    simcse: dict[tuple[int, str], float] = {}
     for method in methods:
         for batch_size in batch_sizes:
             rates = compare(setup, method, batch_size, rounds)
-            side = entity_seconds(setup, batch_size) if method == "ease" else None
+            on_cpu = method == "ease" and setup.device == "cpu"
+            side = entity_seconds(setup, batch_size) if on_cpu else None
             for way, found in rates.items():
                 rate = statistics.median(found)
+                if method == "simcse":
+                    simcse[batch_size, way] = rate
                 ratio = statistics.median(
                     ours / theirs for ours, theirs in zip(found, rates[PEER], strict=True)
                 )
                 utilised = rate * setup.work.flops_of_a_pair / peak
-                share = "" if side is None or way == PEER else f"{side * rate / batch_size:.1%}"
+                share = ""
+                if method == "ease" and way != PEER:
+                    share = entity_share(batch_size, rate, side, simcse.get((batch_size, way)))
                 cells = [method, batch_size, way, f"{rate:,.4g}", f"{ratio:.2f}", f"{utilised:.0%}", share]
                 print(f"| {' | '.join(map(str, cells))} |", flush=True)
 

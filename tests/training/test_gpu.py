@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import shutil
+import sysconfig
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,15 @@ TOGETHER: dict[str, Any] = {
     "encoder": "encoder_without_dropout",
     "development": {},
 }
+CAN_COMPILE = shutil.which("cc") and Path(sysconfig.get_path("include"), "Python.h").exists()
+CHANGES = [
+    pytest.param({"entity_memory": "host"}, id="host"),
+    pytest.param(
+        {"compiled": True},
+        id="compiled",
+        marks=pytest.mark.skipif(not CAN_COMPILE, reason="torch needs a C compiler and Python's headers"),
+    ),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +127,7 @@ def test_attention_of_packed_texts_is_one_kernel_without_waiting(dtype: torch.dt
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
-@pytest.mark.parametrize("change", [{"entity_memory": "host"}, {"compiled": True}], ids=["host", "compiled"])
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_table_on_the_host_and_compiled_layers_change_the_losses_by_rounding(
     make_job: MakeJob, change: dict[str, Any], precision: str, noise: float
 ) -> None:
@@ -147,7 +159,7 @@ def test_a_lookup_in_a_table_on_the_host_does_not_wait_for_the_device() -> None:
     assert torch.equal(rows.cpu(), table.weight[wanted])
 
 
-@pytest.mark.parametrize("change", [{"entity_memory": "host"}, {"compiled": True}], ids=["host", "compiled"])
+@pytest.mark.parametrize("change", CHANGES)
 def test_they_resume_exactly(make_job: MakeJob, change: dict[str, Any]) -> None:
     training = {**GPU, **change}
     whole, broken = run_job(make_job("whole", training=training)), make_job("broken", training=training)
@@ -175,7 +187,7 @@ def test_a_packed_training_without_dropout_is_a_padded_one(
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are not two CUDA devices")
-@pytest.mark.parametrize("change", [{}, {"entity_memory": "host"}, {"compiled": True}], ids=str)
+@pytest.mark.parametrize("change", [pytest.param({}, id="neither"), *CHANGES])
 def test_two_devices_equal_one(make_job: MakeJob, change: dict[str, Any]) -> None:
     training = {**GPU, "precision": "fp32", **change}
     one = run_job(make_job("one", training=training, **TOGETHER))

@@ -59,6 +59,15 @@ def test_an_interrupted_training_resumes_exactly(make_job: MakeJob, report_every
     assert_same(run_job(broken), whole)
 
 
+def test_checkpoints_that_would_take_too_long_are_left_out(make_job: MakeJob) -> None:
+    whole = run_job(make_job("whole"))
+    broken = make_job("broken", training={"checkpoint_share": 1e-6})
+    with pytest.raises(Stop):
+        run_job(broken, stop_at(11))
+    assert [path.name for path in (broken.folder / "checkpoints").iterdir()] == ["step-00000004"]
+    assert_same(run_job(broken), whole)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_a_checkpoint(make_job: MakeJob, trained: Trained, number: signal.Signals) -> None:
     def interrupt(step: int, values: dict[str, float]) -> None:

@@ -29,8 +29,16 @@ def test_the_first_of_equal_scores_is_kept(model: TrainingModel, tmp_path: Path)
     for step, score in ((10, 50.0), (20, 50.0), (30, 60.0), (40, 55.0)):
         best.consider(step, model, score)
     assert (best.step, best.score) == (30, 60.0)
-    # A checkpoint may still name the older one: both stay until it is pruned.
-    assert folders(tmp_path) == ["best-00000010", "best-00000030"]
+    assert folders(tmp_path) == ["best-00000030"]
+
+
+def test_the_model_of_the_last_checkpoint_stays_until_the_next(model: TrainingModel, tmp_path: Path) -> None:
+    best = BestModel(tmp_path)
+    best.consider(10, model, 50.0)
+    best.prune()
+    for step in (20, 30):
+        best.consider(step, model, 50.0 + step)
+        assert folders(tmp_path) == ["best-00000010", f"best-{step:08d}"]
     best.prune()
     assert folders(tmp_path) == ["best-00000030"]
 

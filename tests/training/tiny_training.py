@@ -41,6 +41,7 @@ def tiny_job(files: Path, folder: Path, encoder: str = "encoder", **changes: Any
         "report_every": 1,
         "evaluate_every": 4,
         "checkpoint_every": 4,
+        "checkpoint_share": 1.0,
         "max_tokens": 16,
         "length_chunks": 2,
         "device": "cpu",

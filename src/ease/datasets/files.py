@@ -208,7 +208,9 @@ class PathDataset(AtomicSave, AbstractVersionedDataset[Path, Any]):
         """Return the version's path."""
         path = self._path_to_load()
         if path is not None and not path.exists():
-            raise DatasetError(f"{path}: no such version of {self._filepath}.")
+            raise DatasetError(
+                f"{path}: there is no such version of {self._filepath}. The folders beside it are the versions."
+            )
         return path
 
     def save(self, data: Path) -> None:

@@ -53,7 +53,10 @@ class SampledSchema:
         from ease.datasets.schemas import find_faults  # imports Pandera
 
         if faults := find_faults(self._table, sample_rows(files, self._rows)):
-            raise EaseError(f"`{self._table}` is wrong and is not saved: {'; '.join(map(str, faults))}.")
+            raise EaseError(
+                f"`{self._table}` is wrong and is not saved: {'; '.join(map(str, faults))}. If the input is "
+                "right, this is a fault of EASE: report it with the command."
+            )
 
 
 def unpack(data: Any) -> tuple[Any, Check]:

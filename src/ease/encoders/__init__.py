@@ -1,1 +1,6 @@
 """Encoders: loading, pooling, tokenizers, word vectors, whitening, encoding with a cache, scoring and model cards."""
+
+import os
+
+# cuBLAS reads it at its first product, which may be long before a training that is to be deterministic.
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -78,7 +78,7 @@ def evaluate(
 def _loaded(model: SentenceTransformer | str | Path, options: Mapping[str, Any]) -> SentenceTransformer:
     """Return an encoder in memory, or load it by its name."""
     from ease.encoders.loading import load_for_evaluation
-    from ease.evaluation.search import best_device
+    from ease.encoders.placing import place
 
     if not isinstance(model, str | Path):
         if options:
@@ -90,7 +90,7 @@ def _loaded(model: SentenceTransformer | str | Path, options: Mapping[str, Any])
         loading = LoadingOptions.model_validate(options)
     except ValidationError as error:
         raise EaseError(f"`options`: {format_validation_error(error, LoadingOptions)}") from error
-    return load_for_evaluation(str(model), loading).to(best_device())
+    return place(load_for_evaluation(str(model), loading))
 
 
 def load(

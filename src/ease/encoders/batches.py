@@ -37,9 +37,12 @@ Encode = Callable[[Sequence[str]], Tensor]
 
 
 def count_lengths(encoder: SentenceTransformer, sentences: list[str]) -> tuple[NDArray[np.int64], bool]:
-    """Return the length of each sentence, and whether it is counted in tokens; otherwise it is in characters."""
+    """Return the length of each sentence, and whether it is counted in tokens; otherwise it is in characters.
+
+    Tokens are counted for a CPU, whose batches have a number of tokens. A GPU would wait for the count.
+    """
     tokenizer = getattr(encoder, "tokenizer", None)
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+    if encoder.device.type != "cpu" or not isinstance(tokenizer, PreTrainedTokenizerFast):
         return np.array([len(sentence) for sentence in sentences], dtype=np.int64), False
     longest = encoder.max_seq_length
     options = {"truncation": True, "max_length": longest} if longest else {"truncation": False}
@@ -65,9 +68,8 @@ def make_batches(
     """
     lengths, in_tokens = count_lengths(encoder, sentences)
     order = np.argsort(-lengths, kind="stable")
-    on_cpu = encoder.device.type == "cpu"
-    if size is not None or not in_tokens or not on_cpu:
-        size = size or (CPU_SENTENCES if on_cpu else GPU_SENTENCES)
+    if size is not None or not in_tokens:
+        size = size or (CPU_SENTENCES if encoder.device.type == "cpu" else GPU_SENTENCES)
         return [order[start : start + size] for start in range(0, len(order), size)]
     batches, start = [], 0
     while start < len(order):

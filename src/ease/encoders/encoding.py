@@ -26,9 +26,9 @@ from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.full_memory import advise_on_full_memory
 from ease.encoders.options import EncodingOptions
+from ease.encoders.placing import place
 from ease.encoders.prompts import ROLES, Use, prompt_for
 from ease.encoders.static import encode_static, is_static
-from ease.evaluation.search import best_device
 from ease.evaluation.tasks.components.prompted import Role
 from ease.io.cache_users import note_user
 from ease.io.result_versions import EMBEDDINGS
@@ -167,7 +167,7 @@ def encode_with(
         model = encoder
     else:
         source = encoder
-        model = load_encoder(str(encoder)).to(best_device())
+        model = place(load_encoder(str(encoder)))
     cache = None
     if options.cache is not None:
         key = fingerprint(model)

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.entities.links import page_subjects
+from ease.entities.sentences import SENTENCE_KEY
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
@@ -23,7 +24,8 @@ ANSWER, SAME_PAGE, SAME_TYPE = "answer", "same_page", "same_type"
 """Grades of the sentences of a pair and side: the right one, and its distractors."""
 COLUMNS = (
     *("subset", "pair_id", "side", "grade", "kind", "entity"),
-    *("language", "page_id", "sentence_index", "text"),
+    *SENTENCE_KEY,
+    "text",
 )
 
 _POOL = 10
@@ -31,7 +33,6 @@ _POOL = 10
 _ITEM, _SENTENCE, _DISTRACTOR = 1, 2, 3
 """Keys that make the draws of different purposes independent."""
 _FIRST_PRINT, _SECOND_PRINT = 4, 5
-_PLACE = ("language", "page_id", "sentence_index")
 _PRINTS = ("entities", "print1", "print2")
 
 
@@ -176,13 +177,13 @@ def _candidates(sentences: ir.Table, links: ir.Table, pages: ir.Table, options: 
 
     `fits` says whether a sentence may be in a pair.
     """
-    whole = sentences.select(*_PLACE, "text").inner_join(pages, ["language", "page_id"])
-    whole = whole.select(*_PLACE, "entity", "ticket", "text")
+    whole = sentences.select(*SENTENCE_KEY, "text").inner_join(pages, ["language", "page_id"])
+    whole = whole.select(*SENTENCE_KEY, "entity", "ticket", "text")
     lengths = whole.text.length()
     whole = whole.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
     counted = whole.mutate(copies=whole.count().over(group_by=["language", "text"]))
     single = counted.filter(counted.copies == 1).drop("copies")
-    joined = single.left_join(_link_prints(links, pages), list(_PLACE)).mutate()
+    joined = single.left_join(_link_prints(links, pages), list(SENTENCE_KEY)).mutate()
     known = joined.select(
         *single.columns, **{name: joined[name].fill_null(ibis.literal(0, "int64")) for name in _PRINTS}
     )
@@ -196,10 +197,12 @@ def _candidates(sentences: ir.Table, links: ir.Table, pages: ir.Table, options: 
 
 def _link_prints(links: ir.Table, pages: ir.Table) -> ir.Table:
     """Return two sums of hashes of each sentence's distinct entities, without the page's own: equal for equal sets."""
-    linked = links.select(*_PLACE, linked="entity").distinct().inner_join(pages, ["language", "page_id"])
-    linked = linked.filter(linked.linked != linked.entity).select(*_PLACE, "linked")
+    linked = (
+        links.select(*SENTENCE_KEY, linked="entity").distinct().inner_join(pages, ["language", "page_id"])
+    )
+    linked = linked.filter(linked.linked != linked.entity).select(*SENTENCE_KEY, "linked")
     linked = linked.mutate(hash1=draw(_FIRST_PRINT, linked.linked), hash2=draw(_SECOND_PRINT, linked.linked))
-    return linked.group_by(*_PLACE).agg(
+    return linked.group_by(*SENTENCE_KEY).agg(
         entities=as_int64(linked.count()),
         print1=as_int64(linked.hash1.sum()),
         print2=as_int64(linked.hash2.sum()),
@@ -211,7 +214,7 @@ def _match(candidates: ir.Table, options: AuditOptions) -> ir.Table:
     fitting = candidates.filter(candidates.fits)
     # The first sentences of two articles need not have the same links.
     keys = {name: fitting.first.ifelse(ibis.literal(0, "int64"), fitting[name]) for name in _PRINTS}
-    keyed = fitting.select(*_PLACE, "entity", "ticket", "first", "text", **keys)
+    keyed = fitting.select(*SENTENCE_KEY, "entity", "ticket", "first", "text", **keys)
     pivot = keyed.filter(keyed.language == options.pivot).drop("ticket", "language")
     pivot = pivot.rename(right_page="page_id", right_index="sentence_index", right_text="text")
     others = keyed.filter(keyed.language != options.pivot)
@@ -262,9 +265,9 @@ def _answers(pairs: ir.Table, options: AuditOptions) -> ir.Table:
 
 def _of_same_page(answers: ir.Table, candidates: ir.Table, options: AuditOptions) -> ir.Table:
     """Draw other sentences of each answer's page whose linked entities differ from the answer's."""
-    there = candidates.select(*_PLACE, *_PRINTS, "text")
+    there = candidates.select(*SENTENCE_KEY, *_PRINTS, "text")
     own = there.drop("text").rename({f"own_{name}": name for name in _PRINTS})
-    known = answers.drop("text").inner_join(own, list(_PLACE))
+    known = answers.drop("text").inner_join(own, list(SENTENCE_KEY))
     known = known.rename(own_index="sentence_index")
     joined = known.inner_join(there, ["language", "page_id"]).mutate()
     joined = joined.filter(joined.sentence_index != joined.own_index)
@@ -278,7 +281,9 @@ def _of_same_type(answers: ir.Table, entity_types: ir.Table, options: AuditOptio
     types = types.semi_join(answers, "entity")
     shared = types.rename(other="entity").inner_join(types, "type").select("entity", "other").distinct()
     shared = shared.filter(shared.entity != shared.other)
-    others = answers.select("subset", "side", "kind", *_PLACE, "text", other="entity", other_pair="pair_id")
+    others = answers.select(
+        "subset", "side", "kind", *SENTENCE_KEY, "text", other="entity", other_pair="pair_id"
+    )
     known = answers.select("subset", "side", "kind", "pair_id", "entity", own_index="sentence_index")
     joined = known.inner_join(shared, "entity").mutate()
     joined = joined.inner_join(others, ["subset", "side", "kind", "other"]).mutate()

@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 
 from ease.entities.integers import as_int64
 from ease.entities.links import page_subjects
+from ease.entities.sentences import SENTENCE_KEY, check_lengths
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 
-SENTENCE_KEY = ("language", "page_id", "sentence_index")
 PAGE, LINK = "page", "link"
 """What two sentences may share: the item of their pages, or an entity that both link to."""
 
@@ -45,11 +45,7 @@ class CandidateOptions(StrictModel):
 
     @model_validator(mode="after")
     def _check_lengths(self) -> CandidateOptions:
-        if self.min_characters > self.max_characters:
-            raise EaseError(
-                f"`min_characters` ({self.min_characters}) exceeds `max_characters` ({self.max_characters}): lower "
-                "the first or raise the second."
-            )
+        check_lengths(self.min_characters, self.max_characters)
         return self
 
 

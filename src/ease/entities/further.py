@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ease.entities.hashing import draw
+from ease.entities.sentences import SENTENCE_KEY
 from ease.io.lazy import ibis
 
 if TYPE_CHECKING:
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 
 MAX_FURTHER = 15
 """Further entities kept of a sentence; a sentence of 1,000 characters rarely links to more."""
-
-SENTENCE_KEY = ("language", "page_id", "sentence_index")
 
 
 def add_further_entities(

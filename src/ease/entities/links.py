@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ease.entities.hashing import hash_title
 from ease.entities.integers import as_int64
+from ease.entities.sentences import SENTENCE_KEY
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 
@@ -67,11 +68,10 @@ def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None, languages: 
         languages: Languages whose pages are used.
     """
     first = sentences.filter((sentences.sentence_index == 0) & sentences.language.isin(list(languages)))
-    keys = ("language", "page_id", "sentence_index")
     if sitelinks is None:
-        return first.select(*keys, entity=-hash_title(first.page_title))
-    titled = first.select(*keys, title=first.page_title)
-    return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*keys, "entity")
+        return first.select(*SENTENCE_KEY, entity=-hash_title(first.page_title))
+    titled = first.select(*SENTENCE_KEY, title=first.page_title)
+    return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*SENTENCE_KEY, "entity")
 
 
 def _items(sitelinks: ir.Table) -> ir.Table:

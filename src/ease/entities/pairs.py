@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.entities.negatives import Mining, have_negatives
+from ease.entities.sentences import SENTENCE_KEY, check_lengths
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
@@ -18,7 +19,7 @@ from ease.io.models import StrictModel
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-KEY = ("language", "page_id", "sentence_index", "entity")
+KEY = (*SENTENCE_KEY, "entity")
 
 
 class PairOptions(StrictModel):
@@ -47,11 +48,7 @@ class PairOptions(StrictModel):
 
     @model_validator(mode="after")
     def _check_lengths(self) -> PairOptions:
-        if self.min_characters > self.max_characters:
-            raise EaseError(
-                f"`min_characters` ({self.min_characters}) exceeds `max_characters` ({self.max_characters}): lower "
-                "the first or raise the second."
-            )
+        check_lengths(self.min_characters, self.max_characters)
         return self
 
 
@@ -84,13 +81,11 @@ def select_pairs(
     kept = kept.mutate(ticket=draw(options.seed, kept.page_id, kept.sentence_index, kept.entity))
     kept = _keep_first(kept, ("language", "entity"), options.max_pairs_per_entity)
     kept = _keep_first(kept, ("language",), options.max_pairs_per_language)
-    texts = sentences.select("language", "page_id", "sentence_index", sentence="text")
+    texts = sentences.select(*SENTENCE_KEY, sentence="text")
     # Numbered without the texts: Spark orders all rows of this window in a single task.
     numbered = kept.select(*KEY, pair_id=as_int64(ibis.row_number().over(order_by=KEY)))
-    whole = numbered.inner_join(texts, ["language", "page_id", "sentence_index"])
-    return whole.select("pair_id", "language", "page_id", "sentence_index", "sentence", "entity").order_by(
-        "pair_id"
-    )
+    whole = numbered.inner_join(texts, list(SENTENCE_KEY))
+    return whole.select("pair_id", *SENTENCE_KEY, "sentence", "entity").order_by("pair_id")
 
 
 def count_filters(
@@ -182,8 +177,8 @@ def _candidates(
 ) -> ir.Table:
     """Return each pair once, without its text, with the first filter that removes it, or null."""
     frequent = vocabulary.select("entity", "row")
-    lengths = sentences.select("language", "page_id", "sentence_index", characters=sentences.text.length())
-    pairs = links.select(*KEY).distinct().inner_join(lengths, ["language", "page_id", "sentence_index"])
+    lengths = sentences.select(*SENTENCE_KEY, characters=sentences.text.length())
+    pairs = links.select(*KEY).distinct().inner_join(lengths, list(SENTENCE_KEY))
     pairs = pairs.select(*KEY, "characters").left_join(frequent, "entity")
     removed_by = ibis.cases(
         (pairs.row.isnull(), "rare_entity"),

@@ -91,7 +91,7 @@ class PairClassifier:
             max_length=self.settings.max_tokens,
             return_tensors="pt",
         ).to(device)
-        half = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        half = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
             logits: Tensor = self.model(**read).logits
         return logits.float()

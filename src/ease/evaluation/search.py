@@ -23,6 +23,9 @@ from ease.evaluation.metrics import row_lengths
 BLOCK = (4096, 8192)
 """Queries and targets compared at once: 134 MB of similarities."""
 
+FEW = 64
+"""Queries or targets below which a search stays on the CPU"""
+
 TIE_TOLERANCE = 1e-6
 """Scores closer than this are tied: about the rounding error of a cosine in single precision."""
 
@@ -64,6 +67,11 @@ def best_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def _device_for(queries: int, targets: int) -> torch.device:
+    """Return the device of a search; few rows are compared faster than the others are copied to a GPU."""
+    return best_device() if min(queries, targets) >= FEW else torch.device("cpu")
+
+
 def similarity_blocks(
     queries: ArrayLike,
     targets: ArrayLike,
@@ -95,10 +103,16 @@ def similarity_blocks(
         )
 
     def units(side: int, rows: slice) -> Tensor:
-        scaled = sides[side][rows] if unit_rows else sides[side][rows] / lengths[side][rows, None]
-        return torch.from_numpy(scaled.astype(np.float32)).to(device)
+        if unit_rows:
+            return copied(sides[side][rows])
+        part, divisors = sides[side][rows], lengths[side][rows, None]
+        # A GPU divides faster, in single precision.
+        return copied(part / divisors) if device.type == "cpu" else copied(part) / copied(divisors)
 
-    device = best_device()
+    def copied(values: Embeddings) -> Tensor:
+        return torch.from_numpy(values.astype(np.float32)).to(device)
+
+    device = _device_for(shapes[0][0], shapes[1][0])
     keeps, kept = _fits(shapes[1], device), dict[int, Tensor]()
     starts = range(0, shapes[0][0], block[0])
     for start in tqdm(starts, desc=progress, unit="block", delay=5, leave=False, disable=not progress):
@@ -152,7 +166,7 @@ def mutual_neighbours(
         raise EaseError(f"{k} neighbours: ask for at least 1.")
     counts = len(np.atleast_1d(queries)), len(np.atleast_1d(targets))
     near_queries, near_targets = (
-        _Nearest(count, min(k, other), best_device()) for count, other in (counts, counts[::-1])
+        _Nearest(count, min(k, other), _device_for(*counts)) for count, other in (counts, counts[::-1])
     )
     for here, there, similarities in similarity_blocks(
         queries, targets, block, progress, unit_rows=unit_rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +23,12 @@ from mlflow.utils.validation import MAX_PARAM_VAL_LENGTH
 from pydantic import BaseModel, Field, model_validator
 
 from ease.encoders.model_card import with_test_scores
-from ease.encoders.options import EncoderOptions
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
-from ease.io.files import read_json
 from ease.io.models import StrictModel
 from ease.io.names import safe_name
 from ease.io.nested import dotted
+from ease.pipelines.origins import RUN_FILE, run_of
 from ease.training.options import TrainingResult
 
 logger = logging.getLogger(__name__)
@@ -40,9 +38,6 @@ TRAINING_TAG = "training"
 
 BELOW_START = "below_start"
 """MLflow tag of a training that made its encoder worse."""
-
-RUN_FILE = "training/mlflow_run.json"
-"""File in a trained encoder's folder that names its MLflow run."""
 
 METRICS_A_REQUEST, PARAMETERS_A_REQUEST = 1000, 100
 """MLflow's limits."""
@@ -165,45 +160,6 @@ def note_gain(run_id: str, result: TrainingResult) -> None:
             f"The kept model scores {result.best_score:.2f} on the development tasks, below its start's "
             f"{result.start_score:.2f}.",
         )
-
-
-def remember_run(
-    encoder: Path, run_id: str | None, start: EncoderOptions, dimensions: Sequence[int] = ()
-) -> None:
-    """Save metadata beside a model: the id of the run that trained it, if any, its start and its dimensions.
-
-    Args:
-        encoder: Folder of the model.
-        run_id: The id of its run.
-        start: What its training started from.
-        dimensions: Numbers of first dimensions to which its embeddings may be truncated.
-    """
-    file = encoder / RUN_FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
-    file.write_text(json.dumps({"run_id": run_id, **about}), encoding="utf-8")
-
-
-def run_of(encoder: Path) -> str | None:
-    """Return the id of the run that trained an encoder, or None if no run did."""
-    run_id: str | None = _remembered(encoder).get("run_id")
-    return run_id
-
-
-def start_of(encoder: Path) -> dict[str, Any]:
-    """Return `base`, `pooling` and `seed` of an encoder's start, as far as they are known."""
-    return {
-        name: value for name, value in _remembered(encoder).items() if name in ("base", "pooling", "seed")
-    }
-
-
-def dimensions_of(encoder: Path) -> tuple[int, ...]:
-    """Return the numbers of first dimensions to which an encoder's embeddings may be truncated."""
-    return tuple(_remembered(encoder).get("dimensions", ()))
-
-
-def _remembered(encoder: Path) -> dict[str, Any]:
-    return read_json(encoder / RUN_FILE) or {}
 
 
 def add_scores(encoder: Path, scores: Sequence[Score], dimension: int | None = None) -> None:

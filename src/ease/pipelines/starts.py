@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from kedro.io import AbstractVersionedDataset, CatalogProtocol
@@ -129,25 +129,17 @@ def find_missing_teachers(pipeline: Pipeline, catalog: CatalogProtocol) -> list[
         pipeline: The nodes that will run.
         catalog: Their datasets and parameters.
     """
-    lacking = []
-    for node in pipeline.nodes:
-        if node.name.rpartition(".")[2] != "distill_encoder":
-            continue
+
+    def named(node: Node) -> bool:
         options = [catalog.load(name) for name in node.inputs if is_parameter(name)]
-        encoder = next(name for name in node.inputs if name.endswith(".encoder"))
-        named = any(isinstance(value, StudentOptions) and value.teacher for value in options)
-        if not named and encoder not in pipeline.all_outputs() and not catalog.exists(encoder):
-            lacking.append(missing_teacher(encoder.partition(".")[0]))
-    return lacking
+        return any(isinstance(value, StudentOptions) and value.teacher for value in options)
+
+    return [missing_teacher(setting) for setting in _lacking(pipeline, catalog, "distill_encoder", named)]
 
 
 def missing_teacher(setting: str) -> str:
     """Return the message that the teacher of a setting's students is missing, with commands that train it."""
-    return (
-        f"There is no encoder of `ease_plus` for the students to learn from: make the data by `kedro run "
-        f"--pipelines=train_{setting} --tags={PREPARATION}`, then train it by `kedro run --pipelines=train "
-        f"--namespaces={setting}.ease_plus`, or name another encoder as `teacher` (docs/small_models.md)."
-    )
+    return _missing_encoder(setting, "for the students to learn from", "`teacher` (docs/small_models.md)")
 
 
 def find_missing_miners(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
@@ -157,22 +149,40 @@ def find_missing_miners(pipeline: Pipeline, catalog: CatalogProtocol) -> list[st
         pipeline: The nodes that will run.
         catalog: Their datasets and parameters.
     """
-    lacking = []
-    for node in pipeline.nodes:
-        if node.name.rpartition(".")[2] != "mine_pairs" or catalog.load("params:mine_bitext").encoder:
-            continue
-        encoder = next(name for name in node.inputs if name.endswith(".encoder"))
-        if encoder not in pipeline.all_outputs() and not catalog.exists(encoder):
-            lacking.append(missing_miner(encoder.partition(".")[0]))
-    return lacking
+
+    def named(_: Node) -> bool:
+        return bool(catalog.load("params:mine_bitext").encoder)
+
+    return [missing_miner(setting) for setting in _lacking(pipeline, catalog, "mine_pairs", named)]
 
 
 def missing_miner(setting: str) -> str:
     """Return the message that a setting has no encoder to compare sentences by, with commands that train it."""
+    return _missing_encoder(setting, "to compare the sentences by", "`mine_bitext.encoder` (docs/bitext.md)")
+
+
+def _lacking(
+    pipeline: Pipeline,
+    catalog: CatalogProtocol,  # type: ignore[type-arg]
+    step: str,
+    named: Callable[[Node], bool],
+) -> list[str]:
+    """Return the settings of a step for which no encoder is named, there, or trained by this run."""
+    lacking = []
+    for node in pipeline.nodes:
+        if node.name.rpartition(".")[2] != step or named(node):
+            continue
+        encoder = next(name for name in node.inputs if name.endswith(".encoder"))
+        if encoder not in pipeline.all_outputs() and not catalog.exists(encoder):
+            lacking.append(encoder.partition(".")[0])
+    return lacking
+
+
+def _missing_encoder(setting: str, purpose: str, option: str) -> str:
     return (
-        f"There is no encoder of `ease_plus` to compare the sentences by: make the data by `kedro run "
-        f"--pipelines=train_{setting} --tags={PREPARATION}`, then train it by `kedro run --pipelines=train "
-        f"--namespaces={setting}.ease_plus`, or name another encoder as `mine_bitext.encoder` (docs/bitext.md)."
+        f"There is no encoder of `ease_plus` {purpose}: make the data by `kedro run --pipelines=train_{setting} "
+        f"--tags={PREPARATION}`, then train it by `kedro run --pipelines=train --namespaces={setting}.ease_plus`, or "
+        f"name another encoder as {option}."
     )
 
 

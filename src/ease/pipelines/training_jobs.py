@@ -33,9 +33,9 @@ from ease.pipelines.mlflow_runs import (
     log_model,
     log_plot,
     note_gain,
-    remember_run,
     training_run,
 )
+from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import CompleteRecipe
 from ease.pipelines.setting import Setting
 from ease.reporting.plots import plot_curves
@@ -90,7 +90,7 @@ def train_tracked(
         log_plot(plot_curves(curves), "curves")
         if tracking is not None:
             log_model(result.model, name, tracking)
-    remember_run(result.model, run_id, data.setting.encoder, recipe.training.matryoshka)
+    write_origin(result.model, run_id, data.setting.encoder, recipe.training.matryoshka)
     return result
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ease.errors import EaseError
+from ease.search.limits import EXACT_LIMIT, MEMORY
 
 if TYPE_CHECKING:
     from ease.search.engine import Search
     from ease.search.entities import Link
-
-DEFAULT_MEMORY, DEFAULT_EXACT_LIMIT = 1_024, 1_000_000
 
 
 @click.group()
@@ -43,14 +42,14 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--memory",
             type=click.IntRange(min=64),
-            default=DEFAULT_MEMORY,
+            default=MEMORY,
             show_default=True,
             help="Megabytes for sorting and for a compressed index; the encoder comes on top.",
         ),
         click.option(
             "--exact-limit",
             type=click.IntRange(min=0),
-            default=DEFAULT_EXACT_LIMIT,
+            default=EXACT_LIMIT,
             show_default=True,
             help="Sentences beyond which faiss is used.",
         ),

@@ -16,6 +16,7 @@ from ease.io.atomic import atomic_path, write_text_atomically
 from ease.io.locks import folder_lock
 from ease.io.models import StrictModel
 from ease.search.approximate import APPROXIMATE, build_approximate
+from ease.search.limits import EXACT_LIMIT, MEMORY
 from ease.search.table import Sentences, language_ranges, write_sentences
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -23,10 +24,6 @@ Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 VERSION = 1
 """Raised when an index of an earlier version cannot be read."""
 DESCRIPTION, SENTENCES = "index.json", "sentences.parquet"
-EXACT_LIMIT = 1_000_000
-"""Sentences up to which a search compares all of them."""
-MEMORY = 1_024
-"""Default memory limit in megabytes."""
 SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS = 1_024, 16_384, 64
 """Rows of a block, and the number of blocks that small indexes have."""
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.loading import load_for_evaluation
 from ease.encoders.options import LoadingOptions
+from ease.encoders.placing import place
 from ease.errors import EaseError
-from ease.evaluation.search import best_device
 from ease.io.cache_users import note_user
 from ease.search.building import Encode, build_index
 from ease.search.entities import HeardEntities, Labels, Link, open_heard
 from ease.search.index import Index
+from ease.search.limits import EXACT_LIMIT, MEMORY
 from ease.search.reasons import Reasons, shared_links, shared_words
 from ease.search.sources import Model, Sources, digest_tables
 
@@ -190,8 +191,8 @@ def open_search(
     project: str | Path = ".",
     *,
     index: str | Path | None = None,
-    memory: int = 1_024,
-    exact_limit: int = 1_000_000,
+    memory: int = MEMORY,
+    exact_limit: int = EXACT_LIMIT,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Search:
     """Open the sentences of a project for a search by a model; build their index first if it is missing.
@@ -236,7 +237,7 @@ class Opening:
         files = sources.sentences()
         links = sources.table("02_intermediate", "links.parquet")
         self.model = sources.model(name)
-        encoder = load_for_evaluation(self.model.location, LoadingOptions()).to(best_device())
+        encoder = place(load_for_evaluation(self.model.location, LoadingOptions()))
         self._encode = _one_at_a_time(encode_with(encoder))
         self._fingerprint = fingerprint(encoder)
         self._tables = files, links, digest_tables([*files, *links])

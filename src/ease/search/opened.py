@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ease.errors import EaseError
 from ease.io.suggestions import suggest
 from ease.search.engine import Opening, Search
+from ease.search.limits import EXACT_LIMIT, MEMORY
 from ease.search.sources import Sources
 
 logger = logging.getLogger(__name__)
@@ -82,8 +83,8 @@ class OpenModels:
         sources: Sources,
         further: Sequence[str] = (),
         *,
-        memory: int = 1_024,
-        exact_limit: int = 1_000_000,
+        memory: int = MEMORY,
+        exact_limit: int = EXACT_LIMIT,
     ) -> None:
         """Find the models; none is loaded.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ease.entities.sentences import SENTENCE_KEY
 from ease.io.atomic import atomic_path
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
@@ -28,7 +29,7 @@ def write_sentences(target: Path, sentences: list[Path], links: list[Path], memo
         memory: Memory limit in megabytes.
     """
     engine = ibis.duckdb.connect(memory_limit=f"{memory}MB", temp_directory=str(target.parent / "spill"))
-    key = ["language", "page_id", "sentence_index"]
+    key = list(SENTENCE_KEY)
     table = read_parquet(engine, sentences).select(*key, "page_title", "text")
     table = table.filter(table.text.re_search(r"[\pL\pN]"))
     if links:

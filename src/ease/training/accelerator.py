@@ -15,10 +15,6 @@ from accelerate.state import AcceleratorState, GradientState
 
 from ease.training.options import TrainingOptions
 
-CUBLAS_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
-"""Environment variable that makes matrix products on a GPU deterministic."""
-
-
 _MMAP_THRESHOLD = -3
 """glibc's M_MMAP_THRESHOLD (mallopt(3), malloc.h)."""
 _LARGE, _USUALLY_LARGE = 4 << 20, 32 << 20
@@ -40,7 +36,8 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     if on_gpu:
         # Before anything else touches a GPU: otherwise every process opens the first GPU.
         if "LOCAL_RANK" in os.environ:
-            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+            # Some launchers let each process see one GPU alone.
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
     half = options.precision == "bf16" or (
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )
@@ -64,7 +61,8 @@ def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
             mixed_precision="bf16" if half else "no",
             # A pretrained BERT has a pooler that sentence embeddings do not use.
             kwargs_handlers=[
-                DistributedDataParallelKwargs(find_unused_parameters=True),
+                # No layer of the encoders changes its buffers.
+                DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False),
                 InitProcessGroupKwargs(backend=None, timeout=PATIENCE),
             ],
         )
@@ -78,9 +76,6 @@ def _compute_deterministically(restore: ExitStack, wanted: bool) -> None:
     torch.use_deterministic_algorithms(wanted, warn_only=True)
     if not wanted:
         return
-    if CUBLAS_WORKSPACE not in os.environ:
-        os.environ[CUBLAS_WORKSPACE] = ":4096:8"
-        restore.callback(os.environ.pop, CUBLAS_WORKSPACE)
     # Filling new memory detects reads of uninitialised values, but writes all memory twice.
     fill = "fill_uninitialized_memory"
     restore.callback(setattr, torch_deterministic, fill, getattr(torch_deterministic, fill))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ease.io.atomic import atomic_folder, remove_folder
 from ease.methods.components.distributed import gather, process_count, process_rank
 from ease.training.model import TrainingModel
 from ease.training.optimizers import Optimizers
+from ease.training.options import TrainingOptions
 
 logger = logging.getLogger(__name__)
 
@@ -22,13 +24,21 @@ logger = logging.getLogger(__name__)
 class Checkpoints:
     """The latest checkpoint of one training, identified by its fingerprint."""
 
-    def __init__(self, folder: Path, fingerprint: str) -> None:
+    def __init__(self, folder: Path, fingerprint: str, options: TrainingOptions) -> None:
         """Use a folder, which need not exist."""
         self._folder = folder
         self._fingerprint = fingerprint
+        self._every = options.checkpoint_every
+        self._rest = 1 / options.checkpoint_share - 1
+        self._earliest = 0.0
+
+    def due(self, step: int) -> bool:
+        """Return whether to write one after a step, so that they take their share of the time at most."""
+        return step % self._every == 0 and time.monotonic() >= self._earliest
 
     def save(self, step: int, model: TrainingModel, optimizers: Optimizers, state: dict[str, Any]) -> None:
         """Write a checkpoint in the first process and remove older ones; every process must call this."""
+        began = time.monotonic()
         random_states = _random_states(next(model.parameters()).device)
         if process_rank():
             return
@@ -42,6 +52,8 @@ class Checkpoints:
         for older in self._found():
             if older.name != f"step-{step:08d}":
                 remove_folder(older)
+        ended = time.monotonic()
+        self._earliest = ended + self._rest * (ended - began)
 
     def latest(self) -> dict[str, Any] | None:
         """Return the state and `step` of this training's latest checkpoint, or None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
 from sentence_transformers import SentenceTransformer
 from torch._dynamo.exc import TorchDynamoException
 from torch._inductor import config
@@ -31,6 +32,8 @@ def compile_layers(encoder: SentenceTransformer, *, deterministic: bool) -> None
         raise EaseError(
             f"{type(encoder[0]).__name__} has no transformer layers to compile: set `compiled: false`."
         )
+    # The layers of all trainings in a process share their code, of which torch keeps at most eight compilations.
+    torch.compiler.reset()
     # Older versions of torch have no such option.
     options = {"deterministic": deterministic} if hasattr(config, "deterministic") else None
     for layer in layers:

@@ -63,6 +63,11 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
     check_share(job.training, processes)
+    if not launched and uses_gpu(job.training) and processes > torch.cuda.device_count():
+        raise EaseError(
+            f"This machine has {torch.cuda.device_count()} GPU(s) for {processes} `processes`: lower `processes`, or "
+            "set `device: cpu`."
+        )
     if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
     if job.training.batches.reads_entities and not get_method(job.method).reads_entities:

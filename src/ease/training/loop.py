@@ -71,7 +71,7 @@ def train(
     trained = _placed(model.train(), accelerator)
     optimizers = Optimizers(model, options)
     # A checkpoint has the random state of its device.
-    checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{accelerator.device.type}")
+    checkpoints = Checkpoints(folder / "checkpoints", f"{fingerprint}-{accelerator.device.type}", options)
     best = BestModel(folder)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
@@ -91,7 +91,7 @@ def train(
                 _select(step, model, best, progress, evaluate)
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
-            if stopping or (not last and step % options.checkpoint_every == 0):
+            if stopping or (not last and any_process(not process_rank() and checkpoints.due(step), group)):
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
                 progress.resume()

@@ -112,6 +112,12 @@ class TrainingOptions(StrictModel):
     )
     evaluate_every: int = Field(250, ge=1, description="steps between evaluations on the development tasks")
     checkpoint_every: int = Field(250, ge=1, description="steps between checkpoints")
+    checkpoint_share: float = Field(
+        0.1,
+        gt=0,
+        le=1,
+        description="share of the time that checkpoints may take; one that would take more is left out; 1: none is",
+    )
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(
         "auto", description="auto: bf16 on GPUs that support it, else fp32"

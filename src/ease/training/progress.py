@@ -94,7 +94,9 @@ class Progress:
         }
 
     def pause(self) -> None:
-        """Stop the clock before an evaluation or a checkpoint."""
+        """Stop the clock before an evaluation or a checkpoint, when a GPU has done the steps before it."""
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
         now = time.perf_counter()
         self._window_seconds += now - self._since
         self.seconds += now - self._since

@@ -25,12 +25,15 @@ DEVELOPMENT_SCORE = "development"
 
 
 class BestModel:
-    """The best model so far, in its own folder; of equal scores, the first is kept."""
+    """The best model so far, in its own folder; of equal scores, the first is kept.
+
+    Beside it stays the one that the last checkpoint names, from which an interrupted training goes on.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Start without a model; `restore` finds that of an interrupted training."""
         self._folder = folder
-        self.step = 0
+        self.step = self._recorded = 0
         self.score: float | None = None
 
     def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
@@ -41,11 +44,15 @@ class BestModel:
         with merged(model.encoder), atomic_folder(self.path) as aside:
             save_encoder(model.encoder, aside)
             save_training_parts(model, aside / "training")
+        self._keep(self._recorded, step)
 
     @property
     def path(self) -> Path:
         """The folder of the best model."""
-        return self._folder / f"best-{self.step:08d}"
+        return self._path(self.step)
+
+    def _path(self, step: int) -> Path:
+        return self._folder / f"best-{step:08d}"
 
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
@@ -54,13 +61,19 @@ class BestModel:
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state of a checkpoint."""
         self.step, self.score = state["best_step"], state["best_score"]
+        self._recorded = self.step
 
     def prune(self) -> None:
         """Remove all other models; call this only after a checkpoint has recorded the best one."""
         if process_rank():
             return  # only the first process knows the best model
+        self._recorded = self.step
+        self._keep(self.step)
+
+    def _keep(self, *steps: int) -> None:
+        """Remove the models of all other steps."""
         for other in self._folder.glob("best-*"):
-            if other != self.path:
+            if other not in map(self._path, steps):
                 shutil.rmtree(other, ignore_errors=True)
 
     def publish(self, target: Path, card: str | None, made: Path) -> None:

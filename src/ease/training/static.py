@@ -35,6 +35,8 @@ def token_ids(encoder: SentenceTransformer, texts: Sequence[str], longest: int) 
 def bag_features(features: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return padded tokens (n, width) as one row of tokens and the offset of each text."""
     tokens, mask = features["input_ids"], features.get("attention_mask")
-    used = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask.bool()
-    lengths = used.sum(dim=1)
-    return {"input_ids": tokens[used], "offsets": lengths.cumsum(0) - lengths}
+    if mask is None:
+        offsets = torch.arange(0, tokens.numel(), tokens.shape[1], device=tokens.device)
+        return {"input_ids": tokens.flatten(), "offsets": offsets}
+    lengths = mask.sum(dim=1)
+    return {"input_ids": tokens[mask.bool()], "offsets": lengths.cumsum(0) - lengths}

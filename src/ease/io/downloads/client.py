@@ -106,7 +106,9 @@ class Client:
                 except (HTTPError, OSError) as error:
                     raise TransientError(describe(error)) from error
             if len(content) > _MAX_TEXT_BYTES:
-                raise EaseError(f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB.")
+                raise EaseError(
+                    f"{url} is not a listing: it has more than {_MAX_TEXT_BYTES >> 20} MB. Check the address."
+                )
             return content.decode("utf-8", errors="replace")
 
         return self.retry(url, attempt)
@@ -136,7 +138,7 @@ class Client:
         except (requests.ConnectionError, requests.Timeout) as error:
             raise TransientError(describe(error), answered=False) from error
         except requests.RequestException as error:
-            raise EaseError(f"{url} cannot be fetched: {describe(error)}.") from error
+            raise EaseError(f"{url} cannot be fetched: {describe(error)}. Check the address.") from error
         if response.status_code in _TRANSIENT:
             pause = None
             with suppress(KeyError, InvalidHeader):  # a number of seconds, or a date
@@ -198,7 +200,9 @@ def raise_for_answer(url: str, response: requests.Response) -> NoReturn:
     """
     answer = f"{response.status_code} {response.reason}".strip()
     if response.status_code in (404, 410):
-        raise NotFound(f"{url} does not exist: the server answers {answer}.")
+        raise NotFound(
+            f"{url} does not exist: the server answers {answer}. Check the address, the date and the mirror."
+        )
     advice = ""
     if response.status_code in (401, 403):
         advice = (

@@ -187,7 +187,8 @@ class _Transfer:
             page = response.headers.get("Content-Type", "").startswith("text/html")
             if page and not self._file.checksums and self._file.path.suffix not in (".html", ".htm"):
                 raise EaseError(
-                    f"{self._file.url} cannot be fetched: the server answers with a web page instead."
+                    f"{self._file.url} cannot be fetched: the server answers with a web page instead. Open "
+                    "the address in a browser: it may ask for a login or a licence."
                 )
             self._handle.truncate(0)
             tag = response.headers.get("ETag", "")

@@ -126,10 +126,12 @@ class MaskedLanguageModel(nn.Module):
         """Return the loss of some texts, given the fields of `Masked` and the selected tokens of the complete batch."""
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
         encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
-        states = encoded[chosen].unsqueeze(0)  # (1, k, dimension)
+        # The device is asked only once where the selected tokens are.
+        places = chosen.flatten().nonzero().squeeze(1)  # (k,)
+        states = encoded.flatten(0, 1)[places].unsqueeze(0)  # (1, k, dimension)
         features = self.layers(inputs_embeds=states).logits  # (1, k, embedding dimension)
         logits = functional.linear(features.squeeze(0), embeddings, self.bias)  # (k, vocabulary)
-        return masked_token_loss(logits, tokens[chosen], count)
+        return masked_token_loss(logits, tokens.flatten()[places], count)
 
 
 def _parts(masked: Masked, mini_batch_size: int | None) -> Iterator[Masked]:

@@ -234,10 +234,10 @@ def _encode_named(name: str, encoders: Mapping[str, Path | None], encoding: Enco
     """Load one of the setting's encoders, or another one by its folder or hub name."""
     from ease.encoders.encoder import load_encoder
     from ease.encoders.encoding import encode_with
-    from ease.evaluation.search import best_device
+    from ease.encoders.placing import place
 
     if name not in encoders:
-        return encode_with(load_encoder(name).to(best_device()), encoding, source=name)
+        return encode_with(place(load_encoder(name)), encoding, source=name)
     folder = encoders[name]
     if folder is None:
         raise EaseError(

@@ -13,14 +13,8 @@ from ease.io.lazy import ibis
 from ease.pipelines.distill.options import ShallowStudentOptions, StaticStudentOptions
 from ease.pipelines.distill.refining import refine
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.mlflow_runs import (
-    RunReport,
-    TrackingOptions,
-    flatten_options,
-    log_model,
-    remember_run,
-    training_run,
-)
+from ease.pipelines.mlflow_runs import RunReport, TrackingOptions, flatten_options, log_model, training_run
+from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import missing_teacher
@@ -146,7 +140,7 @@ def _distill(
         if options.refining is not None:
             model, history = _refined(f"{name}.refined", made.model, pairs, given, options)
         log_model(model, name, given.tracking)
-    remember_run(model, run_id, start, options.matryoshka)
+    write_origin(model, run_id, start, options.matryoshka)
     return model, history
 
 

@@ -84,7 +84,7 @@ def score_each(
     from ease.encoders.encoder import embedding_dimension
     from ease.encoders.encoding import encode_with, fingerprint
     from ease.encoders.loading import describe_encoder
-    from ease.evaluation.search import best_device
+    from ease.encoders.placing import place
 
     there = scorable(references, located)
     scored = Scored([], _unreadable(references, located), [], {}, {}, {})
@@ -92,7 +92,7 @@ def score_each(
         logger.warning("Nothing to score: there are no data of %s", ", ".join(references) or "no task")
         return scored
     try:
-        model = load(encoder).to(best_device())
+        model = place(load(encoder))
     except EaseError as error:
         logger.warning("Not scored: %s", error)
         return Scored([], [Unscored(None, None, str(error))], [], {}, {}, {})

@@ -16,15 +16,8 @@ from ease.io.lazy import ibis
 from ease.io.nested import dotted
 from ease.pipelines.evaluate.each import log_scored, rows_of, score_each
 from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
-from ease.pipelines.mlflow_runs import (
-    add_scores,
-    add_to_card,
-    dimensions_of,
-    log_parameters,
-    log_scores,
-    nested_run,
-    start_of,
-)
+from ease.pipelines.mlflow_runs import add_scores, add_to_card, log_parameters, log_scores, nested_run
+from ease.pipelines.origins import dimensions_of, origin_of
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import PREPARATION
 
@@ -75,7 +68,7 @@ def score_encoder(
         (*evaluate.dimensions, *dimensions_of(encoder)),
     )
     log_scored(encoder, scored)
-    about = {"setting": setting.name, "model": encoder.parent.name, **start_of(encoder)}
+    about = {"setting": setting.name, "model": encoder.parent.name, **origin_of(encoder)}
     rows = rows_of(scored, located, **about)
     add_to_card(encoder, rows)
     return rows
@@ -170,11 +163,11 @@ def load_baseline(
     """
     from ease.encoders.language_subspace import remove_language_subspace
     from ease.encoders.loading import load_for_evaluation
-    from ease.evaluation.search import best_device
+    from ease.encoders.placing import place
 
     encoder = load_for_evaluation(name, baseline)
     if baseline.language_rank:
-        encoder = encoder.to(best_device())
+        encoder = place(encoder)
         sentences = sentences_by_language(training_pairs)
         remove_language_subspace(encoder, sentences, baseline.language_rank, batch_size)
     return encoder

@@ -69,13 +69,13 @@ def mine_pairs(
     """
     from ease.encoders.encoding import encode_with
     from ease.encoders.loading import load_for_evaluation
-    from ease.evaluation.search import best_device
+    from ease.encoders.placing import place
 
     name = options.encoder or (None if encoder is None else str(encoder))
     if name is None:
         raise EaseError(missing_miner(setting.name))
     compared = _compared_pairs(candidates, language_pairs(setting.languages, options))
-    model = load_for_evaluation(name, LoadingOptions()).to(best_device())
+    model = place(load_for_evaluation(name, LoadingOptions()))
     encode = encode_with(model, encoding, "Encoding", name).for_task("mine_bitext", "BitextMining")
     scratch = scratch_for_run(work, f"{setting.name}.bitext")
     mining = Mining(sentences, candidates, encode, options, texts, scratch)

@@ -16,7 +16,8 @@ from ease.pipelines.audit.nodes import FOLDER as AUDIT
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
-from ease.pipelines.mlflow_runs import TrackingOptions, remember_run
+from ease.pipelines.mlflow_runs import TrackingOptions
+from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.options import check_taught_language
@@ -106,7 +107,7 @@ def build_start(
     rows = open_gathered(file, texts)
     data = TrainingData(untrained, rows, None, None, evaluation_data, dumps, tasks, setting)
     result = train_tracked(name, data, recipe.complete(setting.encoder.name, encoders), lock)
-    remember_run(result.model, None, setting.encoder)
+    write_origin(result.model, None, setting.encoder)
     return result.model
 
 

@@ -15,13 +15,8 @@ from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions, gather_data
-from ease.pipelines.mlflow_runs import (
-    TrackingOptions,
-    flatten_options,
-    log_values,
-    remember_run,
-    training_run,
-)
+from ease.pipelines.mlflow_runs import TrackingOptions, flatten_options, log_values, training_run
+from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.starts import PREPARATION, missing_start
@@ -45,7 +40,7 @@ def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None
     from ease.encoders.encoder import save_encoder
 
     save_encoder(build(setting.encoder, drawn_sentences(sentences, setting)), folder)
-    remember_run(folder, None, setting.encoder)
+    write_origin(folder, None, setting.encoder)
 
 
 def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
@@ -131,13 +126,13 @@ def whiten_encoder(
         EaseError: If there is no encoder to start from, no pair, or the sentences do not vary enough.
     """
     from ease.encoders.encoder import load_encoder, save_encoder
+    from ease.encoders.placing import place
     from ease.encoders.whitening import SUMMARY, distinct_sentences
     from ease.encoders.whitening import whiten_encoder as whiten
-    from ease.evaluation.search import best_device
 
     sentences = distinct_sentences(required_pairs(training_pairs, setting), options.rows, options.seed)
     given = chosen_start(setting, WHITENING, untrained, mlm)
-    encoder = load_encoder(str(given), options.pooling, setting.encoder.seed).to(best_device())
+    encoder = place(load_encoder(str(given), options.pooling, setting.encoder.seed))
     start = setting.encoder.model_copy(update={"pooling": options.pooling or setting.encoder.pooling})
     name = f"{setting.name}.{WHITENING}"
     parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": WHITENING}
@@ -155,7 +150,7 @@ def whiten_encoder(
     made = scratch_for_run(work, name) / "encoder"
     with atomic_folder(made) as folder:
         save_encoder(encoder, folder, card)
-        remember_run(folder, run_id, start)
+        write_origin(folder, run_id, start)
     return made
 
 

@@ -73,7 +73,8 @@ def learn(
     steps = options.epochs * -(-len(sentences) // options.batch_size)
     optimizer = torch.optim.Adam(student.parameters(), lr=options.learning_rate)
     projection = None if directions is None else torch.tensor(directions.copy(), dtype=torch.float32)
-    step, history, losses = _restore(checkpoint, student, optimizer)
+    step, history, kept = _restore(checkpoint, student, optimizer)
+    losses: list[float | Tensor] = [*kept]  # tensors, so that a GPU is asked only for a report
     student.eval()
     prompt = default_prompt(student)
     for rows in _batches(len(sentences), options, seed, step):
@@ -88,15 +89,15 @@ def learn(
         loss.backward()
         optimizer.step()
         step += 1
-        losses.append(loss.item())
+        losses.append(loss.detach())
         if step % options.report_every == 0 or step == steps:
-            values = {"loss": float(np.mean(losses))}
+            values = {"loss": float(np.mean([float(loss) for loss in losses]))}
             history.append({"step": step, **values})
             losses.clear()
             if report is not None:
                 report(step, values)
         if step % options.checkpoint_every == 0 and step < steps:
-            _save(checkpoint, student, optimizer, step, history, losses)
+            _save(checkpoint, student, optimizer, step, history, [float(loss) for loss in losses])
     return history
 
 

@@ -75,7 +75,8 @@ class LineChunks:
                     self.head = block[:4096]
                     if self._opening and not self._opening[0].match(self.head):
                         raise EaseError(
-                            f"{self._path} is not {self._opening[1]}: it begins with {block[:40]!r}."
+                            f"{self._path} is not {self._opening[1]}: it begins with {block[:40]!r}. Download it "
+                            "again, or name another file."
                         )
                 self.last_byte = block[-4096:].rstrip()[-1:] or self.last_byte
                 held.append(block)

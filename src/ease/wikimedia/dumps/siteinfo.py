@@ -77,10 +77,13 @@ def _read_to_first_page(path: Path) -> bytes:
             return bytes(content[: page.start()])
         if len(content) > _MAX_HEADER_BYTES:
             raise EaseError(
-                f"{path} has no <page> in its first {len(content):,} bytes: it is not a dump of articles."
+                f"{path} has no <page> in its first {len(content):,} bytes: it is not a dump of articles. "
+                "Choose a file named …-pages-articles….xml."
             )
     return bytes(content)
 
 
 def _not_an_export(path: Path, found: str) -> EaseError:
-    return EaseError(f"{path} is not a MediaWiki export (XML with the root <mediawiki>): {found}.")
+    return EaseError(
+        f"{path} is not a MediaWiki export (XML with the root <mediawiki>): {found}. Name another file."
+    )
