@@ -167,16 +167,28 @@ def test_scalar_parameters_are_part_of_the_fingerprint(folder: Path, tmp_path: P
 
 
 class Greedy(SentenceTransformer):
-    """Asks for more memory than there is."""
+    """Asks for more memory than there is for more than `fitting` sentences at once."""
+
+    fitting = 0
 
     def encode(self, inputs: Any, *arguments: Any, **options: Any) -> Any:
-        return torch.empty(1 << 60)
+        return (
+            torch.empty(1 << 60)
+            if len(inputs) > self.fitting
+            else super().encode(inputs, *arguments, **options)
+        )
 
 
-@pytest.mark.parametrize(
-    ("size", "advice"), [(None, "Set the encoding's `batch_size` below 5"), (1, "needs a larger device")]
-)
-def test_a_batch_beyond_the_memory_says_what_to_change(folder: Path, size: int | None, advice: str) -> None:
-    encode = encode_with(Greedy(str(folder), device="cpu"), EncodingOptions(batch_size=size))
-    with pytest.raises(EaseError, match=f"not enough memory.*{advice}.*can't allocate memory"):
+def test_a_sentence_beyond_the_memory_says_what_to_change(folder: Path) -> None:
+    encode = encode_with(Greedy(str(folder), device="cpu"))
+    with pytest.raises(EaseError, match="not enough memory.*use a larger device.*can't allocate memory"):
         encode(SENTENCES)
+
+
+@pytest.mark.parametrize("fitting", [1, 2, 3])
+def test_batches_beyond_the_memory_are_encoded_in_halves(folder: Path, fitting: int) -> None:
+    encoder = Greedy(str(folder), device="cpu")
+    expected = encode_with(folder, EncodingOptions(batch_size=1))(SENTENCES)
+    encoder.fitting = fitting
+    found = encode_with(encoder, EncodingOptions(batch_size=len(SENTENCES)))(SENTENCES)
+    assert np.allclose(found, expected, atol=1e-6)

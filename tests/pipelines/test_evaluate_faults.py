@@ -164,4 +164,4 @@ def test_a_task_that_does_not_fit_in_memory_leaves_the_others(tmp_path: Path) ->
     assert [score.task for score in scored.scores] == ["sample_graded"]
     ((task, _, reason),) = scored.unscored
     assert task == "stsb"
-    assert "not enough memory. Set the encoding's `batch_size`" in reason
+    assert "not enough memory. A single sentence needs more" in reason

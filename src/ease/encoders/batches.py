@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -14,7 +15,10 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
+from ease.encoders.full_memory import is_full_memory
 from ease.encoders.onednn import OneDnnProducts, has_onednn
+
+logger = logging.getLogger(__name__)
 
 TOKENS = 512
 """Tokens of a batch on a CPU; its activations fit the cache of a core"""
@@ -100,6 +104,27 @@ def encode_batches(
 
     in_threads = len(batches) > 1 and can_share(encoder)
     yield from (_in_threads(encode_one, batches) if in_threads else map(encode_one, batches))
+
+
+def in_smaller_batches(encode: Encode) -> Encode:
+    """Return a function that halves batches until they fit in memory; later batches are encoded in parts that fit."""
+    fitting: list[int] = []
+
+    def encode_parts(batch: Sequence[str]) -> Tensor:
+        size = min([len(batch), *fitting])
+        if size < len(batch):
+            parts = (batch[start : start + size] for start in range(0, len(batch), size))
+            return torch.cat([encode_parts(part) for part in parts])
+        try:
+            return encode(batch)
+        except RuntimeError as error:
+            if size == 1 or not is_full_memory(error):
+                raise
+        logger.info("A batch of %d sentences does not fit in memory: encoding in halves.", size)
+        fitting.append(-(-size // 2))
+        return encode_parts(batch)
+
+    return encode_parts
 
 
 def can_share(encoder: SentenceTransformer) -> bool:

@@ -21,7 +21,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Router
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from ease.encoders.batches import encode_batches, make_batches
+from ease.encoders.batches import encode_batches, in_smaller_batches, make_batches
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.full_memory import advise_on_full_memory
@@ -129,12 +129,8 @@ class Encoding:
                 **role,
             )
 
-        largest = max(map(len, batches))
-        advice = "An encoding of single sentences needs a larger device."
-        if largest > 1:
-            advice = f"Set the encoding's `batch_size` below {largest}."
-        with advise_on_full_memory(advice):
-            yield from encode_batches(self.encoder, encode, batches)
+        with advise_on_full_memory("A single sentence needs more: use a larger device or a smaller encoder."):
+            yield from encode_batches(self.encoder, in_smaller_batches(encode), batches)
 
     def _keys(self, sentences: list[str]) -> list[str]:
         """Return what embeddings depend on besides the encoder: sentence, prompt, and the role if a router reads it."""

@@ -8,6 +8,13 @@ from contextlib import contextmanager
 from ease.errors import EaseError
 
 
+def is_full_memory(error: RuntimeError) -> bool:
+    """Return whether an error of torch says that a device has no more memory."""
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    return bool(should_reduce_batch_size(error))
+
+
 class FullMemoryError(EaseError):
     """Raised if a device has not enough memory."""
 
@@ -25,8 +32,6 @@ def advise_on_full_memory(advice: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        from accelerate.utils.memory import should_reduce_batch_size
-
-        if not should_reduce_batch_size(error):
+        if not is_full_memory(error):
             raise
         raise FullMemoryError(f"There is not enough memory. {advice} torch reports: {error}") from error
