@@ -68,9 +68,8 @@ class Project:
         environment = {**os.environ, "DO_NOT_TRACK": "true", "COLUMNS": "200"}
         if start or sys.platform == "darwin":  # macOS does not support a fork after these imports
             command = [sys.executable, "-m", "kedro", *arguments]
-            done = subprocess.run(
-                command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
-            )
+            options: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "timeout": LIMIT}
+            done = subprocess.run(command, cwd=self.folder, env=environment, **options)
         else:
             done = run_forked(arguments, self.folder, environment)
         assert not check or done.returncode == 0, done.stdout + done.stderr

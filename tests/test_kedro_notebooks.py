@@ -99,4 +99,4 @@ def test_a_language_is_taught(tmp_path: Path) -> None:
     notebook = execute(project, "your_language", PARAMETERS={"teach.language": "eo", **given, **small})
     (page,) = [text for text in shown(notebook, "text/markdown") if "gained and lost" in text]
     assert page.startswith("# Esperanto (eo)")
-    assert "nearest in English" in text_of(notebook)
+    assert "nearest in en" in text_of(notebook)

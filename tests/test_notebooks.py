@@ -108,6 +108,8 @@ def test_missing_run_is_an_error_that_names_it(execute: Execute) -> None:
 
 
 def test_notebooks_have_no_outputs() -> None:
-    for path in NOTEBOOK.parent.glob("*.ipynb"):
+    paths = list(NOTEBOOK.parent.glob("*.ipynb"))
+    assert paths
+    for path in paths:
         cells = nbformat.read(path, as_version=4).cells
         assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in cells), path.name

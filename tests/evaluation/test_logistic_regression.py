@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ease.errors import EaseError
 from ease.evaluation.classifier import LabelledEmbeddings
+from ease.evaluation.items import mean_items
 from ease.evaluation.logistic_regression import MAX_ITERATIONS, Folds, cross_validate, fit, train_and_test
 
 STRENGTHS = (0.01, 1.0, 100.0)
@@ -83,6 +84,16 @@ def test_nested_folds_equal_plain_loops() -> None:
     assert cross_validate(data, STRENGTHS, Folds(3, seed=8)) != found
 
 
+def test_some_rows_have_at_most_all_points() -> None:
+    """The folds differ in size, so that the weights of their rows do."""
+    easy = labelled(0, 31, noise=0.01)
+    found = cross_validate(easy, STRENGTHS[:1], FOLDS)
+    items = mean_items(found.hits, denominators=found.weights)
+    assert len({*found.weights}) > 1
+    assert items.value() == pytest.approx(100 * np.mean(found.accuracies))
+    assert items.take(np.array(found.hits) > 0).value() == pytest.approx(100)
+
+
 def test_with_a_test_split_c_is_chosen_by_folds_of_the_training_data() -> None:
     training, test = labelled(2, 90), labelled(3, 60)
     folds = StratifiedKFold(3, shuffle=True, random_state=7).split(training.embeddings, training.labels)
@@ -123,6 +134,9 @@ def test_a_fit_that_does_not_converge_is_logged(caplog: pytest.LogCaptureFixture
         generator.normal(size=(300, 40)) * 10.0 ** np.arange(-20, 20), ["a", "b", "c"] * 100
     )
     fit(wild, 1e6)
+    assert f"stopped after {MAX_ITERATIONS} iterations" in caplog.text
+    caplog.clear()
+    train_and_test(wild, wild, (1e6,), wild)
     assert f"stopped after {MAX_ITERATIONS} iterations" in caplog.text
 
 

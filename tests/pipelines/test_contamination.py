@@ -70,6 +70,13 @@ def test_the_clean_score_is_that_of_the_other_items(tmp_path: Path) -> None:
     assert mean[["items", "contaminated", "clean"]].tolist() == [200, 100, 50.0]
 
 
+def test_a_subset_without_clean_items_is_left_out_of_the_average(tmp_path: Path) -> None:
+    leaked = contaminated(LEAKED)
+    leaked[0]["rows"] = list(range(100))
+    table = score_clean_items(leaked, EncodingOptions(cache=tmp_path), [], ease=scored(tmp_path, "ours"))
+    assert table.set_index("subset")["clean"].dropna().to_dict() == {"b": 50.0}
+
+
 def test_too_few_clean_items_have_no_interval(tmp_path: Path) -> None:
     table = score_clean_items(
         contaminated(list(range(80))), EncodingOptions(cache=tmp_path), [], ease=scored(tmp_path, "ours")

@@ -221,7 +221,9 @@ def test_as_many_classes_as_the_released_data_set(test_data: Path) -> None:
     """The released labels are the configured categories, none of them with fewer pages than the limit."""
     conf = (ROOT / "conf" / "base" / "parameters" / "mewsc16.yml").read_text(encoding="utf-8")
     options = yaml.safe_load(conf)["mewsc16"]
-    for path in sorted((test_data / "eval" / "mewsc16").glob("*_categories.txt")):
+    paths = sorted((test_data / "eval" / "mewsc16").glob("*_categories.txt"))
+    assert paths
+    for path in paths:
         language = path.name.partition("_")[0]
         labels = Counter(path.read_text(encoding="utf-8").strip().split("\n"))
         assert labels.keys() <= {names.get(language) for names in options["topics"].values()}

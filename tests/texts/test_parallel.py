@@ -87,6 +87,16 @@ def test_shuffled_sentences_meet_no_translation(gather_rows: GatherRows, write_f
     assert gather_rows(source, seed=2)[0] != rows
 
 
+def test_first_rows_of_a_table_are_skipped_without_its_header(
+    gather_rows: GatherRows, write_file: WriteFile
+) -> None:
+    table = write_file("a.csv", 'en,fr\n"one\nmore",un\ntwo,deux\nthree,trois\n')
+    source = {"kind": "parallel", "path": table, "columns": ["en", "fr"]}
+    rows, (report,) = gather_rows({**source, "skip": 2})
+    assert rows == [("three", "trois", None)]
+    assert report["skipped"] == 2
+
+
 def test_first_lines_are_skipped(gather_rows: GatherRows, write_file: WriteFile) -> None:
     english, german = write_file("a.en", "one\ntwo\nthree\n"), write_file("a.de", "1\n2\n3\n")
     rows, (report,) = gather_rows({"kind": "parallel", "paths": [english, german], "skip": 2})

@@ -68,7 +68,7 @@ def v_measure(classes: ArrayLike, clusters: ArrayLike) -> float:
 
 
 def adjusted_mutual_information(classes: ArrayLike, clusters: ArrayLike) -> float:
-    """Mutual information (at most 1) less that of random clusters of the same sizes, 0 (Vinh et al., 2010)."""
+    """Mutual information, scaled: 0 for random clusters of the same sizes, 1 for equal ones (Vinh et al., 2010)."""
     return float(adjusted_mutual_info_score(*_aligned(classes, clusters)))
 
 

@@ -146,7 +146,7 @@ def v_measure_contributions(classes: Floats, clusters: Floats) -> Floats:
 
 
 def adjusted_contributions(classes: Floats, clusters: Floats) -> Floats:
-    """Return contributions whose mean is the adjusted mutual information, for a fixed one of random clusters."""
+    """Return contributions whose mean is the adjusted mutual information; that of random clusters is taken as fixed."""
     from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 
     marginal, joint = _surprisals(classes, clusters)

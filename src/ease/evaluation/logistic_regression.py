@@ -69,14 +69,15 @@ class Outcome(NamedTuple):
     """Test accuracies (0 to 1), accuracies on the data that selected C (rounded to 1e-4), and each test's C.
 
     `hits` has the contribution of each tested row to the mean accuracy, in the order of the rows: 1 if its class is
-    predicted, else 0, times the mean fold size divided by the size of its fold. With a single value of C there is
-    nothing to select, and `development` is empty.
+    predicted, else 0, times its weight. `weights` are the mean fold size divided by the size of the row's fold. With a
+    single value of C there is nothing to select, and `development` is empty.
     """
 
     accuracies: tuple[float, ...]
     development: tuple[float, ...]
     strengths: tuple[float, ...]
     hits: tuple[float, ...]
+    weights: tuple[float, ...]
 
 
 def cross_validate(
@@ -98,11 +99,13 @@ def cross_validate(
         train_and_test(data.rows(fitted), data.rows(held), strengths, folds, family)
         for fitted, held in tqdm(splits, desc="Folds", delay=2, leave=False)
     ]
-    hits = np.zeros(len(data.labels))
+    hits, weights = np.zeros(len(data.labels)), np.zeros(len(data.labels))
     for (_, held), outcome in zip(splits, outcomes, strict=True):
-        hits[held] = np.multiply(outcome.hits, len(hits) / len(splits) / len(held))
-    accuracies, development, chosen, _ = zip(*outcomes, strict=True)
-    return Outcome(sum(accuracies, ()), sum(development, ()), sum(chosen, ()), tuple(hits.tolist()))
+        weights[held] = len(hits) / len(splits) / len(held)
+        hits[held] = np.multiply(outcome.hits, weights[held])
+    accuracies, development, chosen, _, _ = zip(*outcomes, strict=True)
+    selected = sum(accuracies, ()), sum(development, ()), sum(chosen, ())
+    return Outcome(*selected, tuple(hits.tolist()), tuple(weights.tolist()))
 
 
 def train_and_test(
@@ -134,7 +137,9 @@ def train_and_test(
     fitted = _fit(family, training, chosen)
     hits = fitted.predict(test.embeddings.astype(np.float64)) == test.labels
     development = () if points is None else (float(points.max()) / 100,)
-    return Outcome((float(np.mean(hits)),), development, (chosen,), tuple(map(float, hits)))
+    return Outcome(
+        (float(np.mean(hits)),), development, (chosen,), tuple(map(float, hits)), (1.0,) * len(hits)
+    )
 
 
 def _points(
@@ -165,15 +170,16 @@ def _points(
 
 def fit(data: LabelledEmbeddings, strength: float) -> LogisticRegression:
     """Fit a model with an L2 penalty of inverse strength C (not on the bias), in double precision on one thread."""
-    model: LogisticRegression = _fit(LOGISTIC_REGRESSION, data, strength)
-    if model.n_iter_.max() >= MAX_ITERATIONS:
-        logger.warning("Logistic regression with C %g stopped after %d iterations", strength, MAX_ITERATIONS)
-    return model
+    fitted: LogisticRegression = _fit(LOGISTIC_REGRESSION, data, strength)
+    return fitted
 
 
 def _fit(family: Family, data: LabelledEmbeddings, strength: float) -> Any:
     require_known_classes(data.labels)
     with threadpool_limits(limits=1), one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` logs it
+        warnings.simplefilter("ignore", ConvergenceWarning)  # logged below
         model = clone(family.model).set_params(**{family.parameter: strength})
-        return model.fit(data.embeddings.astype(np.float64), data.labels)
+        fitted = model.fit(data.embeddings.astype(np.float64), data.labels)
+    if np.max(getattr(fitted, "n_iter_", 0)) >= MAX_ITERATIONS:
+        logger.warning("Logistic regression with C %g stopped after %d iterations", strength, MAX_ITERATIONS)
+    return fitted

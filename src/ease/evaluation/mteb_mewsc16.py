@@ -19,7 +19,8 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from ease.wikimedia.languages import Language
 from ease.wikimedia.wikinews.splits import SMALL
 
-_SCRIPTS = {"ar": "Arab", "fa": "Arab", "ja": "Jpan", "ko": "Hang", "ru": "Cyrl"}
+_MTEB_SCRIPTS = {"Kore": "Hang"}
+"""MTEB's names of scripts, where CLDR has another"""
 _CITATION = r"""
 @inproceedings{nishikawa-etal-2022-ease,
   author = {Nishikawa, Sosuke and Ri, Ryokan and Yamada, Ikuya and Tsuruoka, Yoshimasa and Echizen, Isao},
@@ -88,4 +89,7 @@ def mewsc16_task(
 
 def _language_and_script(language: str) -> str:
     """Return a language as MTEB writes it: `eng-Latn`."""
-    return f"{Language(language).iso_639_3}-{_SCRIPTS.get(language, 'Latn')}"
+    import icu
+
+    script = icu.Locale(Language(language).bcp_47).addLikelySubtags().getScript()
+    return f"{Language(language).iso_639_3}-{_MTEB_SCRIPTS.get(script, script)}"

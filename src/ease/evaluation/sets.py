@@ -120,8 +120,13 @@ def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, A
 
 def _at_path(options: Mapping[str, Any], found: LocatedSet) -> dict[str, Any]:
     configured = options.get("subsets")
-    readable = tuple(subset for subset in found.subsets if configured is None or subset in configured)
-    restricted = {"subsets": readable} if found.faults and readable else {}
+    known = (*found.subsets, *found.missing)
+    readable = tuple(
+        subset
+        for subset in known
+        if subset not in found.faults and (configured is None or subset in configured)
+    )
+    restricted = {"subsets": readable} if found.faults and set(readable) & set(found.subsets) else {}
     return {**options, "path": str(found.path), **restricted}
 
 

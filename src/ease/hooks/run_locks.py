@@ -35,7 +35,7 @@ class RunLocks:
     @hook_impl
     def after_pipeline_run(self) -> None:
         """Release the folders of a complete run."""
-        release_work()
+        release_work(succeeded=True)
 
     @hook_impl
     def on_pipeline_error(self) -> None:

@@ -6,9 +6,11 @@ import atexit
 from contextlib import ExitStack
 from pathlib import Path
 
+from ease.io.atomic import remove_folder
 from ease.io.locks import FolderLock, folder_lock, remove_abandoned_scratch, scratch_folder
 
 _held = ExitStack()
+_finished: list[Path] = []
 
 
 def lock_for_run(folder: Path) -> FolderLock:
@@ -20,14 +22,23 @@ def lock_for_run(folder: Path) -> FolderLock:
     return _held.enter_context(folder_lock(folder))
 
 
+def remove_after_run(folder: Path) -> None:
+    """Remove a folder when this run has succeeded, and so has saved what its nodes returned."""
+    _finished.append(folder)
+
+
 def scratch_for_run(work: str | Path, name: str) -> Path:
     """Create a folder for this run, which is removed when the run ends; remove the folders of killed runs."""
     remove_abandoned_scratch(Path(work))
     return _held.enter_context(scratch_folder(Path(work), name))
 
 
-def release_work() -> None:
-    """Remove the run's scratch folders and release its locks."""
+def release_work(*, succeeded: bool = False) -> None:
+    """Remove the run's scratch folders and, if it has succeeded, its finished ones; release its locks."""
+    if succeeded:
+        for folder in _finished:
+            remove_folder(folder)
+    _finished.clear()
     _held.close()
 
 

@@ -52,10 +52,22 @@ def create_project(folder: Path) -> None:
             (folder / name).mkdir(parents=True, exist_ok=True)
             (folder / name / ".gitkeep").touch()
     except (OSError, shutil.Error) as error:
+        _clear(folder)
         reason = getattr(error, "strerror", None) or error
         raise EaseError(
             f"Cannot write to {folder} ({reason}): choose a folder that you may write to."
         ) from error
+
+
+def _clear(folder: Path) -> None:
+    """Remove what was written, so that the folder can be used again."""
+    for path in _entries(folder):
+        if path.name in _PERMITTED:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _entries(folder: Path) -> list[Path]:

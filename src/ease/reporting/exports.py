@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,7 +95,7 @@ def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
         result = results.setdefault(
             name,
             {
-                "dataset_revision": own.revision if own else row["data"] or "unknown",
+                "dataset_revision": own.revision if own else _digest(scores, row["task"]),
                 "task_name": name,
                 "mteb_version": None,
                 "scores": {SPLIT: []},
@@ -113,6 +114,14 @@ def task_results(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
             entry["interval_95"] = [row["low"] / 100, row["high"] / 100]
         result["scores"][SPLIT].append(entry)
     return results
+
+
+def _digest(scores: pd.DataFrame, task: str) -> str:
+    """Return a digest of the data of all scored subsets of a task, or `unknown` if one has none."""
+    data = sorted({str(value) for value in scores.loc[scores["task"] == task, "data"].fillna("")})
+    if "" in data:
+        return "unknown"
+    return data[0] if len(data) == 1 else hashlib.sha256("\n".join(data).encode()).hexdigest()
 
 
 def _write_mteb(folder: Path, name: str, revision: str, scores: pd.DataFrame) -> None:

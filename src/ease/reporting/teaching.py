@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -33,11 +33,16 @@ def compare_before_after(
         frame = main_figures(frame) if scored else frame
         found.append(frame[[*columns, "value"]].rename(columns={"value": name}))
     joined = found[0].merge(found[1], on=columns)
-    codes = {language, Language(language).iso_639_3, Language(language).bcp_47}
-    own = [bool(codes & set(str(subset).split("-"))) for subset in joined["subset"]]
+    codes = {language, Language(language).bcp_47, *Language(language).three_letter_codes}
+    own = [has_language(str(subset), codes) for subset in joined["subset"]]
     kind = pd.Series([NEW if new else OLD for new in own], index=joined.index, dtype=object)
     joined.insert(3, "kind", kind)
     return joined.assign(gain=joined["after"] - joined["before"])
+
+
+def has_language(subset: str, codes: Collection[str]) -> bool:
+    """Return whether a subset, such as `deu-eng` or `epo_Latn-eng_Latn`, has a language of one of the codes."""
+    return any(part in codes or part.partition("_")[0] in codes for part in subset.split("-"))
 
 
 def summarize_kinds(scores: pd.DataFrame) -> pd.DataFrame:

@@ -46,8 +46,8 @@ def generate_folder(
             f"The {name} has no templates for {', '.join(missing)}: choose from {', '.join(available)}, or use your "
             "own dumps."
         )
-    content = {"languages": list(languages), "options": options.model_dump()}
-    key = json.dumps({**content, "languages": sorted(languages), "babel": babel.__version__}, sort_keys=True)
+    content = {"languages": sorted(languages), "options": options.model_dump()}
+    key = json.dumps({**content, "babel": babel.__version__}, sort_keys=True)
     digest = hashlib.blake2b(key.encode(), digest_size=6).hexdigest()
     folder = parent / f"{name}-{version}-{digest}"
     if _is_complete(folder):

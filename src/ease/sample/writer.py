@@ -69,7 +69,7 @@ def write_sample(
         EaseError: A language has no templates, the options contradict each other, or the folder is not writable.
     """
     options = options or SampleOptions()
-    write = partial(_write_files, languages=languages, options=options)
+    write = partial(_write_files, languages=sorted(languages), options=options)
     return SampleFiles(
         generate_folder(folder, "sample", languages, PAPER_LANGUAGES, options, SAMPLE_WIKI, write)
     )

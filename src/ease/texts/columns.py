@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,11 +42,13 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     return Source(table, {**source.counts, "repeated": repeated})
 
 
-def read_columns(path: Path, names: Sequence[str], columns: Sequence[Column], workspace: Workspace) -> Source:
-    """Return columns of a file under new names."""
+def read_columns(
+    path: Path, names: Sequence[str], columns: Sequence[Column], workspace: Workspace, skip: int = 0
+) -> Source:
+    """Return columns of a file under new names, without its first `skip` rows."""
     counts = Counter({"read": 0, "blank": 0})
     schema = pa.schema([("key", pa.int64()), *((name, pa.string()) for name in names)])
-    table = workspace.store(kept_rows(read_fields(path, columns), counts, names), schema)
+    table = workspace.store(kept_rows(islice(read_fields(path, columns), skip, None), counts, names), schema)
     return Source(table, counts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -53,7 +54,12 @@ class Options(SourceOptions):
         description="translations: each sentence with its translation. following: with the translation of the next "
         "line's sentence, which is related, not parallel. shuffled: with the translation of a random other sentence",
     )
-    skip: int = Field(0, ge=0, description="first lines to skip, such as those that a development task reads")
+    skip: int = Field(
+        0,
+        ge=0,
+        description="first rows to skip, such as those that a development task reads; it reads the first distinct "
+        "pairs without a blank side, so skip some more",
+    )
 
     @model_validator(mode="after")
     def _one_form(self) -> Options:
@@ -75,7 +81,7 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
             as translations.
     """
     translations = _read_translations(options, workspace)
-    kept = translations.table.filter(translations.table.key > options.skip)
+    kept = translations.table
     counts = {**translations.counts, "skipped": options.skip} if options.skip else translations.counts
     if options.form == "following":
         kept = _following(kept)
@@ -87,7 +93,8 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
 def _read_translations(options: Options, workspace: Workspace) -> Source:
     if options.paths is not None:
         counts = Counter({"read": 0, "blank": 0})
-        table = workspace.store(kept_rows(read_parallel_lines(options.paths), counts, NAMES), _PAIRS)
+        lines = islice(read_parallel_lines(options.paths), options.skip, None)
+        table = workspace.store(kept_rows(lines, counts, NAMES), _PAIRS)
         return Source(table, counts)
     assert options.path is not None
     if _states_facts(options.path, options.columns):
@@ -97,7 +104,7 @@ def _read_translations(options: Options, workspace: Workspace) -> Source:
                 "columns or two parallel line files."
             )
         return _read_facts(options.path, options, workspace)
-    return read_columns(options.path, NAMES, options.columns, workspace)
+    return read_columns(options.path, NAMES, options.columns, workspace, options.skip)
 
 
 def _following(table: ir.Table) -> ir.Table:
@@ -113,7 +120,8 @@ def _states_facts(path: Path, columns: Sequence[Column]) -> bool:
 def _read_facts(path: Path, options: Options, workspace: Workspace) -> Source:
     """Pair each fact in the pivot language with the same fact in every other language."""
     counts = Counter({"read": 0, "blank": 0})
-    statements = workspace.store(kept_rows(read_fields(path, FACTS), counts, FACTS), _STATEMENTS)
+    fields = islice(read_fields(path, FACTS), options.skip, None)
+    statements = workspace.store(kept_rows(fields, counts, FACTS), _STATEMENTS)
     check_languages(statements.language, (options.pivot, *(options.languages or ())), path)
     others = statements.filter(statements.language != options.pivot)
     if options.languages:

@@ -73,6 +73,12 @@ class Language:
         return _DATA["iso_639_3"].get(self.code) or self.locale.getISO3Language() or self.code
 
     @property
+    def three_letter_codes(self) -> frozenset[str]:
+        """The codes of three letters in data sets: of the language, and of the variety that they mean: `swa`, `swh`."""
+        variety = _DATA["varieties"].get(self.code)
+        return frozenset(filter(None, [self.iso_639_3, self.locale.getISO3Language(), variety]))
+
+    @property
     def english_name(self) -> str:
         """CLDR's English name: `Chinese`."""
         import icu

@@ -106,7 +106,7 @@ def test_impossible_projections_are_refused() -> None:
     with pytest.raises(EaseError, match="NaN"):
         project(np.full((5, 3), np.nan), PCA)
     for wrong in ("sample_parallel", "sample_parallel:en", "tatoeba:-eng"):
-        with pytest.raises(ValidationError, match="names no language pair"):
+        with pytest.raises(ValidationError, match="names no pair of two languages"):
             ProjectionOptions(parallel=wrong)
     with pytest.raises(ValidationError, match="`perplexity` 12 is not below the 12 points"):
         ProjectionOptions(parallel="sample_parallel:ja-en", sentences=6, perplexity=12)

@@ -98,6 +98,8 @@ def test_columns_of_sick_are_found_by_name(tmp_path: Path) -> None:
         ("", "contains no sentence pair"),
         (sts_line("1") + "\n" + sts_line("good"), "line 2: the score 'good' is not a number"),
         (sts_line("2004"), "line 1: the score 2004 is outside 0 to 5"),
+        (sts_line("inf"), "line 1: the score 'inf' is not a number"),
+        (sts_line("NaN"), "line 1: the score 'NaN' is not a number"),
         (sts_line("1") + "\na\tb", "line 2: 2 tab-separated columns instead of at least 7"),
         (b"\xff\xfe\x00", "line 1: not UTF-8"),
         (sts_line("1", "x" * 2_000_000), "line 1: longer than 1048576 bytes"),
@@ -168,7 +170,7 @@ def test_errors_name_files_that_are_not_tables(tmp_path: Path, encode: Encode) -
     with pytest.raises(EaseError, match=r"graded\.parquet: cannot be read"):
         sample_graded.evaluate(encode, options)
     options.path.write_text("sentence1,sentence2,score\n")
-    with pytest.raises(EaseError, match=r"graded\.parquet: not a whole Parquet file"):
+    with pytest.raises(EaseError, match=r"graded\.parquet: not a complete Parquet file"):
         sample_graded.evaluate(encode, options)
     pq.write_table(pa.table({"sentence1": ["a"], "sentence2": [None], "score": [1.0]}), options.path)
     with pytest.raises(EaseError, match="row 1: a sentence is missing"):

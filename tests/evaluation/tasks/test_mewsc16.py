@@ -147,7 +147,7 @@ def test_errors_name_invalid_tables(tmp_path: Path, encode: Encode) -> None:
     with pytest.raises(EaseError, match=r"tr.parquet: no column category among sentence"):
         evaluate(encode, options)
     path.write_bytes(b"PAR1")
-    with pytest.raises(EaseError, match=r"tr.parquet: not a whole Parquet file"):
+    with pytest.raises(EaseError, match=r"tr.parquet: not a complete Parquet file"):
         evaluate(encode, options)
 
 

@@ -46,7 +46,9 @@ def test_both_forms_are_equal_on_random_texts(scanner: ModuleType) -> None:
 
 
 def test_both_forms_are_equal_on_real_pages(scanner: ModuleType, test_data: Path) -> None:
-    for path in sorted((test_data / "dumps" / "wikipedia").glob("*-mini-*")):
+    paths = sorted((test_data / "dumps" / "wikipedia").glob("*-mini-*"))
+    assert paths
+    for path in paths:
         dump = recognise_dump(path)[1]
         site, splitter = SiteInfo(dump.language), SentenceSplitter(dump.language, "icu")
         for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):

@@ -34,9 +34,10 @@ class ProjectionOptions(StrictModel):
 
     @model_validator(mode="after")
     def _name_languages(self) -> ProjectionOptions:
-        if not all(self.parallel.partition(":")[2].rpartition("-")):
+        left, dash, right = self.parallel.partition(":")[2].rpartition("-")
+        if not (left and dash and right) or left == right:
             raise EaseError(
-                f"`parallel` {self.parallel!r} names no language pair: write `task:language-language`."
+                f"`parallel` {self.parallel!r} names no pair of two languages: write `task:language-language`."
             )
         if self.perplexity >= 2 * self.sentences:
             raise EaseError(

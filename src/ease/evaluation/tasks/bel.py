@@ -112,7 +112,7 @@ def score_set(encode: Encode, subset: str, paths: tuple[Path, ...]) -> list[Scor
             subset,
             metric,
             [float(np.mean(fold)) for fold in np.split(hits, ends)],
-            items=mean_items(hits * weights, [query.parts for query in queries]),
+            items=mean_items(hits * weights, [query.parts for query in queries], weights),
         )
         for metric, hits in found.items()
     ]

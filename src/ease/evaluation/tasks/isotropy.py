@@ -31,7 +31,7 @@ SOURCE = (
 class Options(SubsetOptions):
     """The folder of the lists, their files, and the lists to measure."""
 
-    lists: dict[str, str] = Field(description="the file of each list, one string per line")
+    lists: dict[str, str] = Field(min_length=1, description="the file of each list, one string per line")
     rows: int = Field(10_000, ge=2, description="maximum number of strings of each list, from its start")
 
 

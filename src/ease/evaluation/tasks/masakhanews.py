@@ -37,7 +37,7 @@ def read_headlines(path: Path) -> LabelledTexts:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy and V-measure of k-means on the headlines of each language, and their averages."""
+    """Accuracy, V-measure and adjusted mutual information of k-means on each language's headlines, and averages."""
     found = available_subsets(files(options))
     readers = {code: partial(read_headlines, path) for code, (path,) in found.items()}
     return score_cluster_sets(encode, readers, TASK, options, len(LANGUAGES))

@@ -71,7 +71,7 @@ def read_set(path: Path, chosen: LabelledSet) -> LabelledTexts:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy and V-measure of k-means on each set, and their means over the sets."""
+    """Accuracy, V-measure and adjusted mutual information of k-means on each set, and their means over the sets."""
     found = available_subsets(require_own(files(options), TASK))
     readers = {name: partial(read_set, path, options.sets[name]) for name, (path,) in found.items()}
     return score_cluster_sets(encode, readers, TASK, options, len(options.chosen(options.sets)))

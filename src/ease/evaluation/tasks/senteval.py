@@ -168,7 +168,7 @@ def _score(
     folds = Folds(options.folds, options.seed)
     strengths = options.strengths_trec if subset == "trec" else options.strengths
     outcome = _tested(data, strengths, folds, LOGISTIC_REGRESSION)
-    items = mean_items(outcome.hits, tested)
+    items = mean_items(outcome.hits, tested, outcome.weights)
     scores = [repeated_score(TASK, subset, METRIC, outcome.accuracies, note, items)]
     if outcome.development:
         scores.append(repeated_score(TASK, subset, DEVELOPMENT_METRIC, outcome.development))
@@ -180,7 +180,7 @@ def _score(
         given = options.network.model_dump(exclude={"weight_decays"})
         family = Family(NetworkClassifier(**given, seed=options.seed), "weight_decay")
         outcome = _tested(data, options.network.weight_decays, folds, family)
-        items = mean_items(outcome.hits, tested)
+        items = mean_items(outcome.hits, tested, outcome.weights)
         scores.append(repeated_score(TASK, subset, NETWORK_METRIC, outcome.accuracies, note, items))
     return scores
 

@@ -47,7 +47,7 @@ def read_language(paths: tuple[Path, ...]) -> LabelledTexts:
 
 
 def evaluate(encode: Encode, options: Options) -> list[Score]:
-    """Accuracy and V-measure of k-means on each language, and their averages."""
+    """Accuracy, V-measure and adjusted mutual information of k-means on each language, and their averages."""
     found = available_subsets(files(options))
     readers = {code: partial(read_language, paths) for code, paths in found.items()}
     return score_cluster_sets(encode, readers, TASK, options, len(SIB))

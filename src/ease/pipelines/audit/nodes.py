@@ -100,5 +100,5 @@ def _check_sizes(summary: Sequence[Mapping[str, Any]], options: AuditOptions) ->
         raise EaseError(
             f"The audit would hold fewer than {options.min_pairs} pairs (`audit.min_pairs`): {', '.join(small)}. "
             "Remove these languages from `languages`, give larger dumps, raise `audit.pairs_per_item`, or lower "
-            "`audit.min_pairs`: scores over fewer pairs choose checkpoints less surely."
+            "`audit.min_pairs`: with fewer pairs, the scores may choose a worse checkpoint."
         )

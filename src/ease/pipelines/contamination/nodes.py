@@ -135,6 +135,8 @@ def _averages(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the mean over the subsets of each task that has several."""
     keys = ["method", "model", "task", "metric"]
     for key, own in pd.DataFrame(rows).groupby(keys, sort=False):
+        # A subset without a clean item has no clean score to compare.
+        own = own.dropna(subset=["clean"])
         if len(own) > 1:
             sums, means = own[["items", "contaminated"]].sum(), own[["whole", "clean"]].mean()
             yield {

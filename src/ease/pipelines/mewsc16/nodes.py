@@ -138,7 +138,7 @@ def compare_statistics(
 def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published]) -> pd.DataFrame:
     """Count sentences and label types of each language and in total, with the paper's and the differences.
 
-    The paper's total is shown only if all of its languages are counted.
+    The paper's total is shown only if its languages are those counted.
     """
     rows = [
         (language, found["sentences"], len(found["classes"])) for language, found in sorted(counts.items())
@@ -146,7 +146,7 @@ def statistics(counts: dict[str, dict[str, Any]], published: dict[str, Published
     topics = {topic for found in counts.values() for topic in found["classes"]}
     rows.append((TOTAL, sum(sentences for _, sentences, _ in rows), len(topics)))
     table = pd.DataFrame(rows, columns=["language", *MEASURES])
-    complete = counts.keys() >= published.keys() - {TOTAL}
+    complete = counts.keys() == published.keys() - {TOTAL}
     paper = {language: figures for language, figures in published.items() if complete or language != TOTAL}
     for place, measure in enumerate(MEASURES):
         figures = {language: getattr(of, measure) for language, of in paper.items()}

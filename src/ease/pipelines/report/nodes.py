@@ -32,21 +32,19 @@ from ease.reporting.score_summaries import COLUMNS, score_table
 logger = logging.getLogger(__name__)
 
 COLUMNS_OF_SWEEPS = (
-    *(
-        "base",
-        "pooling",
-        "seed",
-        "task",
-        "subset",
-        "metric",
-        "value",
-        "deviation",
-        "low",
-        "high",
-        "note",
-        "data",
-        "code",
-    ),
+    "base",
+    "pooling",
+    "seed",
+    "task",
+    "subset",
+    "metric",
+    "value",
+    "deviation",
+    "low",
+    "high",
+    "note",
+    "data",
+    "code",
 )
 HISTORY_COLUMNS = ["method", "step", "name", "value"]
 

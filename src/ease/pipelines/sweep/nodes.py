@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,26 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from ease.errors import EaseError
 from ease.evaluation.sets import check_scorable, read_located
 from ease.io.lazy import ibis
-from ease.io.locks import folder_lock
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.trainings import DEVELOPMENT, TEST, Inputs, joined_rows, run_variant
+from ease.pipelines.sweep.trainings import (
+    DEVELOPMENT,
+    TEST,
+    Inputs,
+    joined_rows,
+    run_variant,
+    training_folder,
+)
 from ease.pipelines.sweep.variants import PIVOT, Sweep
 from ease.pipelines.training_jobs import TrainingData
+from ease.pipelines.work import lock_for_run, remove_after_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
 from ease.reporting.score_summaries import language_scores, shown_scores, variant_table
@@ -85,14 +92,16 @@ def run_sweep(
     )
     inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder, {})
     trainings = sweep.chosen_trainings(setting.languages)
+    lock_for_run(folder)
     rows = []
-    with folder_lock(folder):
-        for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
-            logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
-            rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
-        if sweep.only is None:
-            rows += joined_rows(sweep, setting, inputs)
-        shutil.rmtree(folder)
+    for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
+        logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
+        rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
+    if sweep.only is None:
+        rows += joined_rows(sweep, setting, inputs)
+        remove_after_run(folder)
+    else:  # an interrupted sweep still needs the others
+        remove_after_run(training_folder(folder, sweep.only))
     return rows
 
 
@@ -141,14 +150,21 @@ def trained_rows(trainings: Sequence[dict[str, Any]], sweep: Sweep, setting: Set
     by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for row in trainings:
         by_name.get(row["model"], []).append(row)
-    if missing := [name for name, own in by_name.items() if not own]:
+    missing = [name for name, own in by_name.items() if not own]
+    if missing:
         logger.info("Trainings of %s without scores: %s", sweep.name, ", ".join(missing))
+    if len(missing) == len(by_name):
+        raise EaseError(
+            f"No saved training of {sweep.name} is one that the sweep has now: run `kedro run "
+            f"--pipelines={sweep.name}`."
+        )
     rows = pd.DataFrame([{"split": TEST, **row} for own in by_name.values() for row in own])
     # Scores of earlier versions have no intervals.
     numbers = rows.columns.intersection(["development", "deviation", "low", "high"])
     return rows.astype(dict.fromkeys(numbers, float))
 
 
-def _subsets(language: str) -> tuple[str, str]:
-    """Return the subset of a language in tasks of pairs with English: `br-en`, or `bre-eng` in Tatoeba."""
-    return f"{language}-{PIVOT}", f"{Language(language).iso_639_3}-eng"
+def _subsets(language: str) -> tuple[str, ...]:
+    """Return the subsets of a language in tasks of pairs with English: `br-en`, and `bre-eng` in Tatoeba."""
+    codes = sorted(Language(language).three_letter_codes)
+    return f"{language}-{PIVOT}", *(f"{code}-eng" for code in codes)

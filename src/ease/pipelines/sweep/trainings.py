@@ -61,6 +61,11 @@ def joined_rows(sweep: Sweep, setting: Setting, inputs: Inputs) -> list[dict[str
     return rows
 
 
+def training_folder(folder: Path, name: str) -> Path:
+    """Return the work folder of a training in that of its sweep."""
+    return folder / safe_name(name)
+
+
 def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
     """Train one variant from one seed and score it; the variant `start` is only scored."""
     name = variant.run_name(seed)
@@ -77,7 +82,7 @@ def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -
     else:
         recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
         data = variant_data(variant, recipe, data, inputs)
-        with folder_lock(inputs.folder / safe_name(name)) as lock:
+        with folder_lock(training_folder(inputs.folder, name)) as lock:
             result = train_tracked(name, data, recipe, lock)
         inputs.models[name] = result.model
         scores = score_model(result.model, data)

@@ -69,7 +69,7 @@ def write_sample_news(
         EaseError: A language has no templates, or the folder is not writable.
     """
     options = options or SampleNewsOptions()
-    write = partial(_write_files, languages=languages, options=options)
+    write = partial(_write_files, languages=sorted(languages), options=options)
     made = generate_folder(folder, "sample-news", languages, MEWSC16_LANGUAGES, options, SAMPLE_NEWS, write)
     return SampleNews(made)
 

@@ -32,7 +32,7 @@ class Abbreviations:
 def _suppressions(locale: icu.Locale) -> frozenset[str]:
     """Return the words after which CLDR has no sentence boundary."""
     bundle = icu.ResourceBundle("ICUDATA-brkitr", locale)
-    # Without data of its own, a language has those of the computer's.
+    # ICU gives a language without data those of the system's language.
     if bundle.getLocale().getLanguage() != locale.getLanguage():
         return frozenset()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from ease.io.files import hash_contents
 
 FILE = "croissant.json"
 _CONTEXT = {
@@ -104,7 +105,7 @@ def _file_object(path: Path) -> dict[str, Any]:
         "name": path.name,
         "contentUrl": path.name,
         "encodingFormat": "application/x-parquet",
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "sha256": hash_contents(path),
     }
 
 

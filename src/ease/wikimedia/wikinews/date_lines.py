@@ -101,7 +101,7 @@ def _symbols(language: str) -> Iterator[tuple[str, icu.DateFormatSymbols]]:
 def _pattern_words(language: str) -> Iterator[str]:
     """Yield the words between the numbers and names of a date: "de", "年", "года", "rd"."""
     locale = Language(language).locale
-    # In the versions of ICU and Babel: Catalan changed "de 2022" to "del 2022".
+    # Both ICU's patterns and Babel's, whose versions of CLDR differ: Catalan changed "de 2022" to "del 2022".
     generator = icu.DateTimePatternGenerator.createInstance(locale)
     patterns = [generator.getBestPattern(skeleton) for skeleton in _SKELETONS]
     with suppress(UnknownLocaleError, ValueError):  # a code without a locale

@@ -72,7 +72,12 @@ def _log(language: str, rows: int, found: Counts) -> None:
 def _read(folder: Path, language: str) -> pa.Table:
     """Read a language's sentences and labels; blank sentences are left out."""
     paths = [folder / f"{language}_{name}.txt" for name in ("sentences", "categories")]
-    rows = [(text.strip(), label.strip()) for _, (text, label) in read_parallel_lines(paths) if text.strip()]
+    rows = []
+    for number, (text, label) in read_parallel_lines(paths):
+        if text.strip() and not label.strip():
+            raise EaseError(f"{paths[1]}, line {number}: the category is blank: download the file again.")
+        if text.strip():
+            rows.append((text.strip(), label.strip()))
     columns = {"sentence": [text for text, _ in rows], "category": [label for _, label in rows]}
     nulls = {name: pa.nulls(len(rows), READ.field(name).type) for name in READ.names if name not in columns}
     return pa.table({**columns, **nulls}).select(READ.names).cast(READ)

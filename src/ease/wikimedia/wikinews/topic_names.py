@@ -23,7 +23,7 @@ Topics = dict[str, dict[str, str]]
 """Name of each topic's category in each language."""
 
 _COLUMNS = {"ll_from": rb"(\d{1,18})", "ll_title": rb"(?:_binary )?'([^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+)'"}
-_ESCAPED = re.compile(rb"\\(.)|''", re.DOTALL)
+_ESCAPED = re.compile(rb"\\(.)|'(')", re.DOTALL)
 _SHARD_BYTES = 1 << 40
 
 
@@ -75,8 +75,13 @@ def _linked_titles(links: Path, language: str, pages: Mapping[int, str]) -> dict
     """Return the titles, without namespace, that the pages link to in a language, by topic."""
     reader = TableReader(links, "langlinks", _COLUMNS, ("ll_lang", Language(language).bcp_47))
     return {
-        pages[int(page)]: _ESCAPED.sub(rb"\1", title).decode("utf-8", errors="replace").partition(":")[2]
+        pages[int(page)]: name
         for rows in reader
         for page, title in rows
-        if int(page) in pages
+        if int(page) in pages and (name := _unescaped(title).partition(":")[2])
     }
+
+
+def _unescaped(title: bytes) -> str:
+    """Return a title without the escapes of SQL: a backslash, or a doubled quote."""
+    return _ESCAPED.sub(rb"\1\2", title).decode("utf-8", errors="replace")

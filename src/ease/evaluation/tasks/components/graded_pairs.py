@@ -46,7 +46,9 @@ def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
     try:
         gold = float(text) if text.strip() else math.nan
     except ValueError:
-        raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?") from None
+        gold = math.inf
+    if text.strip() and not math.isfinite(gold):
+        raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?")
     if not math.isnan(gold) and not lowest <= gold <= highest:
         raise EaseError(
             f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"

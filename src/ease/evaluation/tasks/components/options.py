@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ease.errors import EaseError
+from ease.evaluation.tasks import AVERAGE
 from ease.io.models import StrictModel
 
 
@@ -31,5 +32,13 @@ class SubsetOptions(TaskOptions):
         return self.subsets or names
 
     def select(self, files: Mapping[str, tuple[Path, ...]]) -> dict[str, tuple[Path, ...]]:
-        """Return the files of the chosen subsets."""
+        """Return the files of the chosen subsets.
+
+        Raises:
+            EaseError: If a chosen subset is unknown, or has the name of an average.
+        """
+        if reserved := [subset for subset in files if subset.startswith(AVERAGE)]:
+            raise EaseError(
+                f"A set may not be named {reserved[0]!r}, which begins like an average: rename it."
+            )
         return {subset: files[subset] for subset in self.chosen(files)}

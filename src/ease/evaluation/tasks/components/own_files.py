@@ -79,7 +79,8 @@ def required(place: str, row: Mapping[str, str], columns: Mapping[str, str | Non
 
 
 def _rows(path: Path, columns: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    ending = next((suffix for suffix in reversed(path.suffixes) if suffix not in COMPRESSED), "").lower()
+    endings = [suffix.lower() for suffix in reversed(path.suffixes)]
+    ending = next((suffix for suffix in endings if suffix not in COMPRESSED), "")
     if ending in JSON_LINES:
         return read_objects(path, columns)
     if ending in DELIMITERS:

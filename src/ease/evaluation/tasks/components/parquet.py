@@ -18,7 +18,7 @@ def read_columns(path: Path, schema: pa.Schema) -> pa.Table:
         reason = error.strerror or error
         raise EaseError(f"{path}: cannot be read ({reason}); set the task's `path`.") from error
     except pa.ArrowInvalid as error:
-        raise EaseError(f"{path}: not a whole Parquet file ({error}); make it again.") from error
+        raise EaseError(f"{path}: not a complete Parquet file ({error}); make it again.") from error
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise EaseError(f"{path}: no column {', '.join(missing)} among {', '.join(table.column_names)}.")
