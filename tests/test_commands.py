@@ -12,6 +12,7 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
+from ease.io.names import safe_name
 from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
 from ease.pipelines.starts import PREPARATION
 from ease.pipelines.sweep.variants import Sweep
@@ -161,9 +162,15 @@ def test_a_single_training_of_a_sweep_runs_again_and_keeps_the_scores_of_the_oth
     before = pd.read_parquet(copy.latest(table)).set_index("model")
     unknown = copy.run("control", "--tags=sweep", check=False, control__only="ease seed=7")
     assert "Unknown training of `control.only` 'ease seed=7': did you mean ease seed=42" in unknown.stderr
+    work = copy.folder / "data" / "06_models" / "work" / "multilingual.control"
+    assert not work.exists(), "all trainings are saved"
+    unfinished, own = (work / safe_name(f"{method} seed=42") for method in ("simcse", "ease"))
+    unfinished.mkdir(parents=True)
     again = {**small, "control__only": "ease seed=42", "multilingual__ease__training__max_steps": 4}
     done = copy.run("control", "--tags=sweep", **again)
     assert "training 1 of 1: ease seed=42" in done.stderr
+    assert unfinished.exists()
+    assert not own.exists()
     after = pd.read_parquet(copy.latest(table)).set_index("model")
     assert list(after.index) == list(before.index)
     changed = {

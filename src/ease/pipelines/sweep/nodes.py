@@ -99,9 +99,12 @@ def run_sweep(
         rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
     if sweep.only is None:
         rows += joined_rows(sweep, setting, inputs)
-        remove_after_run(folder)
-    else:  # an interrupted sweep still needs the others
+    names = sweep.trainings(setting.languages).keys()
+    others = (training_folder(folder, name) for name in names - trainings.keys())
+    if sweep.only is not None and any(other.exists() for other in others):  # of an interrupted sweep
         remove_after_run(training_folder(folder, sweep.only))
+    else:
+        remove_after_run(folder)
     return rows
 
 
