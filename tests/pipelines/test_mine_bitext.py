@@ -72,7 +72,7 @@ def test_sentences_are_mined_among_the_candidates_one_to_one(mined: tuple[Projec
         assert table["score"].is_monotonic_decreasing
         assert table["score"].min() >= 1
         assert table["cosine"].abs().max() <= 1 + 1e-6
-        assert set(table["licence"]) == {"unicode-3.0"}
+        assert set(table["licence"]) == {"apache-2.0 and unicode-3.0"}
         columns = ["language", "page_id", "page_title", "revision_id", "text"]
         known = set(sentences[columns].itertuples(index=False, name=None))
         for row in table.itertuples():
