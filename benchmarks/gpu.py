@@ -55,7 +55,7 @@ PARTS: dict[str, Part] = {
     "tests": Part(
         "pytest",
         "-q -m gpu -p no:cacheprovider tests/training/test_gpu.py tests/methods/test_dueam_training.py "
-        "tests/encoders/test_gpu.py",
+        "tests/encoders/test_gpu.py tests/evaluation/test_gpu.py",
         "-q -p no:cacheprovider tests/methods/components/test_losses.py",
     ),
     "training": Part(
@@ -172,9 +172,7 @@ def environment(*, one_device: bool = True) -> dict[str, str]:
     offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "true", "TOKENIZERS_PARALLELISM": "true"}
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
     visible = {"CUDA_VISIBLE_DEVICES": first} if one_device else {}
-    # Before a program's first product, for its trainings to be deterministic.
-    reproducible = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-    return {**os.environ, **offline, **visible, **reproducible, "PYTHONPATH": search}
+    return {**os.environ, **offline, **visible, "PYTHONPATH": search}
 
 
 def command_of(part: Part, tiny: bool, sentences: Path | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 import ease
 import hatch_build
+from ease.errors import EaseError
 from ease.project import create_project
 from ease.project.__main__ import main
 from hatch_build import CustomBuildHook
@@ -199,3 +201,16 @@ def test_a_file_and_a_place_that_cannot_be_written_are_refused(tmp_path: Path) -
         tmp_path / "file"
     )
     assert "Cannot write to /proc/ease (" in refusal(Path("/proc/ease"))
+
+
+def test_a_folder_that_became_full_can_be_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / ".git").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "touch", full)
+        with pytest.raises(EaseError, match="Cannot write to .*No space left"):
+            create_project(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".git"]
+    create_project(tmp_path)

@@ -26,6 +26,7 @@ IMPORTED = (
     "tests.training.test_gpu",
     "tests.methods.test_dueam_training",
     "tests.encoders.test_gpu",
+    "tests.evaluation.test_gpu",
     *(f"ease.methods.{method}" for method in ("ease", "simcse", "dueam")),
 )
 

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from ease.encoders.embedding_cache import EmbeddingCache
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
+from ease.encoders.placing import place
 from ease.errors import EaseError
 
 SENTENCES = ["one two three", "one", "two three", "one two three four five six", "three", "one"]
@@ -192,3 +194,11 @@ def test_batches_beyond_the_memory_are_encoded_in_halves(folder: Path, fitting: 
     encoder.fitting = fitting
     found = encode_with(encoder, EncodingOptions(batch_size=len(SENTENCES)))(SENTENCES)
     assert np.allclose(found, expected, atol=1e-6)
+
+
+def test_a_static_encoder_stays_on_the_cpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ease.encoders.placing.best_device", lambda: torch.device("meta"))
+    transformer = place(SentenceTransformer(str(folder), device="cpu"))
+    embedding = StaticEmbedding(transformer.tokenizer.backend_tokenizer, embedding_dim=8)
+    static = place(SentenceTransformer(modules=[embedding], device="cpu"))
+    assert (transformer.device.type, static.device.type) == ("meta", "cpu")

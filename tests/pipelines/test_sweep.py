@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.evaluation.sets import LocatedSet, check_scorable
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.setting import Setting
-from ease.pipelines.sweep.nodes import trained_rows, training_times
+from ease.pipelines.sweep.nodes import _subsets, trained_rows, training_times
 from ease.pipelines.sweep.trainings import drawn_pairs
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 
@@ -107,6 +107,17 @@ def test_a_sweeps_table_has_the_newest_scores_of_its_trainings_in_order() -> Non
     ]
     table = trained_rows(rows, sweep(variants=TWO), Setting.model_validate(SETTING))
     assert table["model"].to_list() == ["ease seed=2", "simcse seed=1"]
+
+
+def test_trainings_that_a_sweep_no_longer_has_are_refused() -> None:
+    rows = [{"model": "dropped seed=1", "development": None}]
+    with pytest.raises(EaseError, match="No saved training of mine .*run `kedro run --pipelines=mine`"):
+        trained_rows(rows, sweep(variants=TWO), Setting.model_validate(SETTING))
+
+
+def test_a_language_has_the_subset_of_its_variety() -> None:
+    assert _subsets("br") == ("br-en", "bre-eng")
+    assert _subsets("sw") == ("sw-en", "swa-eng", "swh-eng")
 
 
 def test_the_time_of_each_training_is_plotted_once_and_starts_take_none() -> None:

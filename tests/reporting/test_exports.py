@@ -7,6 +7,7 @@ from typing import Any
 
 import mteb
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from datasets import Dataset
@@ -19,7 +20,7 @@ from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.evaluation.tasks.components.graded_pairs import GradedPair, score_graded_sets
-from ease.reporting.exports import MTEB, write_exports
+from ease.reporting.exports import MTEB, task_results, write_exports
 from ease.reporting.own import gather_models
 from tests.reporting.made import baseline, row
 
@@ -125,3 +126,17 @@ def test_the_hub_reads_the_card(exported: Path) -> None:
         "spearman",
         70.0,
     )
+
+
+def test_the_revision_depends_on_the_data_of_every_subset() -> None:
+    def revision(*data: str | None) -> str:
+        rows = [
+            {**baseline("tatoeba", f"{place}-eng", 12.5, "retrieval_accuracy"), "data": one}
+            for place, one in enumerate(data)
+        ]
+        given = pd.DataFrame(rows, columns=[*rows[0]]).assign(low=None)
+        return str(task_results(given)["ease_tatoeba"]["dataset_revision"])
+
+    assert revision("a") == "a"
+    assert revision("a", "b") == revision("b", "a") not in (revision("a", "c"), "a", "b")
+    assert revision("a", None) == "unknown"

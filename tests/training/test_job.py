@@ -285,3 +285,12 @@ def test_sentences_with_more_entities_than_positives_are_counted(
     options = {"positives": 2}
     run_job(make_job("counted", method="ease_plus", method_options=options, training={"max_steps": 1}))
     assert "80 of 160 pairs have more than 1 other entities in their sentence" in caplog.text
+
+
+def test_more_processes_than_gpus_are_refused(make_job: MakeJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    job = make_job(training={"processes": 2, "device": "auto"})
+    with pytest.raises(EaseError, match="1 GPU.* for 2 `processes`: lower `processes`"):
+        run_job(job)
+    assert not job.folder.exists()

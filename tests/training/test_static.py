@@ -14,6 +14,7 @@ from ease.encoders.encoder import load_encoder
 from ease.training.batches import make_batch
 from ease.training.job import _build_model, run_job
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
+from ease.training.static import bag_features
 from ease.training.students import LearningOptions, StaticOptions
 from ease.training.students.distilling import distill_student
 from tests.training.tiny_training import MakeJob, losses, sentences
@@ -53,3 +54,12 @@ def test_a_static_encoder_is_trained_by_the_loss_of_ease_plus(static: Path, make
     trained: Any = SentenceTransformer(str(result.model), device="cpu")[0]
     start: Any = load_encoder(str(static))[0]
     assert not torch.equal(trained.embedding.weight, start.embedding.weight)
+
+
+def test_texts_of_one_length_need_no_mask() -> None:
+    tokens = torch.arange(12).view(3, 4)
+    found, expected = (
+        bag_features(given)
+        for given in ({"input_ids": tokens}, {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)})
+    )
+    assert all(torch.equal(found[name], expected[name]) for name in expected)

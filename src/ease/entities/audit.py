@@ -22,11 +22,7 @@ LEFT, RIGHT = "left", "right"
 """Sides of a pair: the language, and the pivot language."""
 ANSWER, SAME_PAGE, SAME_TYPE = "answer", "same_page", "same_type"
 """Grades of the sentences of a pair and side: the right one, and its distractors."""
-COLUMNS = (
-    *("subset", "pair_id", "side", "grade", "kind", "entity"),
-    *SENTENCE_KEY,
-    "text",
-)
+COLUMNS = ("subset", "pair_id", "side", "grade", "kind", "entity", *SENTENCE_KEY, "text")
 
 _POOL = 10
 """Items considered, as a multiple of `max_pairs`."""

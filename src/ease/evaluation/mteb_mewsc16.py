@@ -89,7 +89,5 @@ def mewsc16_task(
 
 def _language_and_script(language: str) -> str:
     """Return a language as MTEB writes it: `eng-Latn`."""
-    import icu
-
-    script = icu.Locale(Language(language).bcp_47).addLikelySubtags().getScript()
+    script = Language(language).locale.addLikelySubtags().getScript()
     return f"{Language(language).iso_639_3}-{_MTEB_SCRIPTS.get(script, script)}"

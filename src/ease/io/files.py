@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from ease.errors import EaseError
 
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
-_PATH_ERRORS = {*(errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG)}
+_PATH_ERRORS = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG}
 
 
 def read_json(file: Path) -> Any:

@@ -167,7 +167,7 @@ def _lacking(
     step: str,
     named: Callable[[Node], bool],
 ) -> list[str]:
-    """Return the settings of a step for which no encoder is named, there, or trained by this run."""
+    """Return the settings whose step has no encoder: none is named, saved or trained by this run."""
     lacking = []
     for node in pipeline.nodes:
         if node.name.rpartition(".")[2] != step or named(node):

@@ -34,15 +34,10 @@ def compare_before_after(
         found.append(frame[[*columns, "value"]].rename(columns={"value": name}))
     joined = found[0].merge(found[1], on=columns)
     codes = {language, Language(language).bcp_47, *Language(language).three_letter_codes}
-    own = [has_language(str(subset), codes) for subset in joined["subset"]]
+    own = [_has_language(str(subset), codes) for subset in joined["subset"]]
     kind = pd.Series([NEW if new else OLD for new in own], index=joined.index, dtype=object)
     joined.insert(3, "kind", kind)
     return joined.assign(gain=joined["after"] - joined["before"])
-
-
-def has_language(subset: str, codes: Collection[str]) -> bool:
-    """Return whether a subset, such as `deu-eng` or `epo_Latn-eng_Latn`, has a language of one of the codes."""
-    return any(part in codes or part.partition("_")[0] in codes for part in subset.split("-"))
 
 
 def summarize_kinds(scores: pd.DataFrame) -> pd.DataFrame:
@@ -88,3 +83,8 @@ def render_teaching(
     parts += ["## Training data", format_table(languages)]
     parts += ["## Development score by step", format_table(curve)] if len(curve) else []
     return "\n\n".join(parts) + "\n"
+
+
+def _has_language(subset: str, codes: Collection[str]) -> bool:
+    """Return whether a subset, such as `deu-eng` or `epo_Latn-eng_Latn`, has a language of one of the codes."""
+    return any(part in codes or part.partition("_")[0] in codes for part in subset.split("-"))

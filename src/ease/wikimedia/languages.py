@@ -74,7 +74,7 @@ class Language:
 
     @property
     def three_letter_codes(self) -> frozenset[str]:
-        """The codes of three letters in data sets: of the language, and of the variety that they mean: `swa`, `swh`."""
+        """Codes by which data sets name the language: its own, and that of its usual variety (`swa` and `swh`)."""
         variety = _DATA["varieties"].get(self.code)
         return frozenset(filter(None, [self.iso_639_3, self.locale.getISO3Language(), variety]))
 

@@ -105,7 +105,7 @@ def test_impossible_projections_are_refused() -> None:
         project(np.ones((5, 1)), PCA)
     with pytest.raises(EaseError, match="NaN"):
         project(np.full((5, 3), np.nan), PCA)
-    for wrong in ("sample_parallel", "sample_parallel:en", "tatoeba:-eng"):
+    for wrong in ("sample_parallel", "sample_parallel:en", "tatoeba:-eng", "xnli:de-de"):
         with pytest.raises(ValidationError, match="names no pair of two languages"):
             ProjectionOptions(parallel=wrong)
     with pytest.raises(ValidationError, match="`perplexity` 12 is not below the 12 points"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from ease.errors import EaseError
 from ease.evaluation.tasks import isotropy, main_score
@@ -47,3 +48,8 @@ def test_errors_name_the_list(tmp_path: Path) -> None:
         isotropy.evaluate(encode_axes, options(tmp_path, "x+1\nx+1\n"))
     with pytest.raises(EaseError, match="isotropy word: 2 of 2 rows"):
         isotropy.evaluate(lambda texts: np.full((len(texts), 2), np.nan), options(tmp_path, "a\nb\n"))
+
+
+def test_a_task_without_lists_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="lists"):
+        isotropy.Options.model_validate({"path": tmp_path, "lists": {}})

@@ -31,9 +31,9 @@ QUERIES = [
 def write(path: Path, header: tuple[str, ...], rows: list[Any]) -> str:
     """Write rows in the format of the file's ending."""
     rows = [tuple(row) for row in rows]
-    if ".jsonl" in path.name:
+    if ".jsonl" in path.name.lower():
         text = "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rows)
-        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+        path.write_bytes(gzip.compress(text.encode()) if path.suffix.lower() == ".gz" else text.encode())
     elif path.suffix == ".tsv":
         path.write_text("".join("\t".join(row) + "\n" for row in (header, *rows)))
     else:
@@ -52,7 +52,7 @@ def scored(encode: Encode, task: str, configured: dict[str, dict[str, Any]]) -> 
     return {score.metric: score.value for score in scores if score.subset == "mine"}
 
 
-@pytest.mark.parametrize("name", ["mine.csv", "mine.tsv", "mine.jsonl", "mine.jsonl.gz"])
+@pytest.mark.parametrize("name", ["mine.csv", "mine.tsv", "mine.jsonl", "mine.jsonl.gz", "MINE.JSONL.GZ"])
 def test_every_format_gives_the_same_scores(name: str, tmp_path: Path, encode: Encode) -> None:
     tricky = [*PAIRS, ("a, b", 'said "c"', "1")]
     file = write(tmp_path / name, ("first", "second", "grade"), tricky)
@@ -143,6 +143,13 @@ def test_faults_are_found_when_the_set_is_located(
         scored(encode, task, configured)
     located = read_sets(locate_sets([task], configured), [task], configured)
     assert set(located[task].faults) == {"mine"}
+
+
+def test_a_set_may_not_have_the_name_of_an_average(tmp_path: Path, encode: Encode) -> None:
+    chosen = {"licence": "CC BY 4.0", "file": "mine.csv"}
+    configured = {"own_labelled_texts": {"path": tmp_path, "sets": {"average_quality": chosen}}}
+    with pytest.raises(EaseError, match="may not be named 'average_quality'"):
+        score_tasks(encode, ["own_labelled_texts"], configured)
 
 
 def test_wrong_files_and_configurations_are_refused(tmp_path: Path, encode: Encode) -> None:

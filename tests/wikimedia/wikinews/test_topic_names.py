@@ -31,6 +31,8 @@ ROWS = [
     "(7,'it','Categoria:Meteo')",
     "(7,'de','Kategorie:Anderes Wetter')",
     "(8,'it','Categoria:Salute e l\\'igiene')",
+    "(7,'fr','Catégorie:Météo de l''année')",
+    "(8,'fr','Santé')",
     "(9,'it','Categoria:Un\\'altra: categoria')",
     "(99,'it','Categoria:Altro')",
 ]
@@ -59,8 +61,8 @@ def dump(tmp_path: Path) -> Path:
 
 def test_names_are_those_that_english_categories_link_to(links: Path, dump: Path) -> None:
     (english,) = dumps_in(dump, "en")
-    assert with_linked_names(TOPICS, ["en", "de", "it"], english, links) == {
-        "Weather": {"en": "Weather", "de": "Wetter", "it": "Meteo"},
+    assert with_linked_names(TOPICS, ["en", "de", "fr", "it"], english, links) == {
+        "Weather": {"en": "Weather", "de": "Wetter", "fr": "Météo de l'année", "it": "Meteo"},
         "Health": {"en": "Health", "it": "Salute e l'igiene"},
         "Sports": {"en": "Sports", "it": "Un'altra: categoria"},
     }

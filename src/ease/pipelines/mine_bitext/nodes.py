@@ -28,7 +28,7 @@ from ease.wikimedia.wikipedia.licences import wikipedia_licence
 
 logger = logging.getLogger(__name__)
 
-SAMPLE_IDENTIFIER = "apache-2.0 and unicode-3.0"
+SAMPLE_LICENCES = "apache-2.0 and unicode-3.0"
 """Licences of the sample's sentences: this project's, and CLDR's for names and facts"""
 
 
@@ -120,7 +120,7 @@ def _licence(pair: bitext.LanguagePair, dumps: Mapping[str, Any], options: Bitex
     if options.licence is not None:
         return options.licence
     if dumps["source"] == SAMPLE:
-        return SAMPLE_IDENTIFIER
+        return SAMPLE_LICENCES
     files = [file for file in dumps["wikipedia"] if file["language"] in pair]
     return " and ".join(sorted({wikipedia_licence(file["dump_date"]) for file in files}))
 

@@ -99,13 +99,17 @@ def run_sweep(
         rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
     if sweep.only is None:
         rows += joined_rows(sweep, setting, inputs)
-    names = sweep.trainings(setting.languages).keys()
-    others = (training_folder(folder, name) for name in names - trainings.keys())
-    if sweep.only is not None and any(other.exists() for other in others):  # of an interrupted sweep
-        remove_after_run(training_folder(folder, sweep.only))
-    else:
-        remove_after_run(folder)
+    remove_after_run(_finished_work(folder, sweep, setting))
     return rows
+
+
+def _finished_work(folder: Path, sweep: Sweep, setting: Setting) -> Path:
+    """Return the folder that is no longer needed: the sweep's, or one training's if an interrupted sweep has others."""
+    if sweep.only is None:
+        return folder
+    others = sweep.trainings(setting.languages).keys() - {sweep.only}
+    unfinished = any(training_folder(folder, name).exists() for name in others)
+    return training_folder(folder, sweep.only) if unfinished else folder
 
 
 def report_sweep(

@@ -43,13 +43,15 @@ class GradedColumns(NamedTuple):
 
 def parse_gold(text: str, lowest: float, highest: float, place: str) -> float:
     """Parse a grade, which is NaN if blank; a grade outside its range usually comes from a wrong column."""
+    if not text.strip():
+        return math.nan
     try:
-        gold = float(text) if text.strip() else math.nan
+        gold = float(text)
     except ValueError:
-        gold = math.inf
-    if text.strip() and not math.isfinite(gold):
+        gold = math.nan
+    if not math.isfinite(gold):
         raise EaseError(f"{place}: the score {text!r} is not a number; is it the right column?")
-    if not math.isnan(gold) and not lowest <= gold <= highest:
+    if not lowest <= gold <= highest:
         raise EaseError(
             f"{place}: the score {gold:g} is outside {lowest:g} to {highest:g}; is it the right column?"
         )

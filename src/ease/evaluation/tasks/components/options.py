@@ -35,7 +35,7 @@ class SubsetOptions(TaskOptions):
         """Return the files of the chosen subsets.
 
         Raises:
-            EaseError: If a chosen subset is unknown, or has the name of an average.
+            EaseError: If a chosen subset is unknown, or a set has the name of an average.
         """
         if reserved := [subset for subset in files if subset.startswith(AVERAGE)]:
             raise EaseError(
