@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Download the packages that `make gpu` needs beyond torch, transformers, sentence-transformers, accelerate and pyarrow,
-# for a machine without a network: CPython 3.12 on x86-64 Linux. About 16 MB.
+# for a machine without a network: CPython 3.12 on x86-64 Linux. About 48 MB.
 #
 #   scripts/gpu_wheels.sh wheels      # here; then copy the checkout with the folder
 #   python3 -m pip install --no-index --no-deps --target site wheels/*.whl
