@@ -28,7 +28,8 @@ from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process
 from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
-from ease.evaluation.clustering import cluster, v_measure
+from ease.evaluation.cluster_agreement import v_measure
+from ease.evaluation.clustering import cluster
 from ease.evaluation.tasks import available_subsets, mewsc16, stc
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +10,13 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score, v_measure_score
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import hungarian_accuracy, mean_cluster_purity, purity
 from ease.evaluation.item_files import read_items, read_resampled, write_items
 from ease.evaluation.items import (
     Items,
-    accuracy_of_clusters,
     agreement_items,
     auc_items,
     correlation_items,
     mean_items,
-    mean_purity_of_clusters,
-    purity_of_clusters,
 )
 from ease.evaluation.resampling import with_intervals
 from ease.evaluation.tasks import Score
@@ -46,20 +41,6 @@ def test_the_v_measure_of_several_runs() -> None:
     runs = [CLUSTERS, CLUSTERS[::-1]]
     expected = 100 * np.mean([v_measure_score(CLASSES, run) for run in runs])
     assert agreement_items("v_measure", CLASSES, runs).value() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("rows", "measure"),
-    [
-        (accuracy_of_clusters, hungarian_accuracy),
-        (purity_of_clusters, purity),
-        (mean_purity_of_clusters, mean_cluster_purity),
-    ],
-)
-def test_contributions_of_texts_average_to_the_measure_of_their_clusters(
-    rows: Callable[..., np.ndarray], measure: Callable[..., float]
-) -> None:
-    assert np.mean(rows(CLASSES, CLUSTERS)) == pytest.approx(measure(CLASSES, CLUSTERS))
 
 
 @pytest.mark.parametrize("kind", ["auc", "v_measure", "adjusted_mutual_information"])

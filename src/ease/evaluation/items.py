@@ -73,9 +73,11 @@ class Items:
             return numerators, self.columns.get(DENOMINATOR, np.ones(len(self)))
         if self.kind == "auc":
             return auc_contributions(self.columns[LEFT], self.columns[GOLD]), np.ones(len(self))
-        if self.kind in AGREEMENTS:
+        if self.kind in ("v_measure", "adjusted_mutual_information"):
+            from ease.evaluation.cluster_agreement import CONTRIBUTIONS  # scikit-learn takes long to import
+
             runs = [column for name, column in self.columns.items() if name.startswith(CLUSTERS)]
-            each = [AGREEMENTS[self.kind](self.columns[CLASSES], clusters) for clusters in runs]
+            each = [CONTRIBUTIONS[self.kind](self.columns[CLASSES], clusters) for clusters in runs]
             return np.mean(each, axis=0), np.ones(len(self))
         raise EaseError(f"A score of the kind {self.kind!r} is not a sum over items.")
 
@@ -133,83 +135,6 @@ def auc_contributions(cosines: Floats, positive: Floats) -> Floats:
     area = float(placements[chosen].mean())
     shares = np.where(chosen, counts[0], counts[1]) / len(cosines)
     return area + (placements - area) / shares
-
-
-def v_measure_contributions(classes: Floats, clusters: Floats) -> Floats:
-    """Return contributions whose mean is the V-measure: its first derivative by the weight of each row."""
-    marginal, joint = _surprisals(classes, clusters)
-    total, shared = float(marginal.mean()), float(joint.mean())
-    if not total:
-        return np.ones(len(classes))
-    change = -2 * (joint - shared) / total + 2 * shared * (marginal - total) / total**2
-    return 2 - 2 * shared / total + change
-
-
-def adjusted_contributions(classes: Floats, clusters: Floats) -> Floats:
-    """Return contributions whose mean is the adjusted mutual information; that of random clusters is taken as fixed."""
-    from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
-
-    marginal, joint = _surprisals(classes, clusters)
-    total, shared = float(marginal.mean()), float(joint.mean())
-    counts = contingency_matrix(classes, clusters, sparse=True)
-    random = expected_mutual_information(counts, len(classes))
-    above, most = total - shared - random, total / 2 - random
-    if not most:
-        return np.ones(len(classes))
-    change = (marginal - total - joint + shared) / most - above * (marginal - total) / (2 * most**2)
-    return above / most + change
-
-
-AGREEMENTS = {"v_measure": v_measure_contributions, "adjusted_mutual_information": adjusted_contributions}
-"""The contributions of rows to the agreement of clusters with classes, by its kind."""
-
-
-def accuracy_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
-    """Return whether each row is in the cluster of its class, matched one-to-one by the Hungarian algorithm: (n,)."""
-    from scipy.optimize import linear_sum_assignment
-
-    counts, own, found = _contingency(classes, clusters)
-    matched = np.zeros(counts.shape, dtype=bool)
-    matched[linear_sum_assignment(counts, maximize=True)] = True
-    return matched[own, found].astype(np.float64)
-
-
-def purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
-    """Return whether each row is of the most frequent class of its cluster: (n,)."""
-    counts, own, found = _contingency(classes, clusters)
-    return (counts.argmax(axis=0)[found] == own).astype(np.float64)
-
-
-def mean_purity_of_clusters(classes: ArrayLike, clusters: ArrayLike) -> Floats:
-    """Return contributions whose mean is the unweighted mean of the clusters' purities: (n,)."""
-    counts, _, found = _contingency(classes, clusters)
-    sizes = counts.sum(axis=0)
-    purities, flags = counts.max(axis=0) / sizes, purity_of_clusters(classes, clusters)
-    scale = len(found) / (sizes[found] * len(sizes))
-    return float(purities.mean()) + (flags - purities[found]) * scale
-
-
-def _contingency(
-    classes: ArrayLike, clusters: ArrayLike
-) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
-    """Return the counts, (classes, clusters), and the row and the column of each item."""
-    own, found = (np.unique(np.asarray(side), return_inverse=True)[1] for side in (classes, clusters))
-    counts = np.zeros((own.max() + 1, found.max() + 1))
-    np.add.at(counts, (own, found), 1)
-    return counts, own, found
-
-
-def _surprisals(classes: Floats, clusters: Floats) -> tuple[Floats, Floats]:
-    """Return the surprisal of each row's class and cluster: the sum of both, and that of both together."""
-    joint = _surprisal(classes * (clusters.max() + 1) + clusters)
-    return _surprisal(classes) + _surprisal(clusters), joint
-
-
-def _surprisal(labels: Floats) -> Floats:
-    """Return minus the logarithm of the share of each row's label; the mean is the entropy."""
-    _, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    surprisal: Floats = -np.log(counts / len(labels))[numbers]
-    return surprisal
 
 
 def _numbered(labels: ArrayLike) -> Floats:

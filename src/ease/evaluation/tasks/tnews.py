@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import mean_cluster_purity, purity
+from ease.evaluation.cluster_agreement import mean_cluster_purity, purity
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import ClusteringOptions, score_cluster_sets
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts, read_objects

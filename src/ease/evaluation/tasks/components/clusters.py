@@ -11,22 +11,18 @@ from pydantic import Field
 from tqdm.auto import tqdm
 
 from ease.errors import EaseError
-from ease.evaluation.clustering import (
+from ease.evaluation.cluster_agreement import (
+    accuracy_of_clusters,
     adjusted_mutual_information,
-    cluster,
     hungarian_accuracy,
     mean_cluster_purity,
+    mean_purity_of_clusters,
     purity,
+    purity_of_clusters,
     v_measure,
 )
-from ease.evaluation.items import (
-    Items,
-    accuracy_of_clusters,
-    agreement_items,
-    mean_items,
-    mean_purity_of_clusters,
-    purity_of_clusters,
-)
+from ease.evaluation.clustering import cluster
+from ease.evaluation.items import Items, agreement_items, mean_items
 from ease.evaluation.tasks import Encode, Score, averages, error_prefix
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts
 from ease.evaluation.tasks.components.options import SubsetOptions
