@@ -3,9 +3,9 @@
     python -m benchmarks.lost_templates                          # the dumps below EASE_TEST_DATA
     python -m benchmarks.lost_templates my/enwiki-latest-pages-articles.xml.bz2
 
-A prose line has at least 40 characters, and is no heading, list item, table row or template. `templates.yml` lists
-the templates that are shown and those without words of the sentence; all others count as lost. The share without any
-shown template is given beside it.
+A prose line has at least 40 characters, and is no heading, list item, table row or template. A template is lost if it
+is neither shown nor listed in `templates_without_words.yml`. The table also has the share of lines with a template that
+writes words, shown or lost.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import yaml
+
 from benchmarks.command_line import command_line_parser, real_wikipedia_dumps
 from ease.wikimedia.dumps.files import Shard, recognise_dump
 from ease.wikimedia.dumps.pages import iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.markup import cut_tables, hide_extensions
-from ease.wikimedia.wikitext.templates import hidden_templates, show_templates
+from ease.wikimedia.wikitext.templates import show_templates
 
 LEAST_CHARACTERS = 40
+WITHOUT_WORDS = Path(__file__).with_name("templates_without_words.yml")
 NOT_PROSE = tuple("=*#:;|!{<[")
 TEMPLATE = re.compile(r"\{\{(?<!\{\{\{)\s*+([^{}|]*[^{}|\s])\s*+(?:\|(?:[^{}]++|\{\{[^{}]*+\}\})*+)?\}\}")
 BLOCK = re.compile(r"^\{\{(?:[^{}]++|\{\{[^{}]*+\}\})*+\}\}[ \t]*+$", re.MULTILINE)
@@ -34,6 +37,12 @@ def prose_lines(text: str) -> list[str]:
     return [line for line in lines if len(line) >= LEAST_CHARACTERS and not line.startswith(NOT_PROSE)]
 
 
+def templates_without_words(language: str) -> frozenset[str]:
+    """Return the templates, in lower case, that show no words of their sentence, such as `{{citation needed}}`."""
+    listed = yaml.safe_load(WITHOUT_WORDS.read_text(encoding="utf-8"))
+    return frozenset(name for code in ("all", language) for name in listed.get(code, []))
+
+
 def names_of_lost(line: str, hidden: frozenset[str]) -> list[str]:
     """Return the names of templates in a line that show words."""
     names = (" ".join(found[1].replace("_", " ").lower().split()) for found in TEMPLATE.finditer(line))
@@ -44,7 +53,7 @@ def measure(path: Path) -> tuple[str, Counter[str]]:
     """Return a row for a dump, and the names of its lost templates."""
     _, dump = recognise_dump(path)
     site = read_siteinfo(path, dump.language)
-    hidden = hidden_templates(site.language)
+    hidden = templates_without_words(site.language)
     lines = before = after = 0
     names = Counter[str]()
     for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):

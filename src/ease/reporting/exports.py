@@ -179,7 +179,7 @@ def card_results(scores: pd.DataFrame) -> Iterator[Any]:
     for row in scores.to_dict("records"):
         own = MTEB.get(row["task"], {}).get(row["subset"])
         yield EvalResult(
-            task_type="sentence-similarity",
+            task_type=get_task(row["task"]).KIND,
             dataset_type=own.dataset if own else row["task"],
             dataset_name=f"{own.task if own else row['task']} {row['subset']}",
             dataset_config=own.subset if own else row["subset"],

@@ -116,8 +116,8 @@ def _with_all_topics(options: Mewsc16Options, dumps: Sequence[DumpFile]) -> Mews
     """
     if options.langlinks is None:
         return options
-    english = next((dump for dump in dumps if dump.language == "en"), None)
-    if english is None:
+    english = [dump for dump in dumps if dump.language == "en"]
+    if not english:
         raise EaseError("`mewsc16.langlinks` needs the English dump: add en to `mewsc16.languages`.")
     topics = with_linked_names(options.topics, options.languages, english, options.langlinks)
     return options.model_copy(update={"topics": topics})

@@ -28,14 +28,17 @@ _SHARD_BYTES = 1 << 40
 
 
 def with_linked_names(
-    topics: Mapping[str, Mapping[str, str]], languages: Sequence[str], english: DumpFile, links: Path
+    topics: Mapping[str, Mapping[str, str]],
+    languages: Sequence[str],
+    english: Sequence[DumpFile],
+    links: Path,
 ) -> Topics:
     """Add the categories that English categories link to in other languages.
 
     Args:
         topics: Names of the categories, also in English; languages that have one already are left as they are.
         languages: Wikinews language codes.
-        english: The dump of the English Wikinews, with its category pages.
+        english: The dump of the English Wikinews, in one file or several, with its category pages.
         links: `enwikinews-DATE-langlinks.sql.gz`, the links of these pages
             (https://www.mediawiki.org/wiki/Manual:Langlinks_table).
 
@@ -59,13 +62,14 @@ def with_linked_names(
     return found
 
 
-def _category_pages(english: DumpFile, topics: Mapping[str, Mapping[str, str]]) -> dict[int, str]:
+def _category_pages(english: Sequence[DumpFile], topics: Mapping[str, Mapping[str, str]]) -> dict[int, str]:
     """Return the topics by the ids of their English category pages."""
-    site = read_siteinfo(english.path, english.language)
+    site = read_siteinfo(english[0].path, english[0].language)
     titles = {normalize_title(names["en"], site): topic for topic, names in topics.items() if "en" in names}
-    (shard,) = split_into_shards(english, _SHARD_BYTES)
     return {
         page.page_id: titles[title]
+        for file in english
+        for shard in split_into_shards(file, _SHARD_BYTES)
         for page in iterate_pages(shard)
         if page.namespace == CATEGORY and (title := category_title(page.title, site)) in titles
     }

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from ease.io.data_files import read_data_file
+from ease.wikimedia.wikitext.capitals import is_capital
 from ease.wikimedia.wikitext.html_entities import decode_entities
 
 LINK_START, LINK_END, GAP = "\x01", "\x02", "\x05"
@@ -43,8 +44,6 @@ _MAGIC_WORD = re.compile(
     r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
 )
 """Letters of any script with combining marks and joiners; single underscores between letters."""
-_GEORGIAN = frozenset(map(chr, range(0x10D0, 0x1100)))
-"""Letters that have no capitals on wikis, although Unicode has some."""
 _ENGLISH_MAGIC_WORDS = frozenset(_TAGS["magic_words"].split("|"))
 _BREAKS = re.compile(f"{BREAK}{BREAK}++")
 _LOOSE_BREAK = re.compile(rf"{BREAK}(?<!\]\]{BREAK})(?!\[\[)")
@@ -265,7 +264,7 @@ def drop_magic_words(text: str) -> str:
     """Drop switches such as `__NOTOC__` in any language: capitals, letters without case, English ones in any case."""
 
     def drop(word: re.Match[str]) -> str:
-        in_capitals = all(letter == letter.upper() or letter in _GEORGIAN for letter in word[1])
+        in_capitals = all(map(is_capital, word[1]))
         return "" if in_capitals or word[1].lower() in _ENGLISH_MAGIC_WORDS else word[0]
 
     return _MAGIC_WORD.sub(drop, text) if "__" in text else text

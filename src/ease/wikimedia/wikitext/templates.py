@@ -61,12 +61,6 @@ def show_templates(text: str, language: str) -> str:
 
 
 @cache
-def hidden_templates(language: str) -> frozenset[str]:
-    """Return the templates, in lower case, that show no words of their sentence, such as `{{citation needed}}`."""
-    return frozenset(name for code in ("all", language) for name in DATA["hidden"].get(code, []))
-
-
-@cache
 def _templates(language: str) -> tuple[re.Pattern[str], Mapping[str, Show]]:
     """Return a pattern of the known templates, and what each one shows."""
     shown: dict[str, Show] = {}

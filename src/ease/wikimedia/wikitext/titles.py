@@ -6,11 +6,10 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ease.wikimedia.languages import Language
+from ease.wikimedia.wikitext.capitals import capital_of
 from ease.wikimedia.wikitext.html_entities import decode_title_entities
 from ease.wikimedia.wikitext.namespaces import (
     CATEGORY,
@@ -20,7 +19,6 @@ from ease.wikimedia.wikitext.namespaces import (
     known_namespaces,
 )
 
-_GEORGIAN = range(0x10D0, 0x1100)
 _MOST_BYTES = 255
 _MOST_PREFIXES = 8
 """Maximum prefixes of the wiki's own language (`[[en:en:Title]]`); a link with more is invalid."""
@@ -174,17 +172,8 @@ def normalize_first(title: str, site: SiteInfo) -> str:
 def capitalize_first(text: str, language: str) -> str:
     """Capitalise the first letter as MediaWiki does."""
     first = text[:1]
-    capital = _upper(first, language) if text else ""
+    capital = capital_of(first, language) if text else ""
     return text if capital == first else capital + text[1:]
-
-
-@lru_cache(maxsize=4096)
-def _upper(letter: str, language: str) -> str:
-    """Return a letter's capital if that is a single letter: ß stays, and so do Georgian letters on Wikipedia."""
-    if letter == "i" and Language(language).has_dotted_capital_i:
-        return "İ"
-    capitals = () if ord(letter) in _GEORGIAN else (letter.upper(), letter.title())
-    return next((capital for capital in capitals if len(capital) == 1), letter)
 
 
 def without_qualifier(head: str) -> str:
