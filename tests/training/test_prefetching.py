@@ -7,13 +7,16 @@ from collections.abc import Generator, Iterator
 from itertools import count
 
 import pytest
+import torch
 
 from ease.training.prefetching import make_ahead
 
+CPU = torch.device("cpu")
+
 
 def test_batches_keep_their_order() -> None:
-    assert list(make_ahead(iter(range(100)))) == list(range(100))
-    assert list(make_ahead(iter([None, 0, None]))) == [None, 0, None]
+    assert list(make_ahead(iter(range(100)), CPU)) == list(range(100))
+    assert list(make_ahead(iter([None, 0, None]), CPU)) == [None, 0, None]
 
 
 def test_the_next_batches_are_made_while_one_is_used() -> None:
@@ -25,7 +28,7 @@ def test_the_next_batches_are_made_while_one_is_used() -> None:
                 made[number].set()
             yield number
 
-    batches = make_ahead(make(), ahead=2)
+    batches = make_ahead(make(), CPU, ahead=2)
     assert next(batches) == 0
     assert made[2].wait(timeout=10)
     batches.close()
@@ -37,7 +40,7 @@ def test_an_error_comes_after_the_batches_before_it() -> None:
         yield 1
         raise ValueError("no more")
 
-    batches = make_ahead(make())
+    batches = make_ahead(make(), CPU)
     assert next(batches) == 1
     with pytest.raises(ValueError, match="no more"):
         next(batches)

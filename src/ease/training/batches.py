@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from accelerate.utils import recursively_apply, send_to_device
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -122,15 +121,3 @@ def _pad(texts: NDArray[np.void], padding: int) -> Texts:
     mask = np.arange(lengths.max()) < lengths[:, None]  # (n, width)
     tokens = np.where(mask, texts["tokens"][:, : mask.shape[1]], padding)
     return Texts(torch.from_numpy(tokens).long(), torch.from_numpy(mask).long())
-
-
-def pin_batch(batch: Batch) -> Batch:
-    """Copy a batch to memory from which a GPU reads it while the host goes on."""
-    pinned: Batch = recursively_apply(torch.Tensor.pin_memory, batch)
-    return pinned
-
-
-def move_batch(batch: Batch, device: torch.device) -> Batch:
-    """Copy a batch to a device."""
-    moved: Batch = send_to_device(batch, device, non_blocking=True)
-    return moved

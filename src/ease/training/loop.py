@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from ease.errors import EaseError
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
 from ease.training.accumulation import add_gradients
-from ease.training.batches import Batch, make_batch, move_batch, pin_batch, used_rows
+from ease.training.batches import Batch, make_batch, used_rows
 from ease.training.checkpoints import Checkpoints
 from ease.training.entity_files import TABLE
 from ease.training.guide import Guide
@@ -80,7 +80,7 @@ def train(
         _select(0, model, best, progress, evaluate)
     batches = _batches(pairs, teacher, guide, model, options, start, accelerator.device)
     group = cpu_group(PATIENCE)
-    with stop_requests() as stop, closing(progress):
+    with stop_requests() as stop, closing(progress), closing(batches):
         for step, sub_batches in zip(range(start + 1, steps + 1), batches, strict=False):
             rate = optimizers.set_rates(rate_share(step, steps, options.warmup, options.schedule))
             terms = add_gradients(trained, sub_batches, accelerator)
@@ -148,8 +148,8 @@ def _batches(
     options: TrainingOptions,
     start: int,
     device: torch.device,
-) -> Iterator[list[Batch]]:
-    """Yield this process's share of each batch's sub-batches, after the steps already done."""
+) -> Generator[list[Batch], None, None]:
+    """Return this process's share of each batch's sub-batches, after the steps already done."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
     chunks = _chunks(options, device, model.packed)
@@ -173,11 +173,10 @@ def _batches(
             batch = batch._replace(teacher=torch.from_numpy(teacher[indices[share]]))
         if guide is not None and batch.entities is not None:
             batch = batch._replace(entities=guide.add_to(batch.entities, indices[share]))
-        return pin_batch(batch) if device.type == "cuda" else batch
+        return batch
 
     order = pair_indices(pairs, options.batch_size, options.seed, start, options.batches)
-    for sub_batches in make_ahead([make(part) for part in np.split(indices, parts)] for indices in order):
-        yield [move_batch(batch, device) for batch in sub_batches]
+    return make_ahead(([make(part) for part in np.split(indices, parts)] for indices in order), device)
 
 
 def _chunks(options: TrainingOptions, device: torch.device, packed: bool) -> int:

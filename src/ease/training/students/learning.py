@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +15,11 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.util import batch_to_device
 from torch import Tensor
 from torch.nn import functional
 
 from ease.io.atomic import atomic_path
+from ease.training.prefetching import make_ahead
 from ease.training.progress import Report
 from ease.training.prompts import default_prompt
 from ease.training.students.options import LearningOptions
@@ -77,27 +79,32 @@ def learn(
     losses: list[float | Tensor] = [*kept]  # tensors, so that a GPU is asked only for a report
     student.eval()
     prompt = default_prompt(student)
-    for rows in _batches(len(sentences), options, seed, step):
-        for group in optimizer.param_groups:
-            group["lr"] = options.learning_rate * (1 - step / steps)
+
+    def make(rows: NDArray[np.int64]) -> tuple[dict[str, Any], Tensor]:
         texts = [prompt + text for text in sentences.take(pa.array(rows)).to_pylist()]
         wanted = torch.from_numpy(targets[np.sort(rows)][np.argsort(np.argsort(rows))].astype(np.float32))
-        wanted = (wanted if projection is None else wanted @ projection).to(student.device)
-        embeddings = student(batch_to_device(student.preprocess(texts), student.device))["sentence_embedding"]
-        loss = cosine_distance(embeddings, wanted, (None, *matryoshka))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        step += 1
-        losses.append(loss.detach())
-        if step % options.report_every == 0 or step == steps:
-            values = {"loss": float(np.mean([float(loss) for loss in losses]))}
-            history.append({"step": step, **values})
-            losses.clear()
-            if report is not None:
-                report(step, values)
-        if step % options.checkpoint_every == 0 and step < steps:
-            _save(checkpoint, student, optimizer, step, history, [float(loss) for loss in losses])
+        return student.preprocess(texts), wanted if projection is None else wanted @ projection
+
+    made = map(make, _batches(len(sentences), options, seed, step))
+    with closing(make_ahead(made, student.device)) as batches:
+        for features, wanted in batches:
+            for group in optimizer.param_groups:
+                group["lr"] = options.learning_rate * (1 - step / steps)
+            embeddings = student(features)["sentence_embedding"]
+            loss = cosine_distance(embeddings, wanted, (None, *matryoshka))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            step += 1
+            losses.append(loss.detach())
+            if step % options.report_every == 0 or step == steps:
+                values = {"loss": float(np.mean([float(loss) for loss in losses]))}
+                history.append({"step": step, **values})
+                losses.clear()
+                if report is not None:
+                    report(step, values)
+            if step % options.checkpoint_every == 0 and step < steps:
+                _save(checkpoint, student, optimizer, step, history, [float(loss) for loss in losses])
     return history
 
 
