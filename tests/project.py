@@ -42,6 +42,10 @@ SMALL = {
     "monolingual.setting.encoder.random.vocabulary_size": 1000,
     "multilingual.mirror_bert.rows": 200,
     "monolingual.mirror_bert.rows": 200,
+    "teach.setting.encoder.random.layers": 1,
+    "teach.setting.encoder.random.hidden_size": 32,
+    "teach.setting.encoder.random.vocabulary_size": 1000,
+    **{f"teach.{method}.training.max_steps": 6 for method in ("mlm", "ease_plus")},
     **{
         f"{setting}.{method}.training.{name}": value
         for setting in ("multilingual", "monolingual")

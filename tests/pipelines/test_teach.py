@@ -15,20 +15,11 @@ from ease.encoders.options import EncoderOptions, RandomBertOptions
 from tests.contexts import load_catalog
 from tests.project import Project, make_project
 
-SMALL: dict[str, Any] = {
-    **{
-        f"teach__setting__encoder__random__{name}": size
-        for name, size in (("layers", 1), ("hidden_size", 32))
-    },
-    "teach__setting__encoder__random__vocabulary_size": 1000,
-    **{f"teach__{method}__training__max_steps": 6 for method in ("mlm", "ease_plus")},
-    "teach__language": "eo",
-}
 SIZES = {"layers": 1, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 300}
 
 
 def teach(project: Project, *arguments: str, check: bool = True, **parameters: Any) -> Any:
-    return project.run("teach", *arguments, check=check, **SMALL | parameters)
+    return project.run("teach", *arguments, check=check, **parameters)
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,9 @@ Pipelines are built before parameters are read, so this cannot be in the sweeps'
 
 from __future__ import annotations
 
-from importlib.resources import files
-
-import yaml
 from pydantic import Field
 
+from ease.io.data_files import read_data_file
 from ease.io.models import StrictModel
 
 
@@ -27,5 +25,5 @@ class Registered(StrictModel):
 
 def registered_sweeps() -> dict[str, Registered]:
     """Return the registered sweeps by name."""
-    read = yaml.safe_load((files(__package__ or "") / "sweeps.yml").read_text("utf-8"))
+    read = read_data_file("ease.pipelines.sweep", "sweeps.yml")
     return {name: Registered.model_validate(given) for name, given in read.items()}

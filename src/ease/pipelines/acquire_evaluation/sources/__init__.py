@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Annotated
 
-import yaml
 from pydantic import AfterValidator, Field
 
+from ease.io.data_files import read_data_file
 from ease.io.models import StrictModel
 
 
@@ -55,11 +57,10 @@ class Source(StrictModel):
     archives: tuple[Archive, ...] = ()
 
 
-def read_sources() -> dict[str, Source]:
+@cache
+def read_sources() -> Mapping[str, Source]:
     """Return the known sources by task; MLDoc has no source, since Reuters licenses its text."""
-    folder = files(__name__)
+    names = sorted(entry.name for entry in files(__name__).iterdir() if entry.name.endswith(".yml"))
     return {
-        entry.name.removesuffix(".yml"): Source.model_validate(yaml.safe_load(entry.read_text("utf-8")))
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".yml")
+        name.removesuffix(".yml"): Source.model_validate(read_data_file(__name__, name)) for name in names
     }
