@@ -14,7 +14,8 @@ from tests.project import Project, make_project
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project in which `teach` was planned."""
     made = make_project(tmp_path_factory.mktemp("planned"))
-    made.run("plan", plan__of="teach", plan__seconds=0.5, teach__language="eo")
+    steps = {"teach__ease_plus__training__max_steps": 400}
+    made.run("plan", plan__of="teach", plan__seconds=0.5, teach__language="eo", **steps)
     return made
 
 
