@@ -55,6 +55,7 @@ def test_a_sentence_beyond_the_budget_is_a_batch(encoder: SentenceTransformer) -
     assert [len(batch) for batch in make_batches(encoder, ["word " * 700, "one", "two"], None)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_embeddings_equal_the_encoders_with_any_number_of_threads(
     encoder: SentenceTransformer, threads: int
 ) -> None:
@@ -73,6 +74,7 @@ def test_embeddings_equal_the_encoders_with_any_number_of_threads(
     np.testing.assert_array_equal(encode_with(encoder)(SENTENCES), several)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7])
 def test_small_batches_with_a_prompt_and_a_cache(
     encoder: SentenceTransformer, threads: int, size: int, tmp_path: Path

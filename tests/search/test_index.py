@@ -165,6 +165,7 @@ def test_an_index_that_is_being_built_is_refused(
         build_index(tmp_path / "index", embed, "model", tables)
 
 
+@pytest.mark.slow
 def test_faiss_finds_the_same_beyond_the_limit(
     tables: tuple[list[Path], list[Path], str], tmp_path: Path
 ) -> None:
