@@ -128,6 +128,12 @@ def test_the_hub_reads_the_card(exported: Path) -> None:
     )
 
 
+def test_the_card_names_the_kind_of_each_task(exported: Path) -> None:
+    card = ModelCard.load(exported / "hub" / "sentence-transformers__all-MiniLM-L6-v2" / "README.md")
+    kinds = {result.dataset_type: result.task_type for result in card.data.eval_results}
+    assert (kinds["mteb/sts17-crosslingual-sts"], kinds["tatoeba"]) == ("STS", "BitextMining")
+
+
 def test_the_revision_depends_on_the_data_of_every_subset() -> None:
     def revision(*data: str | None) -> str:
         rows = [
