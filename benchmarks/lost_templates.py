@@ -43,17 +43,17 @@ def templates_without_words(language: str) -> frozenset[str]:
     return frozenset(name for code in ("all", language) for name in listed.get(code, []))
 
 
-def names_of_lost(line: str, hidden: frozenset[str]) -> list[str]:
+def names_of_lost(line: str, without_words: frozenset[str]) -> list[str]:
     """Return the names of templates in a line that show words."""
     names = (" ".join(found[1].replace("_", " ").lower().split()) for found in TEMPLATE.finditer(line))
-    return [name for name in names if name not in hidden and not name.startswith(("#", "ref", "ipa"))]
+    return [name for name in names if name not in without_words and not name.startswith(("#", "ref", "ipa"))]
 
 
 def measure(path: Path) -> tuple[str, Counter[str]]:
     """Return a row for a dump, and the names of its lost templates."""
     _, dump = recognise_dump(path)
     site = read_siteinfo(path, dump.language)
-    hidden = templates_without_words(site.language)
+    without_words = templates_without_words(site.language)
     lines = before = after = 0
     names = Counter[str]()
     for page in iterate_pages(Shard(dump, 0, path.stat().st_size)):
@@ -61,8 +61,8 @@ def measure(path: Path) -> tuple[str, Counter[str]]:
             continue
         for line in prose_lines(page.text):
             lines += 1
-            before += bool(names_of_lost(line, hidden))
-            lost = names_of_lost(show_templates(line, site.language), hidden)
+            before += bool(names_of_lost(line, without_words))
+            lost = names_of_lost(show_templates(line, site.language), without_words)
             after += bool(lost)
             names.update(lost)
     if not lines:

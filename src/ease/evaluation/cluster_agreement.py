@@ -92,7 +92,7 @@ def adjusted_contributions(classes: Floats, clusters: Floats) -> Floats:
 
 
 CONTRIBUTIONS = {"v_measure": v_measure_contributions, "adjusted_mutual_information": adjusted_contributions}
-"""Contributions of rows to measures that are linear in the rows only to first order, by the name of the measure."""
+"""The contributions to measures that are linear in the rows to first order, by the name of the measure."""
 
 
 def _aligned(classes: ArrayLike, clusters: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -105,12 +105,10 @@ def _aligned(classes: ArrayLike, clusters: ArrayLike) -> tuple[np.ndarray, np.nd
 
 def _contingency(
     classes: ArrayLike, clusters: ArrayLike
-) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.intp]]:
     """Return the counts, (classes, clusters), and the row and the column of each item."""
     own, found = (np.unique(np.asarray(side), return_inverse=True)[1] for side in (classes, clusters))
-    counts = np.zeros((own.max() + 1, found.max() + 1))
-    np.add.at(counts, (own, found), 1)
-    return counts, own, found
+    return contingency_matrix(own, found), own, found
 
 
 def _surprisals(classes: Floats, clusters: Floats) -> tuple[Floats, Floats]:
