@@ -46,6 +46,23 @@ def test_losses_are_those_of_torchs_layers(
     assert configurations[0] == configurations[1]
 
 
+def test_heads_are_dropped_as_in_torchs_layers(make_job: MakeJob) -> None:
+    """DropHead hooks into linear layers before they become oneDNN's."""
+
+    def trained(onednn: bool, drophead: float) -> list[float]:
+        options = {"span": 0, "drophead": drophead}
+        training = {"onednn": onednn}
+        folder = f"{onednn} {drophead}"
+        job = make_job(
+            folder, method="mirror_bert", method_options=options, training=training, development={}
+        )
+        return losses(run_job(job))
+
+    dropped = trained(onednn=True, drophead=0.3)
+    assert dropped == pytest.approx(trained(onednn=False, drophead=0.3), rel=1e-4)
+    assert dropped != pytest.approx(trained(onednn=True, drophead=0.0), rel=1e-2)
+
+
 def test_a_training_repeats_and_resumes(make_job: MakeJob) -> None:
     changes: dict[str, Any] = {"training": {"onednn": True}}
     whole, broken = run_job(make_job("whole", **changes)), make_job("broken", **changes)

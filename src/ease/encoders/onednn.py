@@ -121,14 +121,7 @@ def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def use_onednn(encoder: nn.Module) -> None:
-    """Replace an encoder's linear layers in place, with the same parameters; the saved encoder does not change."""
-    for module in list(encoder.modules()):
-        for name, child in module.named_children():
-            if type(child) is nn.Linear:
-                setattr(module, name, _with_parameters_of(child))
-
-
-def _with_parameters_of(linear: nn.Linear) -> OneDnnLinear:
-    replaced = OneDnnLinear(linear.in_features, linear.out_features, linear.bias is not None, device="meta")
-    replaced.weight, replaced.bias = linear.weight, linear.bias
-    return replaced.train(linear.training)
+    """Turn an encoder's linear layers into oneDNN's in place, hooks included; the saved encoder does not change."""
+    for module in encoder.modules():
+        if type(module) is nn.Linear:
+            module.__class__ = OneDnnLinear
