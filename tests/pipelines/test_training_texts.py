@@ -154,7 +154,7 @@ def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path
         {"kind": "parallel", "path": "sample:parallel_train", "languages": ["ja"], "weight": 1},
         rows=90,
     )
-    file, report = gather_data(given, None, acquire, TextOptions(), tmp_path / "work")
+    file, report = gather_data(given, given.seed, None, acquire, TextOptions(), tmp_path / "work")
     texts = pd.read_parquet(file)
     assert [line["taken"] for line in report] == [60, 30]
     assert all(len(line["sha256"][0]) == 64 for line in report)
@@ -164,7 +164,9 @@ def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["texts.parquet"], (
         "nothing is left over"
     )
-    again, _ = gather_data(given, None, acquire, TextOptions(memory_limit="200MB"), tmp_path / "again")
+    again, _ = gather_data(
+        given, given.seed, None, acquire, TextOptions(memory_limit="200MB"), tmp_path / "again"
+    )
     assert again.read_bytes() == file.read_bytes()
 
 
@@ -172,6 +174,5 @@ def test_an_unknown_part_of_the_sample_is_refused(acquire: AcquireOptions, tmp_p
     with pytest.raises(
         EaseError, match="sample:graded.*has the training texts sample:nli and sample:parallel_train"
     ):
-        gather_data(
-            recipe({"kind": "lines", "path": "sample:graded"}), None, acquire, TextOptions(), tmp_path / "w"
-        )
+        given = recipe({"kind": "lines", "path": "sample:graded"})
+        gather_data(given, given.seed, None, acquire, TextOptions(), tmp_path / "w")

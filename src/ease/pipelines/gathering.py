@@ -36,6 +36,7 @@ class TextOptions(StrictModel):
 
 def gather_data(
     recipe: Recipe | CompleteRecipe,
+    seed: int,
     training_pairs: ibis.Table | None,
     acquire: AcquireOptions,
     options: TextOptions,
@@ -44,7 +45,8 @@ def gather_data(
     """Gather a recipe's texts with a separate DuckDB, whichever engine computes the other tables.
 
     Args:
-        recipe: Names the sources; its seed chooses rows, languages and pairs.
+        recipe: Names the sources and the number of rows.
+        seed: Chooses rows, languages and pairs.
         training_pairs: The setting's pairs, for sources of the kind `pairs`; None if there are none.
         acquire: Locates the sample, for addresses such as `sample:nli`.
         options: Limits.
@@ -62,7 +64,7 @@ def gather_data(
     with report_write_errors(folder):
         shutil.rmtree(folder, ignore_errors=True)
         workspace = open_workspace(folder / "sources", options.memory_limit, pairs=training_pairs)
-        gathered = gather_texts(sources, workspace, recipe.seed, recipe.rows)
+        gathered = gather_texts(sources, workspace, seed, recipe.rows)
         write_parquet(gathered.table, file)
         workspace.connection.disconnect()
         shutil.rmtree(workspace.folder)

@@ -24,7 +24,7 @@ from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.each import score_all, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run
-from ease.pipelines.recipe import CompleteRecipe
+from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.joined import score_joined
 from ease.pipelines.sweep.variants import START, Sweep, Variant
@@ -129,11 +129,14 @@ def encoder_key(sentences: ibis.Table | None, setting: Setting) -> str:
 def variant_data(
     variant: Variant, recipe: CompleteRecipe, data: TrainingData, inputs: Inputs
 ) -> TrainingData:
-    """Return the training data of a variant: its texts, or its subset of the pairs and its entity table."""
-    seed = recipe.training.seed
+    """Return the training data of a variant: its texts, or its subset of the pairs and its entity table.
+
+    Texts and pairs are drawn by the seed of the method's own recipe, so trainings from other seeds have the same ones.
+    """
+    seed, data_seed = recipe.seed, Recipe.model_validate(inputs.recipes[variant.method]).seed
     if recipe.data is not None:
         folder = inputs.folder / "texts"
-        file, _ = gather_data(recipe, inputs.data.rows, inputs.acquire, inputs.texts, folder)
+        file, _ = gather_data(recipe, data_seed, inputs.data.rows, inputs.acquire, inputs.texts, folder)
         rows = open_gathered(file, inputs.texts)
         return data._replace(rows=rows, vocabulary=None, entity_embeddings=None)
     pairs, table = required_pairs(inputs.data.rows, inputs.data.setting), inputs.data.entity_embeddings
@@ -142,7 +145,7 @@ def variant_data(
     if data.setting.languages != inputs.data.setting.languages:
         pairs = pairs.filter(pairs.language.isin(data.setting.languages))
     if variant.rows is not None:
-        pairs = drawn_pairs(pairs, variant.rows, seed)
+        pairs = drawn_pairs(pairs, variant.rows, data_seed)
     if variant.entity_table == "random" and table is not None:
         drawn = draw_like(table, seed)
         table = inputs.folder / f"random seed={seed}.safetensors"

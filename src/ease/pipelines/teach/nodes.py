@@ -103,7 +103,7 @@ def build_start(
         return untrained
     name = f"{setting.name}.{MLM}"
     lock = lock_for_run(Path(work) / name)
-    file, _ = gather_data(recipe, training_pairs, acquire, texts, lock.folder / "texts")
+    file, _ = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, lock.folder / "texts")
     rows = open_gathered(file, texts)
     data = TrainingData(untrained, rows, None, None, evaluation_data, dumps, tasks, setting)
     result = train_tracked(name, data, recipe.complete(setting.encoder.name, encoders), lock)

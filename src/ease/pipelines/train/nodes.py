@@ -62,7 +62,7 @@ def gather_texts(
 ) -> tuple[list[Path], list[dict[str, Any]]]:
     """Gather the texts that a recipe's `data` names, and report how many rows each source gave."""
     folder = scratch_for_run(work, f"{setting.name}.{recipe.method}.texts") / "texts"
-    file, report = gather_data(recipe, training_pairs, acquire, texts, folder)
+    file, report = gather_data(recipe, recipe.seed, training_pairs, acquire, texts, folder)
     return [file], report
 
 
