@@ -60,7 +60,7 @@ PARTS: dict[str, Part] = {
     ),
     "training": Part(
         "benchmarks.training_speed",
-        f"{TRAINING} --steps 200 --rounds 2 --tables speed",
+        f"{TRAINING} --steps 300 --rounds 1 --tables speed",
         f"{TINY_TRAINING} --tables speed",
         reads_sentences=True,
     ),

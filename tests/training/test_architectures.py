@@ -15,6 +15,7 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_names, method_options
 from ease.methods.components.drophead import MERGES, set_drophead
+from ease.training import packing
 from ease.training.batches import make_batch
 from ease.training.job import run_job
 from ease.training.model import TrainingModel
@@ -103,6 +104,22 @@ def test_packed_texts_have_the_embeddings_of_padded_ones(
 ) -> None:
     encoder = still(encoders[name])
     expected = np.concatenate([encoder.encode([text]) for text in sentences()])
+    _, found = trained_embeddings(encoder, files, tmp_path, packed=True)
+    assert np.allclose(found, expected, atol=1e-3)
+
+
+def test_no_mask_is_made_of_packed_texts_in_windows(
+    encoders: dict[str, Path], files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would have the pairs of all tokens of a batch."""
+
+    def mask(**options: Any) -> None:
+        pytest.fail(f"made a mask of {options['kv_length']} tokens")
+
+    encoder = still(encoders["modernbert"])
+    expected = np.concatenate([encoder.encode([text]) for text in sentences()])
+    monkeypatch.setattr(packing, "_encodes_alike", lambda *_: True)  # it encodes padded texts
+    monkeypatch.setattr(packing, "sdpa_mask", mask)
     _, found = trained_embeddings(encoder, files, tmp_path, packed=True)
     assert np.allclose(found, expected, atol=1e-3)
 

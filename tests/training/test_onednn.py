@@ -49,7 +49,7 @@ def test_losses_are_those_of_torchs_layers(
 def test_heads_are_dropped_as_in_torchs_layers(make_job: MakeJob) -> None:
     """DropHead hooks into linear layers before they become oneDNN's."""
 
-    def trained(onednn: bool, drophead: float) -> list[float]:
+    def trained(onednn: bool, drophead: float) -> dict[int, float]:
         options = {"span": 0, "drophead": drophead}
         training = {"onednn": onednn}
         folder = f"{onednn} {drophead}"

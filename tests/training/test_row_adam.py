@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.optim import Optimizer, SparseAdam
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ease.training.job import run_job
 from ease.training.row_adam import RowAdam, round_at_random
@@ -24,6 +27,17 @@ def updated(table: Tensor, optimizer: Optimizer, steps: int) -> Tensor:
         )
         optimizer.step()
     return table
+
+
+class Made(TorchDispatchMode):
+    """Counts the tensors in single precision that operations make."""
+
+    single = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.single += isinstance(found, Tensor) and found.dtype == torch.float32
+        return found
 
 
 @pytest.mark.parametrize("moments", [torch.float32, torch.bfloat16])
@@ -54,6 +68,19 @@ def test_the_expectation_of_a_rounded_number_is_the_number() -> None:
         rounded = round_at_random(torch.full((100_000,), value), drawn).double()
         assert float(rounded.mean()) == pytest.approx(value, rel=1e-4)
         assert len(rounded.unique()) <= 2
+
+
+def test_restored_moments_are_not_copied_in_single_precision() -> None:
+    table, restored = torch.zeros(50, 16), torch.zeros(50, 16)
+    optimizer, other = RowAdam([table], lr=0.01), RowAdam([restored], lr=0.01)
+    updated(table, optimizer, 5)
+    with Made() as made:
+        other.load_state_dict(optimizer.state_dict())
+    assert not made.single
+    state, expected = other.state[restored], optimizer.state[table]
+    assert state["step"] == expected["step"] == 5
+    for name in ("first", "second"):
+        torch.testing.assert_close(state[name], expected[name], rtol=0, atol=0)
 
 
 def test_a_training_with_bf16_moments_resumes_exactly_near_one_without(make_job: MakeJob) -> None:

@@ -128,7 +128,10 @@ def similarity_blocks(
 
 def _fits(shape: tuple[int, ...], device: torch.device) -> bool:
     """Return whether a matrix in single precision takes at most half of a GPU's free memory; a CPU has it already."""
-    return device.type == "cuda" and 4 * math.prod(shape) <= torch.cuda.mem_get_info(device)[0] // 2
+    if device.type != "cuda":
+        return False
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return 4 * math.prod(shape) <= (torch.cuda.mem_get_info(device)[0] + unused) // 2
 
 
 def nearest_neighbours(

@@ -33,11 +33,12 @@ def uses_gpu(options: TrainingOptions) -> bool:
 def accelerated(options: TrainingOptions) -> Iterator[Accelerator]:
     """Configure device, precision, threads and determinism for a training, and restore torch's state afterwards."""
     on_gpu = uses_gpu(options)
-    if on_gpu:
+    if on_gpu and "LOCAL_RANK" in os.environ:
+        # Some launchers let each process see one GPU alone; accelerate, too, reads the variable as a GPU's number.
+        own = int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count()
+        os.environ["LOCAL_RANK"] = str(own)
         # Before anything else touches a GPU: otherwise every process opens the first GPU.
-        if "LOCAL_RANK" in os.environ:
-            # Some launchers let each process see one GPU alone.
-            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+        torch.cuda.set_device(own)
     half = options.precision == "bf16" or (
         options.precision == "auto" and on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     )

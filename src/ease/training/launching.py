@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 
+import torch
+
 import ease
 from ease.errors import EaseError
 from ease.io.locks import FolderLock
@@ -51,6 +53,8 @@ def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
     """
     folder = lock.folder
     failure_file(folder).unlink(missing_ok=True)
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()  # the first process shares its GPU with this one
     with stop_requests() as stop, _started(lock, processes) as workers:
         metrics = _Metrics(folder / "metrics.jsonl", report)
         asked, deadline = False, float("inf")

@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ease.encoders.onednn import has_onednn, use_onednn
+from ease.encoders.padding import padding_known, prepare_padding
 from ease.errors import EaseError
 from ease.methods.base import SENTENCE, TOTAL, Inputs, TrainingMethod, own_rows
 from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Column, Padded
 from ease.training.dropout import quicken_dropout
-from ease.training.packing import Packed, features_of, prepare_packing
-from ease.training.padding import padding_known, prepare_padding
+from ease.training.packing import Packed, features_of, prepare_packing, texts_packed
 from ease.training.prepared_pairs import Layout
 from ease.training.prompts import prompt_tokens
 from ease.training.static import averages_tokens, bag_features
@@ -148,7 +148,8 @@ class TrainingModel(nn.Module):
     def _encode_chunk(self, chunk: Padded | Packed, views: int) -> Tensor:
         """Encode texts of similar length: -> (views, rows, dimension)."""
         if isinstance(chunk, Packed):
-            embeddings = self._embed(features_of(chunk, self.first_position))
+            with texts_packed():
+                embeddings = self._embed(features_of(chunk, self.first_position))
             return embeddings.unflatten(0, (-1, views)).transpose(0, 1)
         features = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
         if chunk.mask is not None:

@@ -8,7 +8,9 @@ a nested tensor, whose attention is one kernel for all texts.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,9 +25,9 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from ease.encoders.padding import PADDED
 from ease.errors import EaseError
 from ease.training.dropout import drop_quickly
-from ease.training.padding import PADDED
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,19 @@ TOLERANCE = 1e-3
 
 LONGEST = 512
 """Tokens of the longest text that is compared; longer than the windows of known local attention."""
+
+
+_packed: ContextVar[bool] = ContextVar("packed", default=False)
+
+
+@contextmanager
+def texts_packed() -> Iterator[None]:
+    """In this block, an encoder is given packed texts, whose attention reads no mask: none is made."""
+    token = _packed.set(True)
+    try:
+        yield
+    finally:
+        _packed.reset(token)
 
 
 class Packed(NamedTuple):
@@ -158,10 +173,10 @@ def _encodes_alike(encoder: SentenceTransformer, first_position: int) -> bool:
     training = encoder.training
     encoder.eval()
     with torch.inference_mode():
-        wanted, found = (
-            encoder(send_to_device(given, encoder.device))["sentence_embedding"]
-            for given in (padded, features_of(packed, first_position))
-        )
+        wanted = encoder(send_to_device(padded, encoder.device))["sentence_embedding"]
+        with texts_packed():
+            given = send_to_device(features_of(packed, first_position), encoder.device)
+            found = encoder(given)["sentence_embedding"]
     encoder.train(training)
     return bool(((wanted - found).norm(dim=1) <= TOLERANCE * wanted.norm(dim=1)).all())
 
@@ -256,5 +271,11 @@ def _hidden(length: int, causal: bool, window: int | None, device: torch.device)
     return hidden if window is None else hidden | (distances.abs() >= window)
 
 
+def _mask(**options: Any) -> Tensor | None:
+    """Return the mask of torch's attention for padded texts; a window's mask of packed ones would have t² values."""
+    mask: Tensor | None = None if _packed.get() else sdpa_mask(**options)
+    return mask
+
+
 AttentionInterface.register(PACKED, _attend)
-AttentionMaskInterface.register(PACKED, sdpa_mask)
+AttentionMaskInterface.register(PACKED, _mask)

@@ -37,11 +37,15 @@ class RowAdam(Optimizer):
         self._moments = moments
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the moments in their type; torch would give them the type of the table."""
-        super().load_state_dict(state_dict)
-        for state in self.state.values():
+        """Restore the moments in their type; torch would first make copies in that of the table."""
+        states = state_dict["state"]
+        steps = {number: {"step": state["step"]} for number, state in states.items()}
+        super().load_state_dict({**state_dict, "state": steps})
+        tables = [table for group in self.param_groups for table in group["params"]]
+        for number, state in states.items():
+            table = tables[number]
             for name in ("first", "second"):
-                state[name] = state[name].to(self._moments)
+                self.state[table][name] = state[name].to(table.device, self._moments)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]

@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from ease.encoders.padding import padding_known
 from ease.errors import EaseError
 from ease.methods.components.losses import masked_token_loss
 
@@ -125,7 +126,8 @@ class MaskedLanguageModel(nn.Module):
     def _loss(self, tokens: Tensor, shown: Tensor, chosen: Tensor, mask: Tensor, count: Tensor) -> Tensor:
         """Return the loss of some texts, given the fields of `Masked` and the selected tokens of the complete batch."""
         embeddings: Any = self._encoder.get_input_embeddings().weight  # (vocabulary, embedding dimension)
-        encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
+        with padding_known():
+            encoded = self._encoder(input_ids=shown, attention_mask=mask).last_hidden_state
         # The device is asked only once where the selected tokens are.
         places = chosen.flatten().nonzero().squeeze(1)  # (k,)
         states = encoded.flatten(0, 1)[places].unsqueeze(0)  # (1, k, dimension)
