@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 from sentence_transformers import SentenceTransformer
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, BertForMaskedLM, BertModel
 
 from ease.encoders import poolings
 from ease.encoders.encoder import (
@@ -21,6 +23,7 @@ from ease.encoders.encoder import (
     set_pooling,
     training_head,
 )
+from ease.encoders.encoding import fingerprint
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.encoders.poolings import pooling_names
 from ease.encoders.tokenizer import train_tokenizer
@@ -128,6 +131,41 @@ def test_a_folder_keeps_its_pooling_or_gets_another(saved: Path) -> None:
     assert np.array_equal(build_encoder(options).encode(SENTENCES), build("cls").encode(SENTENCES))
     assert embedding_dimension(load_encoder(str(saved))) == 16
     assert (saved / "README.md").read_text(encoding="utf-8") == "# A card\n"
+
+
+@pytest.mark.parametrize("kind", ["without a pooler", "of a language model"])
+def test_an_encoder_that_lacks_weights_is_the_same_at_every_load(tmp_path: Path, kind: str) -> None:
+    """transformers draws the weights of a pooler at random, and caches and checkpoints know an encoder by them."""
+    save_encoder(build(), tmp_path / "whole")
+    config = AutoConfig.from_pretrained(tmp_path / "whole")
+    kinds: dict[str, Callable[[Any], Any]] = {
+        "without a pooler": partial(BertModel, add_pooling_layer=False),
+        "of a language model": BertForMaskedLM,
+    }
+    kinds[kind](config).save_pretrained(tmp_path / "bare")
+    AutoTokenizer.from_pretrained(tmp_path / "whole").save_pretrained(tmp_path / "bare")
+    torch.manual_seed(1)
+    first = load_encoder(str(tmp_path / "bare"))
+    state = torch.get_rng_state()
+    torch.manual_seed(2)
+    second = load_encoder(str(tmp_path / "bare"))
+    assert "0.model.pooler.dense.weight" in first.state_dict()
+    assert fingerprint(first) == fingerprint(second)
+    torch.manual_seed(1)
+    assert torch.equal(torch.get_rng_state(), state), "loading leaves the random state as it is"
+
+
+def test_a_tokenizer_without_padding_pads_with_its_last_token(tmp_path: Path) -> None:
+    save_encoder(build(), tmp_path)
+    expected = load_encoder(str(tmp_path)).encode(SENTENCES)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    tokenizer.pad_token = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(EaseError, match="has no padding token: set its `pad_token`"):
+        load_encoder(str(tmp_path))
+    tokenizer.eos_token = tokenizer.sep_token
+    tokenizer.save_pretrained(tmp_path)
+    assert np.allclose(load_encoder(str(tmp_path)).encode(SENTENCES), expected, atol=1e-6)
 
 
 def test_switching_poolings_leaves_nothing_behind() -> None:

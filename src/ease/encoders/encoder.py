@@ -69,7 +69,8 @@ def load_encoder(
         dtype: Type of the weights; None: as they were saved.
 
     Raises:
-        EaseError: If the pooling is unknown, the encoder does not load, or a line of the word vectors is wrong.
+        EaseError: If the pooling is unknown, the encoder does not load, its tokenizer cannot pad, or a line of the word
+            vectors is wrong.
     """
     if pooling is not None:
         get_pooling(pooling)
@@ -86,7 +87,8 @@ def load_encoder(
     try:
         check_reachable(name, revision)
         commit = commit_of(name, revision) or revision
-        with no_progress_bars():
+        # Seeded: weights that the model was saved without, such as those of a pooler, are drawn at random.
+        with no_progress_bars(), seeded(0):
             loaded = SentenceTransformer(
                 name, device="cpu", revision=commit, model_kwargs={"dtype": dtype} if dtype else None
             )
@@ -94,6 +96,7 @@ def load_encoder(
         check_layers(name, commit)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError, HTTPError) as error:
         raise EaseError(cannot_load(name, error)) from error
+    _add_padding(encoder, name)
     known = known_encoder(name)
     if known is not None:
         _add_known(encoder, name, known)
@@ -105,6 +108,19 @@ def load_encoder(
 def _converted(encoder: SentenceTransformer, dtype: torch.dtype | None) -> SentenceTransformer:
     """Convert the weights of all modules."""
     return encoder if dtype is None else encoder.to(dtype)
+
+
+def _add_padding(encoder: SentenceTransformer, name: str) -> None:
+    """Pad with the token at the end of a text if the tokenizer has no padding, as those of many decoders."""
+    transformer = encoder[0]
+    tokenizer = encoder.tokenizer if isinstance(transformer, Transformer) else None
+    if tokenizer is None or tokenizer.pad_token is not None:
+        return
+    if tokenizer.eos_token is None:
+        raise EaseError(
+            f"The tokenizer of {name!r} has no padding token: set its `pad_token` and save it again."
+        )
+    tokenizer.pad_token = tokenizer.eos_token
 
 
 def _add_known(encoder: SentenceTransformer, name: str, known: KnownEncoder) -> None:
