@@ -24,6 +24,17 @@ def test_files_are_read_once_and_readers_do_not_share_values(tmp_path: Path) -> 
     assert loader["parameters"] == {"size": 1, "shape": {"side": 1, "name": "square"}}
 
 
+def test_the_code_of_norwegian_is_not_a_truth_value(tmp_path: Path) -> None:
+    make_loader(tmp_path)
+    text = "setting: {languages: [en, no], packed: no}\nteach: {language: no, companions: no}\nlist: [no]"
+    (tmp_path / "base" / "parameters.yml").write_text(text)
+    assert ConfigLoader(str(tmp_path), **CONFIG_LOADER_ARGS)["parameters"] == {
+        "setting": {"languages": ["en", "no"], "packed": False},
+        "teach": {"language": "no", "companions": "no"},
+        "list": [False],
+    }
+
+
 def test_changed_runtime_parameters_are_followed(tmp_path: Path) -> None:
     loader = make_loader(tmp_path)
     assert loader["parameters"]["shape"]["side"] == 1

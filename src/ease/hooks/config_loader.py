@@ -9,6 +9,18 @@ from kedro.config import OmegaConfigLoader
 
 from ease.pipelines.teach.options import complete_taught_setting
 
+LANGUAGES = ("language", "languages", "companions")
+"""Names of parameters that are language codes."""
+
+
+def with_norwegian(values: Any, name: str = "") -> Any:
+    """Return parameters with the code `no`, which YAML reads as false, where they name languages."""
+    if isinstance(values, dict):
+        return {key: with_norwegian(value, str(key)) for key, value in values.items()}
+    if isinstance(values, list):
+        return [with_norwegian(value, name) for value in values]
+    return "no" if values is False and name in LANGUAGES else values
+
 
 class ConfigLoader(OmegaConfigLoader):
     """Caches the resolved configuration, which Kedro's loader would read again for each request (half a second)."""
@@ -25,6 +37,7 @@ class ConfigLoader(OmegaConfigLoader):
         if key not in self._resolved or self._resolved[key][0] != given:
             resolved = super().__getitem__(key)
             if key == "parameters":
+                resolved = with_norwegian(resolved)
                 complete_taught_setting(resolved)
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
