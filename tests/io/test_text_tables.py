@@ -62,6 +62,17 @@ def test_records_and_columns_are_found_by_name(tmp_path: Path) -> None:
     assert list(read_columns(path, [2], "\t")) == [(1, ("y",)), (3, (" 2 ",))]
     with pytest.raises(EaseError, match="no column z; it has x, y"):
         list(read_records(path, ["z"], "\t"))
+    path.write_text("x\ty\ty\n1\t2\t3\n")
+    with pytest.raises(EaseError, match="names the column y twice"):
+        list(read_records(path, ["x", "y"], "\t"))
+    assert list(read_records(path, ["x"], "\t"))
+
+
+@pytest.mark.parametrize("text", ['x,y\n1,2\n3,"4\n5,6\n', 'x,y\n"1" 2,3\n'])
+def test_a_quotation_mark_that_swallows_rows_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(EaseError, match=r"table\.csv, line \d: not a valid csv file .*fix its quotes"):
+        list(read_records(tmp_path / "table.csv", ["x", "y"], ",", quoted=True))
 
 
 def test_parallel_files_must_have_the_same_length(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_hear_why_and_build(project: Path) -> None:
         (["find", "Yen", "--language=xx"], "No sentence in the language 'xx'"),
         (["find", "Yen", "--setting=mono"], "The setting 'mono' has no sentences"),
         (["hear", "Yen", "--model=untrained"], "has no entity table: choose --model=ease_plus or ease"),
+        (["find", "Yen", "--reader=zz"], "Unknown language 'zz' in `--reader`"),
         (["build", "--index=/proc/none"], "Cannot write to /proc/none"),
         (["serve", "--setting=mono"], "The setting 'mono' has no sentences"),
         (["serve", "--host=192.0.2.1"], "Cannot listen at 192.0.2.1:8000"),

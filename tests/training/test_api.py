@@ -58,11 +58,26 @@ def embed(model: Any) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("kind", ["frame", "arrow", "parquet"])
+class ForeignFrame:
+    """A data frame of another library, which has no more than Arrow's C interface."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._table = pa.Table.from_pandas(frame)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind", ["frame", "foreign", "arrow", "parquet"])
 def test_a_table_of_any_kind_trains_the_same_encoder(files: Path, tmp_path: Path, kind: str) -> None:
     frame = pairs()
     frame.to_parquet(tmp_path / "given.parquet")
-    given = {"frame": frame, "arrow": pa.Table.from_pandas(frame), "parquet": tmp_path / "given.parquet"}
+    given: dict[str, Any] = {
+        "frame": frame,
+        "foreign": ForeignFrame(frame),
+        "arrow": pa.Table.from_pandas(frame),
+        "parquet": tmp_path / "given.parquet",
+    }
     reported: list[int] = []
     start = load_encoder(str(files / "encoder"))
     before = embed(start)
@@ -182,8 +197,13 @@ def test_a_table_of_another_kind_is_refused(files: Path, tmp_path: Path) -> None
     encoder = str(files / "encoder")
     with pytest.raises(EaseError, match="The pairs have no row"):
         train(pairs().head(0), encoder, **LOOP)
-    with pytest.raises(EaseError, match="`pairs` is a list: give a DataFrame"):
+    with pytest.raises(EaseError, match="`pairs` is a builtins.list: give a DataFrame"):
         train([{"sentence": "a"}], encoder, **LOOP)  # type: ignore[arg-type]
+    mixed = pairs().assign(entity=[1, *["Q2"] * (len(pairs()) - 1)])
+    with pytest.raises(EaseError, match=r"has values of several types \(.*entity.*\): give one"):
+        train(mixed, encoder, **LOOP)
+    with pytest.raises(EaseError, match="`development` is a list: give each task's options by its name"):
+        train(pairs(), encoder, development=["stsb:dev"], **LOOP)  # type: ignore[arg-type]
     with pytest.raises(EaseError, match=r"missing\.parquet: there is no such file"):
         train(tmp_path / "missing.parquet", encoder, **LOOP)
     (tmp_path / "folder").touch()

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from safetensors.numpy import load_file
@@ -292,8 +294,22 @@ def test_a_teacher_without_layers_or_tokenizer_is_refused(teacher: Path, tmp_pat
 
 @pytest.mark.parametrize(
     ("sentences", "message"),
-    [("a city", "a single text: give a list"), (["a city", 1], "holds 1 \\(int\\): give texts")],
+    [
+        ("a city", "a single text: give a list"),
+        (["a city", 1], "holds 1 \\(int\\): give texts"),
+        ({"sentence": SENTENCES}, "is a table: give its column of texts"),
+        (pd.DataFrame({"sentence": SENTENCES}), "is a table: give its column of texts"),
+        (pa.table({"sentence": SENTENCES}), "is a table: give its column of texts"),
+    ],
 )
 def test_anything_but_texts_is_refused(teacher: Path, sentences: Any, message: str) -> None:
     with pytest.raises(EaseError, match=message):
         ease.distill(teacher, sentences)
+
+
+def test_a_column_of_arrow_is_distilled_as_a_list(teacher: Path) -> None:
+    learning = {"epochs": 1}
+    expected = ease.distill(teacher, SENTENCES, learning=learning)
+    for column in (pa.array(SENTENCES), pa.chunked_array([SENTENCES])):
+        found = ease.distill(teacher, column, learning=learning)
+        assert np.array_equal(found.encode(SENTENCES), expected.encode(SENTENCES))

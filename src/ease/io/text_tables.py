@@ -134,12 +134,12 @@ def read_records(
     Fields are stripped of white space at their ends; blank rows are skipped. There may be other columns.
 
     Raises:
-        EaseError: As `read_rows`, or if a column is missing, a row and the header differ in their number of fields, or
-            there is no row.
+        EaseError: As `read_rows` with `strict`, or if a column is missing or named twice, a row and the header differ
+            in their number of fields, or there is no row.
     """
     header: list[str] | None = None
     place = None
-    for number, row in read_rows(path, delimiter, quoted=quoted):
+    for number, row in read_rows(path, delimiter, quoted=quoted, strict=True):
         fields = [field.strip() for field in row]
         if not any(fields):
             continue
@@ -189,11 +189,15 @@ def find_columns(path: Path, names: Sequence[str], header: Sequence[str]) -> lis
     """Return the positions of columns in a header.
 
     Raises:
-        EaseError: If a column is missing.
+        EaseError: If a column is missing or named twice.
     """
     missing = [name for name in names if name not in header]
     if missing:
         raise EaseError(f"{path}: no column {', '.join(missing)}; it has {', '.join(header) or 'no header'}.")
+    if twice := [name for name in names if header.count(name) > 1]:
+        raise EaseError(
+            f"{path}: the header names the column {', '.join(twice)} twice; rename or remove one."
+        )
     return [header.index(name) for name in names]
 
 

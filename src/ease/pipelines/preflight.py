@@ -76,8 +76,10 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     _log_excluded(pipeline, catalog)
     finders = (find_missing_starts, find_stale_starts, find_missing_teachers, find_missing_miners)
     missing = [message for find in finders for message in find(pipeline, catalog)]
-    faults = (*missing, *map(_fault, checks))
-    return list(dict.fromkeys(fault for fault in faults if fault is not None))
+    faults = [fault for fault in (*missing, *map(_fault, checks)) if fault is not None]
+    # A check may repeat another one's fault and add a remedy.
+    longest = [one for one in faults if not any(other != one and other.startswith(one) for other in faults)]
+    return list(dict.fromkeys(longest))
 
 
 def _log_excluded(pipeline: Pipeline, catalog: Catalog) -> None:

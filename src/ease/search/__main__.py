@@ -12,6 +12,7 @@ import click
 
 from ease.errors import EaseError
 from ease.search.limits import EXACT_LIMIT, MEMORY
+from ease.wikimedia.languages import check_languages
 
 if TYPE_CHECKING:
     from ease.search.engine import Search
@@ -60,7 +61,24 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _k = click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
-_reader = click.option("--reader", default="en", show_default=True, help="Language of the entities' labels.")
+
+
+def _check_reader(context: click.Context, parameter: click.Parameter, language: str) -> str:
+    """Refuse a language that has no labels."""
+    try:
+        check_languages([language], "--reader")
+    except EaseError as error:
+        raise click.ClickException(str(error)) from error
+    return language
+
+
+_reader = click.option(
+    "--reader",
+    default="en",
+    show_default=True,
+    callback=_check_reader,
+    help="Language of the entities' labels.",
+)
 
 
 @main.command()

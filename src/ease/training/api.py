@@ -46,10 +46,10 @@ def train(
     """Train an encoder on a table of sentences.
 
     Args:
-        pairs: A DataFrame, an Arrow table, or a Parquet file. Columns: `sentence`; for EASE also `entity` and
-            optionally `hard_negative` (integers or strings; `hard_negative` may be null); for EASE+ optionally
-            `further_entities`, lists of the sentence's other entities, or null; for supervised SimCSE also `positive`,
-            and optionally `negative`.
+        pairs: A DataFrame of pandas or polars, an Arrow table, or a Parquet file. Columns: `sentence`; for EASE also
+            `entity` and optionally `hard_negative` (integers or strings; `hard_negative` may be null); for EASE+
+            optionally `further_entities`, lists of the sentence's other entities, or null; for supervised SimCSE also
+            `positive`, and optionally `negative`.
         encoder: A hub name, a folder or an object; the object is not changed.
         method: A training method, such as `ease`, `simcse` or `supervised_simcse`.
         entity_embeddings: The initial embedding of each entity. Default: random ones of the encoder's dimension.
@@ -83,9 +83,9 @@ def train(
     with _work_folder(folder) as lock:
         place = lock.folder
         start = _saved(encoder, place / "start")
-        teacher = options.get("teacher")
-        if isinstance(teacher, SentenceTransformer):
-            options = {**options, "teacher": _saved(teacher, place / "taught_by")}
+        for name, kept in (("teacher", "taught_by"), ("guide", "guided_by")):
+            if isinstance(options.get(name), SentenceTransformer):
+                options = {**options, name: {"encoder": _saved(options[name], place / kept)}}
         own, loop = _split(method, options)
         files: dict[str, Path] = {}
         if get_method(method).reads_entities:
@@ -102,7 +102,7 @@ def train(
             method=method,
             method_options=own,
             training=loop,
-            development={name: dict(task) for name, task in (development or {}).items()},
+            development=_development(development),
             vocabulary=files.get("vocabulary"),
             table=files.get("table"),
         )
@@ -118,6 +118,16 @@ def _work_folder(folder: str | Path | None) -> Iterator[FolderLock]:
         return
     with folder_lock(Path(folder)) as lock:
         yield lock
+
+
+def _development(tasks: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
+    """Return the evaluation tasks with their options."""
+    if tasks is not None and not isinstance(tasks, Mapping):
+        raise EaseError(
+            f"`development` is a {type(tasks).__name__}: give each task's options by its name, such as "
+            '{"stsb": {"path": "evaluation/stsb", "subsets": ["dev"]}}.'
+        )
+    return {name: dict(options) for name, options in (tasks or {}).items()}
 
 
 def _split(method: str, options: Mapping[str, Any]) -> tuple[Any, TrainingOptions]:
@@ -141,14 +151,21 @@ def _entity_columns(method: str, own: Any) -> tuple[str, ...]:
 def _read(pairs: pd.DataFrame | pa.Table | str | Path, method: str) -> pa.Table:
     """Return the pairs as an Arrow table; refuse pairs that the method cannot read."""
     if isinstance(pairs, pd.DataFrame):
-        table = pa.Table.from_pandas(pairs, preserve_index=False)
-    elif isinstance(pairs, pa.Table):
-        table = pairs
+        try:
+            table = pa.Table.from_pandas(pairs, preserve_index=False)
+        except pa.ArrowException as error:
+            cause = ", ".join(map(str, error.args))
+            raise EaseError(
+                f"A column of `pairs` has values of several types ({cause}): give one."
+            ) from error
+    elif hasattr(pairs, "__arrow_c_stream__"):  # Arrow's own tables, and data frames of other libraries
+        table = pa.table(pairs)
     elif isinstance(pairs, str | Path):
         table = open_pair_table(Path(pairs), [SENTENCE]).to_table()
     else:
         raise EaseError(
-            f"`pairs` is a {type(pairs).__name__}: give a DataFrame, an Arrow table or a Parquet file."
+            f"`pairs` is a {type(pairs).__module__}.{type(pairs).__name__}: give a DataFrame of pandas or polars, an "
+            "Arrow table or a Parquet file."
         )
     _check_columns(table, method)
     return table

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 from pydantic import ValidationError
 from sentence_transformers import SentenceTransformer
 
@@ -78,6 +79,10 @@ def _distinct(sentences: Iterable[str]) -> Iterable[str]:
     """Return the distinct sentences in their order."""
     if isinstance(sentences, str):
         raise EaseError("`sentences` is a single text: give a list of texts.")
+    if any(hasattr(sentences, name) for name in ("keys", "columns", "column_names")):
+        raise EaseError('`sentences` is a table: give its column of texts, such as `table["sentence"]`.')
+    if isinstance(sentences, pa.Array | pa.ChunkedArray):
+        sentences = sentences.to_pylist()
     return dict.fromkeys(map(_text, sentences))
 
 
