@@ -62,7 +62,7 @@ def test_null_means_the_default_for_the_kind_of_encoder() -> None:
 def test_the_row_of_an_encoder_takes_precedence_over_its_kind(name: str) -> None:
     # The learning rate is that of the encoder's file, which goes before the kind.
     assert loop(complete(name)) == (256, 5e-5, None, 2, None)
-    assert loop(complete(name, "simcse"))[0] == 64, "row and file are for EASE alone"
+    assert loop(complete(name, "mirror_bert"))[0] == 64, "row and file say nothing of other methods"
 
 
 def write_config(folder: Path, **config: Any) -> str:

@@ -171,8 +171,7 @@ def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path
 
 
 def test_an_unknown_part_of_the_sample_is_refused(acquire: AcquireOptions, tmp_path: Path) -> None:
-    with pytest.raises(
-        EaseError, match="sample:graded.*has the training texts sample:nli and sample:parallel_train"
-    ):
-        given = recipe({"kind": "lines", "path": "sample:graded"})
+    given = recipe({"kind": "lines", "path": "sample:graded"})
+    known = "has the training texts sample:nli and sample:parallel_train"
+    with pytest.raises(EaseError, match=f"sample:graded.*{known}"):
         gather_data(given, given.seed, None, acquire, TextOptions(), tmp_path / "w")

@@ -106,6 +106,35 @@ def test_cross_lingual_triplets_mix_languages_of_the_same_triplet(
     assert gather_rows({"kind": "nli", "path": xnli, "cross_lingual": True}, seed=3)[0] != rows
 
 
+def test_each_language_of_a_premise_has_a_triplet_with_texts_in_drawn_languages(
+    gather_rows: GatherRows, xnli: Path, stated: list[Stated]
+) -> None:
+    source = {"kind": "nli", "path": xnli, "cross_lingual": True, "premises": "every"}
+    rows, _ = gather_rows(source, seed=2)
+    entailments = [row for row in stated if row.label == "entailment"]
+    assert Counter(row[0] for row in rows) == Counter(row.premise for row in entailments)
+    hypotheses = {
+        (row.label, row.hypothesis): (row.language, row.prompt) for row in stated if row.label != "neutral"
+    }
+    prompts = {row.premise: row.prompt for row in entailments}
+    drawn: Counter[tuple[str, str]] = Counter()
+    for sentence, positive, negative in rows:
+        assert positive
+        assert negative
+        first, second = hypotheses["entailment", positive], hypotheses["contradiction", negative]
+        assert prompts[sentence] == first[1] == second[1]
+        drawn[first[0], second[0]] += 1
+    assert len(drawn) == 4
+    assert all(340 < count < 490 for count in drawn.values()), "1,660 / 4 is 415"
+
+
+@pytest.mark.parametrize("changed", [{"form": "shuffled"}, {"cross_lingual": False}])
+def test_premises_in_every_language_need_cross_lingual_triplets(changed: dict[str, object]) -> None:
+    values = {"kind": "nli", "path": "a", "cross_lingual": True, "premises": "every", **changed}
+    with pytest.raises(ValueError, match="`premises: every` applies to triplets with `cross_lingual: true`"):
+        source_options(values)
+
+
 def test_premises_and_hypotheses_of_two_languages_are_those_of_table_9(
     gather_rows: GatherRows, xnli: Path, stated: list[Stated]
 ) -> None:

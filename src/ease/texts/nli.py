@@ -37,6 +37,11 @@ class Options(FileOptions):
         description="triplets: the language of each of the three is drawn at random. premise_hypothesis: each pair "
         "is repeated with its hypothesis in another language. shuffled: pairs may be of two languages",
     )
+    premises: Literal["drawn", "every"] = Field(
+        "drawn",
+        description="of cross-lingual triplets: one triplet for each entailment, with its premise in a drawn language, "
+        "or one for its premise in every language, as in mSimCSE's released code",
+    )
     hypotheses: Literal["drawn", "every"] = Field(
         "drawn",
         description="of cross-lingual premise_hypothesis: repeat each pair with its hypothesis in one other language, "
@@ -57,7 +62,11 @@ class Options(FileOptions):
         return (*self.places, *wanted)
 
     @model_validator(mode="after")
-    def _of_triplets(self) -> Options:
+    def _of_form(self) -> Options:
+        if self.premises == "every" and not (self.form == "triplets" and self.cross_lingual):
+            raise EaseError(
+                "`premises: every` applies to triplets with `cross_lingual: true`: set it, or remove `premises`"
+            )
         if self.negatives != "keep" and self.form != "triplets":
             raise EaseError(f"`negatives` applies to triplets, not to the form {self.form!r}: remove it")
         if self.hypotheses == "every" and not (self.form == "premise_hypothesis" and self.cross_lingual):
@@ -92,7 +101,8 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
         if options.hypotheses == "every":
             return Source(forms.every_hypothesis(rows), counts)
         return Source(forms.premise_hypothesis(rows, options.cross_lingual, seed), counts)
-    triplets = forms.triplets(rows, min(chosen) if options.cross_lingual else None, seed)
+    reference = min(chosen) if options.cross_lingual else None
+    triplets = forms.triplets(rows, reference, seed, each_premise=options.premises == "every")
     return Source(_with_negatives(triplets, options, counts), counts)
 
 

@@ -30,7 +30,7 @@ def check_distinct(rows: ir.Table, path: Path) -> None:
         )
 
 
-def triplets(rows: ir.Table, reference: str | None, seed: int) -> ir.Table:
+def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: bool = False) -> ir.Table:
     """Return each entailment with its premise and a contradiction of the same premise.
 
     The n-th entailment of a premise gets its n-th contradiction, starting over if there are fewer contradictions.
@@ -40,6 +40,7 @@ def triplets(rows: ir.Table, reference: str | None, seed: int) -> ir.Table:
         reference: None for triplets of one language. Otherwise the language of each text is drawn from those that have
             it, and premises without a number are identified by their text in the reference language.
         seed: Seed of the draws.
+        each_premise: Return a triplet for the premise in each language; only the other two languages are drawn.
 
     Returns:
         Columns key, sentence, positive, negative (null if the premise has no contradiction).
@@ -56,18 +57,24 @@ def triplets(rows: ir.Table, reference: str | None, seed: int) -> ir.Table:
     contradictions = pairs.filter(pairs.label == CONTRADICTION)
     counts = contradictions.group_by("prompt").agg(contradictions=contradictions.count())
     entailments = pairs.filter(pairs.label == ENTAILMENT).left_join(counts, "prompt")
-    wanted = _apart(
+    entailments = _apart(
         entailments.select(
             "key", "pair", "prompt", "languages", nth=entailments.place % entailments.contradictions
         )
     )
+    if each_premise:
+        given = numbered.select("pair", key="row", first="number")
+        wanted = _apart(entailments.drop("key").inner_join(given, "pair"))
+    else:
+        first = draw(seed, entailments.key, ibis.literal(_SENTENCE)) % entailments.languages
+        wanted = entailments.mutate(first=first)
     others = contradictions.select("prompt", nth="place", other="pair", other_languages="languages")
     joined = wanted.left_join(others, ["prompt", "nth"])
     drawn = joined.select(
         "key",
         "pair",
         "other",
-        first=draw(seed, joined.key, ibis.literal(_SENTENCE)) % joined.languages,
+        "first",
         second=draw(seed, joined.key, ibis.literal(_POSITIVE)) % joined.languages,
         third=draw(seed, joined.key, ibis.literal(_NEGATIVE)) % joined.other_languages,
     )
