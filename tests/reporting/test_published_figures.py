@@ -154,10 +154,23 @@ def figures(name: str, number: str, model: str) -> dict[Source, float]:
 QUOTED = [
     (("msimcse", "2", "DuEAM (unsupervised)"), ("dueam", "14", "DuEAMunsupv"), 2),
     (("msimcse", "2", "DuEAM (unsupervised)"), ("dueam", "5a", "DuEAMunsupv"), 4),
-    (("msimcse", "2", "DuEAM (unsupervised)"), ("dueam", "5b", "DuEAMunsupv, trained on EN-KA and EN-AM"), 2),
+    (
+        ("msimcse", "2", "DuEAM (unsupervised, with KA and AM)"),
+        ("dueam", "5b", "DuEAMunsupv, trained on EN-KA and EN-AM"),
+        2,
+    ),
+    (
+        ("msimcse", "2", "DuEAM (cross-lingual NLI, with KA and AM)"),
+        ("dueam", "5b", "DuEAMwklysupv, trained on EN-KA and EN-AM"),
+        2,
+    ),
     (("msimcse", "2", "DuEAM (cross-lingual NLI)"), ("dueam", "14", "DuEAMwklysupv"), 2),
     (("msimcse", "2", "DuEAM (cross-lingual NLI)"), ("dueam", "5a", "DuEAMwklysupv"), 4),
-    (("msimcse", "3", "DuEAM (cross-lingual NLI)"), ("dueam", "2", "DuEAMwklysupv, trained on EN-DE"), 5),
+    (
+        ("msimcse", "3", "DuEAM (cross-lingual NLI, EN-DE)"),
+        ("dueam", "2", "DuEAMwklysupv, trained on EN-DE"),
+        5,
+    ),
     (("dueam", "1", "mBERT mean"), ("ease", "2", "mBERTbase (avg.)"), 6),
     (("mirror_bert", "10", "BERT-mp"), ("mirror_bert", "16", "BERT-mp of each language"), 1),
     (
