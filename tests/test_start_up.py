@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
 from ease.methods import get_method, method_names, reads_entities
 from ease.pipeline_registry import register_pipelines
-from tests.project import ROOT
+from tests.project import ROOT, make_project
 
 SLOW = (
     "torch",
@@ -42,6 +43,18 @@ def test_a_command_that_runs_nothing_imports_no_slow_library(arguments: tuple[st
     imported = set(done.stderr.partition("IMPORTED ")[2].split())
     assert "ease.pipeline_registry" in imported, done.stderr
     assert imported.isdisjoint(SLOW), sorted(imported.intersection(SLOW))
+
+
+@pytest.mark.slow
+def test_a_run_without_a_training_does_not_import_torch(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LIST_IMPORTED, "run", "--pipelines=acquire"]
+    done = subprocess.run(
+        command, cwd=make_project(tmp_path).folder, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+    imported = set(done.stderr.partition("IMPORTED ")[2].split())
+    assert "ease.pipelines.acquire.nodes" in imported
+    assert imported.isdisjoint({"torch", "transformers", "sentence_transformers", "sklearn"})
 
 
 def test_kedro_can_resolve_the_type_hints_of_every_node() -> None:

@@ -20,6 +20,7 @@ from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
 from ease.encoders.placing import place
 from ease.errors import EaseError
+from ease.evaluation.tasks.components.prompted import encode_in_role
 
 SENTENCES = ["one two three", "one", "two three", "one two three four five six", "three", "one"]
 
@@ -78,6 +79,15 @@ def test_nothing_is_encoded_twice_by_one_model(folder: Path, tmp_path: Path) -> 
     assert sorted(first.seen) == sorted(set(SENTENCES[:3]))
     assert sorted(second.seen) == ["new", "one two three four five six", "three"]
     np.testing.assert_array_equal(kept[:3], fresh)
+
+
+def test_cached_embeddings_are_those_of_the_prompt(folder: Path, tmp_path: Path) -> None:
+    model = SentenceTransformer(str(folder), device="cpu")
+    model.prompts = {"query": "one two ", "document": ""}
+    encode = encode_with(model, EncodingOptions(cache=tmp_path))
+    plain, asked = encode(["three"]), encode_in_role(encode, "query")(["three"])
+    np.testing.assert_allclose(asked, model.encode(["one two three"]), atol=1e-5)
+    assert not np.allclose(asked, plain)
 
 
 def test_no_sentence_gives_no_embedding(folder: Path, tmp_path: Path) -> None:
@@ -155,6 +165,12 @@ def test_writes_are_atomic(tmp_path: Path) -> None:
     assert list(cache.read(["a", "b", "c"])) == []
     with sqlite3.connect(tmp_path / "m.sqlite") as database:
         assert database.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
+
+
+def test_texts_that_differ_in_spaces_have_their_own_embeddings(tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path / "m.sqlite")
+    cache.write(["a"], np.ones((1, 4), dtype=np.float32))
+    assert [position for position, _ in cache.read([" a", "a ", "a"])] == [2]
 
 
 def test_scalar_parameters_are_part_of_the_fingerprint(folder: Path, tmp_path: Path) -> None:

@@ -157,6 +157,19 @@ def test_ambiguous_texts_and_items_are_not_used(duckdb_engine: SQLBackend, table
     assert answers(audit(duckdb_engine, given)) == set()
 
 
+def test_entities_that_two_pages_name_together_are_ambiguous(duckdb_engine: SQLBackend, tables: Any) -> None:
+    sentences = [
+        (code, item, index, f"{code} {item} {index}")
+        for code in LANGUAGES
+        for item in (1, 2)
+        for index in (0, 1)
+    ]
+    # The page of either item links to the other, so that both sentences are about the two.
+    links = [(code, item, 1, 3 - item) for code in LANGUAGES for item in (1, 2)]
+    found = answers(audit(duckdb_engine, inputs(tables, sentences, links)))
+    assert {kind for kind, *_ in found} == {"first"}
+
+
 def test_without_types_there_are_no_distractors_of_the_same_type(
     duckdb_engine: SQLBackend, wiki: Inputs
 ) -> None:

@@ -137,6 +137,19 @@ def test_without_cap_or_limit_all_pairs_stay(duckdb_engine: SQLBackend, tables: 
     }
 
 
+def test_the_cap_of_an_entity_is_drawn_before_the_limit_of_a_language(
+    duckdb_engine: SQLBackend, tables: Any
+) -> None:
+    pages = range(1, 11)
+    sentences = tables.sentences([("en", page, "P", 0, f"a sentence {page}", []) for page in pages])
+    # Entity 7 has eight sentences, 8 has two: two of the one and both of the other are left.
+    links = tables.links([("en", page, 0, "T", 7 if page <= 8 else 8) for page in pages])
+    vocabulary = pa.table({"row": [0, 1], "entity": [7, 8], "label": ["A", "B"], "link_count": [8, 2]})
+    options = PairOptions(min_characters=1, max_pairs_per_entity=2, max_pairs_per_language=4)
+    pairs = select_pairs(*map(ibis.memtable, (sentences, links, vocabulary)), options)
+    assert Counter(row["entity"] for row in records(duckdb_engine, pairs)) == {7: 2, 8: 2}
+
+
 def test_length_is_counted_in_characters(engine: SQLBackend, tables: Any) -> None:
     texts = ["😀" * 4, "é" * 5, "語" * 6, "e\u0301" * 3]
     sentences = ibis.memtable(

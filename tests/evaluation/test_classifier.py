@@ -80,6 +80,30 @@ def test_the_best_step_on_the_development_data_is_kept() -> None:
     assert often.accuracy(inverted(training)) > last.accuracy(inverted(training))
 
 
+def test_the_first_of_equally_good_steps_is_kept() -> None:
+    data = LabelledEmbeddings(np.array([[1.0], [2.0], [-1.0], [-2.0]]), ["1", "1", "0", "0"])
+    often = ClassifierSettings(4, 0.1, epochs=50, evaluation_steps=1)
+    first, last = train_classifier(data, often, 0, data), train_classifier(data, often, 0)
+    assert first.accuracy(data) == last.accuracy(data) == 1
+    assert first.weight.abs().max() < last.weight.abs().max()
+
+
+def test_the_learning_rate_decays_linearly() -> None:
+    random = np.random.default_rng(0)
+    data = LabelledEmbeddings(random.normal(size=(8, 3)), list("abababab"))
+    learnt = train_classifier(data, ClassifierSettings(8, 0.1, epochs=2, clip_norm=1e6), seed=3)
+    weight = (torch.randn(2, 3, generator=torch.Generator().manual_seed(3)) * 0.02).requires_grad_()
+    bias = torch.zeros(2, requires_grad=True)
+    optimizer = torch.optim.AdamW([weight, bias], weight_decay=0.0)
+    for rate in (0.1, 0.05):
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.zero_grad()
+        logits = torch.from_numpy(data.embeddings) @ weight.T + bias
+        functional.cross_entropy(logits, torch.tensor([0, 1] * 4)).backward()
+        optimizer.step()
+    torch.testing.assert_close(learnt.weight, weight.detach(), rtol=1e-4, atol=1e-6)
+
+
 def test_settings_are_chosen_on_the_development_data() -> None:
     training = blobs(0)
     still, quick = ClassifierSettings(learning_rate=1e-9), ClassifierSettings(learning_rate=0.1)

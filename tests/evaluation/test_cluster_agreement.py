@@ -114,3 +114,12 @@ def test_contributions_of_texts_average_to_the_measure_of_their_clusters(
     rows: Callable[..., np.ndarray], measure: Callable[..., float]
 ) -> None:
     assert np.mean(rows(CLASSES, CLUSTERS)) == pytest.approx(measure(CLASSES, CLUSTERS))
+
+
+def test_contributions_to_the_mean_purity_are_its_derivative_by_each_text() -> None:
+    # Most frequent class: three of four in cluster 0, both in cluster 1, two of three in cluster 2.
+    true, found = list("aaabbbaab"), [0, 0, 0, 0, 1, 1, 2, 2, 2]
+    above = mean_purity_of_clusters(true, found) - mean_cluster_purity(true, found)
+    own = [1 / 4, 1 / 4, 1 / 4, -3 / 4, 0, 0, 1 / 3, 1 / 3, -2 / 3]
+    sizes = [4, 4, 4, 4, 2, 2, 3, 3, 3]
+    assert above == pytest.approx([9 / 3 * part / size for part, size in zip(own, sizes, strict=True)])

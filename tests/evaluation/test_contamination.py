@@ -119,6 +119,29 @@ def test_a_run_does_not_cross_two_sentences() -> None:
     assert list(index.matches([" ".join(words[:7]), " ".join(words[7:])])) == []
 
 
+def test_matches_name_the_test_texts_of_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ease.evaluation.contamination.BATCH", 2)
+    index = TestIndex(["one", "two", "three", "four", "five"], ContaminationOptions())
+    assert {row: match.sentence for row, match in index.matches(["FIVE", "Two"])} == {4: "FIVE", 1: "Two"}
+
+
+def test_a_similarity_equal_to_the_limit_suffices() -> None:
+    text = " ".join(WORDS[:12])
+    near = with_a_typing_error(text)
+    ((_, match),) = TestIndex([text], ContaminationOptions(similarity=0.5)).matches([near])
+    assert kinds(text, near, similarity=match.similarity) == [MINHASH]
+
+
+def test_the_most_similar_of_several_near_duplicates_is_the_best_match() -> None:
+    words = [f"word{number}" for number in range(12)]
+    text, nearer = " ".join(words), " ".join([*words[:-1], "word1x"])
+    near = text.replace("word3", "wxrd3").replace("word9", "wxrd9")
+    index = TestIndex([text], ContaminationOptions(similarity=0.5))
+    for sentences in ([near, nearer], [nearer, near]):
+        match, count = best_matches(index, [sentences])[0]
+        assert (match.sentence, match.kind, count) == (nearer, MINHASH, 2)
+
+
 def check_engine(connection: Any, tmp_path: Path) -> None:
     tests = [sentence(14) for _ in range(50)]
     training = [

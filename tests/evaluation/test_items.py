@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,16 @@ def test_the_v_measure_of_several_runs() -> None:
     assert agreement_items("v_measure", CLASSES, runs).value() == pytest.approx(expected)
 
 
+def check_prediction(items: Callable[[np.ndarray], Items], random: np.random.Generator) -> None:
+    """Check that the contributions of 400 items predict the scores of drawn ones."""
+    contributions = items(np.arange(400)).contributions()[0]
+    drawn = [random.integers(0, 400, 400) for _ in range(200)]
+    exact = np.array([items(rows).value() for rows in drawn])
+    predicted = np.array([100 * contributions[rows].mean() for rows in drawn])
+    assert np.corrcoef(exact, predicted)[0, 1] > 0.97
+    assert np.std(predicted) == pytest.approx(np.std(exact), rel=0.15)
+
+
 @pytest.mark.parametrize("kind", ["auc", "v_measure", "adjusted_mutual_information"])
 def test_contributions_predict_the_score_of_a_resample(kind: str) -> None:
     def items(rows: np.ndarray) -> Items:
@@ -50,12 +61,14 @@ def test_contributions_predict_the_score_of_a_resample(kind: str) -> None:
             return auc_items(COSINES[rows], GOLD[rows] > 2)
         return agreement_items(kind, CLASSES[rows], [CLUSTERS[rows]])
 
-    contributions = items(np.arange(400)).contributions()[0]
-    drawn = [RANDOM.integers(0, 400, 400) for _ in range(200)]
-    exact = np.array([items(rows).value() for rows in drawn])
-    predicted = np.array([100 * contributions[rows].mean() for rows in drawn])
-    assert np.corrcoef(exact, predicted)[0, 1] > 0.97
-    assert np.std(predicted) == pytest.approx(np.std(exact), rel=0.15)
+    check_prediction(items, RANDOM)
+
+
+def test_contributions_predict_the_area_of_a_resample_with_few_positive_items() -> None:
+    random = np.random.default_rng(7)
+    positive = random.random(400) < 0.15
+    cosines = positive + random.normal(size=400)
+    check_prediction(lambda rows: auc_items(cosines[rows], positive[rows]), random)
 
 
 def test_some_of_the_items() -> None:

@@ -71,6 +71,14 @@ def test_long_runs_end_in_the_same_clusters() -> None:
     np.testing.assert_array_equal(cluster_rows(rows, 10, 5, 2), means.labels_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_run_ends_after_the_iterations_that_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kmeans, "ITERATIONS", 2)
+    rows = np.random.default_rng(3).normal(size=(3000, 12)).astype(np.float32)
+    expected = KMeans(10, n_init=1, max_iter=2, random_state=5).fit(rows).labels_
+    np.testing.assert_array_equal(cluster_rows(rows, 10, 5, 1), expected)
+
+
 def test_rows_that_tie_between_centres_get_scikit_learns_clusters() -> None:
     """Bags of words that share no word are equally far from each other."""
     random = np.random.default_rng(0)

@@ -89,7 +89,7 @@ def test_each_resample_of_a_correlation_is_the_correlation_of_the_drawn_rows() -
 
 
 def test_random_groups_of_many_items_give_the_interval_of_a_mean() -> None:
-    hits = np.random.default_rng(1).random(50_000) < 0.3
+    hits = np.sort(np.random.default_rng(1).random(50_000) < 0.3)  # in an order that groups must not keep
     error = 100 * np.std(hits) / np.sqrt(len(hits))
     limits = interval(resample(mean_items(hits), "made"))
     assert limits.high - limits.low == pytest.approx(2 * 1.96 * error, rel=0.05)
@@ -111,6 +111,12 @@ def test_a_small_steady_gain_is_significant_though_the_intervals_overlap() -> No
     shuffled = resample(mean_items(random.permutation(worse)), "made")
     assert paired_p(first, shuffled) > 0.05
     assert paired_p(first, first) == 1
+
+
+def test_the_p_value_is_two_sided() -> None:
+    better, worse = np.arange(9, dtype=np.float32), np.full(9, 0.5, np.float32)
+    # One resample of nine contradicts, and the encoders' own scores count as one that does.
+    assert paired_p(better, worse) == paired_p(worse, better) == pytest.approx(2 * (1 + 1) / (1 + 9))
 
 
 def test_holm_multiplies_the_smallest_by_the_number_of_comparisons() -> None:

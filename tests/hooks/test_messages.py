@@ -67,6 +67,15 @@ def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
     assert "line" in line
 
 
+def test_a_wrong_method_parameter_in_a_file_is_refused_by_the_runs_that_read_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    wrong = "multilingual: {ease: {options: {temperatur: 1}}}"
+    (tmp_path / "conf" / "local" / "parameters.yml").write_text(wrong, encoding="utf-8")
+    line = error_line(project, "--pipelines=train_multilingual")
+    assert "Parameter `multilingual.ease`: Parameters of method 'ease': " in line
+    assert "did you mean temperature" in line
+
+
 def test_only_near_names_are_suggested_the_nearest_first() -> None:
     assert nearest("xx", ["xh", "en", "xal"]) == []
     assert nearest("learning_rat", ["entity_learning_rate", "learning_rate"])[0] == "learning_rate"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,30 @@ def test_a_file_or_folder_replaces_an_older_one(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "new"
     assert [path.name for path in (tmp_path / "folder").iterdir()] == ["new"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_content_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    done: list[int | Path] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    def noted_replace(old: Path, new: Path) -> None:
+        done.append(Path(new))
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    write_text_atomically(file, "text")
+    with atomic_folder(folder) as partial:
+        (partial / "rows").touch()
+    numbers = [path.stat().st_ino for path in (file, folder / "rows", folder)]
+    assert done == [numbers[0], file, *numbers[1:], folder]
 
 
 def test_an_error_leaves_the_older_file_and_no_partial_one(tmp_path: Path) -> None:

@@ -318,9 +318,11 @@ def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
 
 
 FETCH = """
-import sys
+import signal, sys
 from pathlib import Path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
+# A shell starts the processes of the background without SIGINT, and the tests may be one of them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 url, path, sha1 = sys.argv[1:]
 with Client(DownloadOptions()) as client:
     download_all([RemoteFile(url, Path(path), {"sha1": sha1})], client)

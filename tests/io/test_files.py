@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 from ease.datasets.files import PathDataset
 from ease.io.atomic import atomic_folder
+from ease.io.files import hash_contents
 
 
 @pytest.fixture(params=[0o022, 0o002, 0o077], ids=oct)
@@ -42,3 +43,10 @@ def test_permissions_follow_the_umask_whatever_libraries_set(umask: int, tmp_pat
     assert len(files) == 3
     assert {permissions(file) for file in files} == {0o666 & ~umask}
     assert not [path for path in tmp_path.rglob(".*") if path.is_file()]
+
+
+def test_the_hash_of_a_folder_depends_on_the_folders_of_its_files(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name / name).mkdir(parents=True)
+        (tmp_path / name / name / "file").write_text("text")
+    assert hash_contents(tmp_path / "one") != hash_contents(tmp_path / "other")

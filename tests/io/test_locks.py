@@ -10,11 +10,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from ease.errors import EaseError
-from ease.io.locks import folder_lock, remove_abandoned_scratch, scratch_folder
+from ease.io.locks import (
+    LOCK_FILE,
+    folder_lock,
+    is_locked,
+    remove_abandoned_scratch,
+    scratch_folder,
+    try_lock,
+)
 
 HOLD = """
 import sys
@@ -61,6 +69,32 @@ def test_one_process_locks_a_folder_once(tmp_path: Path) -> None:
         pass
 
 
+def test_a_folder_whose_lock_another_process_looks_at_is_not_locked(tmp_path: Path) -> None:
+    with folder_lock(tmp_path):
+        assert is_locked(tmp_path)
+    with (tmp_path / LOCK_FILE).open("rb") as file:
+        assert try_lock(file, shared=True)
+        assert not is_locked(tmp_path)
+
+
+def test_a_lock_is_of_the_file_that_its_folder_still_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run may remove the folder, and a third one make it again, before the opened file is locked."""
+    file = tmp_path / LOCK_FILE
+    late = iter([True])
+
+    def try_late(lock: IO[bytes] | int, *, shared: bool = False) -> bool:
+        if next(late, False):
+            file.unlink()
+            file.touch()
+        return try_lock(lock, shared=shared)
+
+    monkeypatch.setattr("ease.io.locks.try_lock", try_late)
+    with folder_lock(tmp_path) as held:
+        assert os.path.samestat(os.fstat(held.descriptor), file.stat())
+
+
 def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path: Path) -> None:
     kept = tmp_path / "multilingual.ease"
     kept.mkdir()
@@ -79,6 +113,15 @@ def test_scratch_folders_of_killed_processes_are_removed_and_no_others(tmp_path:
             assert sorted(tmp_path.iterdir()) == sorted([kept, own, used])
             assert (used / "wikipedia2vec.abc" / "dump.db").exists()
         assert not own.exists()
+
+
+def test_scratch_folders_of_other_machines_are_kept_for_a_week(tmp_path: Path) -> None:
+    young, old = (tmp_path / f"texts.scratch-elsewhere-{name}" for name in ("young", "old"))
+    for folder, days in ((young, 6), (old, 8)):
+        folder.mkdir()
+        os.utime(folder, (time.time() - days * 24 * 3600,) * 2)
+    remove_abandoned_scratch(tmp_path)
+    assert list(tmp_path.iterdir()) == [young]
 
 
 SHARE = """

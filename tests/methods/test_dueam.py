@@ -19,7 +19,7 @@ from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import TOTAL, Inputs, Texts, TrainingMethod
-from ease.methods.dueam import Dueam, euclidean_distances, semantic_loss, translation_mining
+from ease.methods.dueam import Anchor, Dueam, euclidean_distances, semantic_loss, translation_mining
 from ease.training.model import TrainingModel
 from tests.methods.components.test_word_movers_distance import linear_programme
 
@@ -219,6 +219,12 @@ def test_the_anchor_is_frozen_apart_and_in_evaluation_mode() -> None:
         for values in encoder.parameters():
             values.mul_(1.5)
     assert torch.equal(before, method(given)["semantic_loss"]), "the learner's weights are not the anchor's"
+
+
+def test_the_anchor_of_an_encoder_in_training_mode_has_no_dropout() -> None:
+    encoder = small_encoder().train()
+    anchor, texts = Anchor(encoder, "the encoder"), read(encoder, ["Berlin is a large city"])
+    assert torch.equal(anchor.embed(texts), anchor.embed(texts))
 
 
 def test_another_encoder_may_be_the_anchor(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_setting_accepts_just_the_name_of_its_encoder() -> None:
 )
 def test_wrong_parameters_are_refused_without_the_defaults(given: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
-        Recipe(**{"method": "ease", "options": {}, **given})
+        Recipe(**{"method": "ease", "options": {}, **given}).check_options()
 
 
 def test_a_table_without_a_kind_is_refused() -> None:

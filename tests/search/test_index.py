@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.io.locks import folder_lock
 from ease.search.approximate import vector_code
 from ease.search.building import block_file, build_index, read_description
-from ease.search.index import Index
+from ease.search.index import Index, _best
 from ease.search.sources import digest_tables
 
 LANGUAGES = ("de", "en", "ja")
@@ -78,6 +78,11 @@ def test_finds_the_nearest_sentences_of_the_languages(
     assert len(index.description.blocks()) > 1
     query = embed(["a query"])[0]
     assert nearest_texts(index, query, 25, languages) == expected_texts(tables, query, 25, languages)
+
+
+def test_sentences_of_equal_cosines_are_in_the_order_of_their_rows() -> None:
+    near = _best([np.array([9, 7]), np.array([2, 4])], [np.full(2, 0.5, np.float32)] * 2, 3)
+    assert near.rows.tolist() == [2, 4, 7]
 
 
 def test_rows_have_the_entities_of_their_links(

@@ -18,7 +18,7 @@ from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.methods import get_method, method_options
 from ease.methods.base import Derive
-from ease.training.batches import make_batch
+from ease.training.batches import make_batch, used_rows
 from ease.training.inputs import read_vocabulary
 from ease.training.model import TrainingModel
 from ease.training.prepared_pairs import Layout, open_pairs, prepare_pairs
@@ -27,10 +27,12 @@ from ease.training.sampling import pair_indices
 LAYOUT = Layout(max_tokens=12)
 
 
-def prepare(files: Path, pairs: Path, target: Path, vocabulary: bool = True) -> np.ndarray:
+def prepare(
+    files: Path, pairs: Path, target: Path, vocabulary: bool = True, layout: Layout = LAYOUT
+) -> np.ndarray:
     encoder = load_encoder(str(files / "encoder"))
-    prepare_pairs(pairs, files / "vocabulary.parquet" if vocabulary else None, encoder, LAYOUT, target)
-    return open_pairs(target, LAYOUT)
+    prepare_pairs(pairs, files / "vocabulary.parquet" if vocabulary else None, encoder, layout, target)
+    return open_pairs(target, layout)
 
 
 def write(folder: Path, **changes: Any) -> Path:
@@ -58,6 +60,20 @@ def test_pairs_are_tokens_and_table_rows_in_the_order_of_their_ids(files: Path, 
     assert texts["length"][2] == 12
     assert texts["tokens"][2][-1] == tokenizer.sep_token_id
     assert texts["present"].all()
+
+
+def test_further_entities_fill_all_places_of_a_row_and_more_are_left_out(files: Path, tmp_path: Path) -> None:
+    further = pa.array([[2, 20], None, [-7, -4, 2]], pa.list_(pa.int64()))
+    path = write(tmp_path, pair_id=None, further_entities=further)
+    stored = prepare(files, path, tmp_path / "pairs.bin", layout=LAYOUT._replace(further=2))
+    assert stored["further_entities"].tolist() == [[2, 3], [-1, -1], [0, 1]]
+
+
+def test_missing_entities_are_no_rows_of_the_table() -> None:
+    rows = np.zeros(3, [("entity", "<i8"), ("hard_negative", "<i8")])
+    rows["entity"], rows["hard_negative"] = [4, 0, 4], [-1, 2, -1]
+    assert used_rows(rows, hard_negatives=True).tolist() == [0, 2, 4]
+    assert used_rows(rows, hard_negatives=False).tolist() == [0, 4]
 
 
 def test_a_folder_of_parts_equals_one_file(files: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from ease.training.options import TrainingResult
 from ease.training.packing import (
     PACKED,
     Packed,
+    _hidden,
     attend_at_once,
     attend_by_length,
     decide_packing,
@@ -107,6 +108,12 @@ def test_attention_at_once_is_that_by_length() -> None:
     gradients = (torch.autograd.grad(found, rows, upstream) for found in (once, by_length))
     for one, other in zip(*gradients, strict=True):
         assert torch.allclose(one, other)
+
+
+def test_a_window_of_two_tokens_is_a_token_and_its_neighbours() -> None:
+    hidden = _hidden(4, causal=False, window=2, device=torch.device("cpu"))
+    assert hidden is not None
+    assert hidden.int().tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]]
 
 
 def test_attention_at_once_is_one_kernel_that_the_host_does_not_wait_for() -> None:

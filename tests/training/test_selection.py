@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from ease.encoders.encoder import load_encoder
 from ease.methods import get_method, method_options
 from ease.training.model import TrainingModel
-from ease.training.selection import BestModel
+from ease.training.selection import DEVELOPMENT_SCORE, BestModel, score_encoder
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +28,9 @@ def folders(path: Path) -> list[str]:
 
 def test_the_first_of_equal_scores_is_kept(model: TrainingModel, tmp_path: Path) -> None:
     best = BestModel(tmp_path)
-    for step, score in ((10, 50.0), (20, 50.0), (30, 60.0), (40, 55.0)):
+    for step, score, kept in ((10, 50.0, 10), (20, 50.0, 10), (30, 60.0, 30), (40, 55.0, 30)):
         best.consider(step, model, score)
+        assert best.step == kept
     assert (best.step, best.score) == (30, 60.0)
     assert folders(tmp_path) == ["best-00000030"]
 
@@ -65,3 +68,12 @@ def test_a_method_without_parts_saves_none(model: TrainingModel, tmp_path: Path)
     best = BestModel(tmp_path)
     best.consider(1, model, None)
     assert not (best.path / "training").exists()
+
+
+def test_an_evaluation_that_draws_leaves_the_random_state_of_the_training(model: TrainingModel) -> None:
+    def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
+        return {DEVELOPMENT_SCORE: torch.rand(1).item()}
+
+    state = torch.get_rng_state()
+    score_encoder(model, evaluate)
+    assert torch.equal(torch.get_rng_state(), state)

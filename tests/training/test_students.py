@@ -138,6 +138,22 @@ def test_a_shallow_student_learns_its_teachers_embeddings(teacher: Path, tmp_pat
     assert 1 - (found * wanted).sum(axis=1).mean() < losses[0] / 2
 
 
+def test_the_learning_rate_decays_linearly_to_zero(
+    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: list[float] = []
+    step = torch.optim.Adam.step
+
+    def noted(optimizer: torch.optim.Adam, *arguments: Any) -> Any:
+        rates.append(optimizer.param_groups[0]["lr"])
+        return step(optimizer, *arguments)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", noted)
+    distill_student(str(teacher), SENTENCES, static(), tmp_path)
+    steps = 3 * -(-len(SENTENCES) // 32)
+    assert rates == pytest.approx([3e-2 * (1 - done / steps) for done in range(steps)])
+
+
 def test_the_first_dimensions_of_a_student_are_trained_too(teacher: Path, tmp_path: Path) -> None:
     options = static(matryoshka=(4,), learning={"epochs": 6})
     made = distill_student(str(teacher), SENTENCES, options, tmp_path)
@@ -199,12 +215,12 @@ class StoppedError(Exception):
 def test_an_interrupted_student_resumes_to_the_same_one(
     teacher: Path, tmp_path: Path, options: StaticOptions | ShallowOptions
 ) -> None:
-    learning = options.learning.model_copy(update={"report_every": 1})
+    learning = options.learning.model_copy(update={"report_every": 3})
     options = options.model_copy(update={"learning": learning})
     steps: list[int] = []
 
     def stop(step: int, values: dict[str, float]) -> None:
-        if step == 11:
+        if step == 12:
             raise StoppedError
 
     with pytest.raises(StoppedError):
@@ -213,7 +229,7 @@ def test_an_interrupted_student_resumes_to_the_same_one(
         str(teacher), SENTENCES, options, tmp_path / "stopped", report=lambda step, values: steps.append(step)
     )
     complete = distill_student(str(teacher), SENTENCES, options, tmp_path / "complete")
-    assert steps[0] == 9, "the last checkpoint was after step 8"
+    assert steps[0] == 9, "the last checkpoint was after step 8, two steps after a report"
     assert resumed.history == complete.history
     tables = [load_encoder(str(made.model)).state_dict() for made in (resumed, complete)]
     for name, tensor in tables[0].items():

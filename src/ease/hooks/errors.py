@@ -31,6 +31,7 @@ from ease.io.nested import dotted
 from ease.io.suggestions import nearest, suggest
 from ease.io.validation import format_validation_error
 from ease.pipelines.engine import ENGINES, check_engine
+from ease.pipelines.recipe import Recipe
 from ease.training.interruption import TrainingInterrupted
 
 _FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException, YAMLError)
@@ -129,7 +130,8 @@ def refuse_dotted_keys(values: Mapping[str, Any]) -> None:
 def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Refuse wrong values and unknown fields; Kedro would report them twice and without suggestions.
 
-    Those given on the command line are checked first, as the likeliest to be wrong.
+    Those given on the command line are checked first, as the likeliest to be wrong. The methods' parameters of other
+    recipes are checked before the first node of a run that reads them.
 
     Raises:
         EaseError: With each wrong field, and the nearest known ones if there is no such field.
@@ -144,6 +146,10 @@ def check_parameters(values: Mapping[str, Any], given: Mapping[str, Any]) -> Non
         if value is None:
             continue
         try:
-            TypeAdapter(types[name]).validate_python(value)
+            found: Any = TypeAdapter(types[name]).validate_python(value)
+            if name in first and isinstance(found, Recipe):
+                found.check_options()
         except ValidationError as error:
             raise EaseError(f"Parameter `{name}`: {format_validation_error(error, types[name])}") from error
+        except EaseError as error:
+            raise EaseError(f"Parameter `{name}`: {error}") from error

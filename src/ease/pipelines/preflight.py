@@ -68,7 +68,7 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     checks = [check for step in steps for check in (*_language_checks(step), *_folder_checks(step))]
     for step in steps:
         checks += [*_checks(step, locating, catalog, made), *sweep_checks(step, locating, catalog)]
-        checks += [*_teacher_checks(step), *_mining_checks(step)]
+        checks += [*_recipe_checks(step), *_teacher_checks(step), *_mining_checks(step)]
     for dataset in (catalog.get(name) for name in sorted(pipeline.all_outputs())):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
             checks.append(partial(check_writable, Path(dataset._filepath)))
@@ -145,6 +145,20 @@ def _checks(
         case "score_baselines":
             _warn_of_baselines(step.get(EvaluateOptions))
             yield partial(_check_language_ranks, step)
+
+
+def _recipe_checks(step: Step) -> Iterator[Check]:
+    """Yield a check of the method's parameters of each recipe."""
+    for name, recipe in step.parameters.items():
+        if isinstance(recipe, Recipe):
+            yield partial(_check_recipe, name, recipe)
+
+
+def _check_recipe(name: str, recipe: Recipe) -> None:
+    try:
+        recipe.check_options()
+    except EaseError as error:
+        raise EaseError(f"Parameter `{name}`: {error}") from error
 
 
 def _teacher_checks(step: Step) -> Iterator[Check]:

@@ -54,8 +54,8 @@ class Recipe(StrictModel):
     )
 
     @model_validator(mode="after")
-    def _known_options(self) -> Recipe:
-        _check_parameters(self.method, self.options, self.training)
+    def _fits_method(self) -> Recipe:
+        loop = _training(self.training)
         for source in self.data or ():
             source_options(source)
         on_entities = reads_entities(self.method)
@@ -70,13 +70,25 @@ class Recipe(StrictModel):
                 "sentences of the setting's training pairs."
             )
         if not on_entities:
-            _check_columns(self.method, _training(self.training))
+            _check_columns(self.method, loop)
         return self
 
     @property
     def seed(self) -> int:
         """The training's seed."""
         return int(self.training.get("seed") or 0)
+
+    def check_options(self) -> None:
+        """Refuse unknown and wrong parameters of the method; nulls are checked once defaults replace them.
+
+        It imports the method, and with it torch, which takes seconds: a run does this for the recipes that it reads.
+
+        Raises:
+            EaseError: With the method and each wrong parameter.
+        """
+        method_options(
+            self.method, {name: value for name, value in self.options.items() if value is not None}
+        )
 
     def check_frozen(self) -> None:
         """Refuse a teacher or guide that cannot be loaded."""
@@ -109,12 +121,6 @@ class Recipe(StrictModel):
             rows=self.rows,
             training=_training(training),
         )
-
-
-def _check_parameters(method: str, options: dict[str, Any], training: dict[str, Any]) -> None:
-    """Refuse unknown parameters and wrong values; nulls are checked after the encoder's defaults replaced them."""
-    _training(training)  # first, as a method's options import torch
-    method_options(method, {name: value for name, value in options.items() if value is not None})
 
 
 def _check_columns(method: str, training: TrainingOptions) -> None:

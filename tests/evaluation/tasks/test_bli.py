@@ -6,6 +6,7 @@ import gzip
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from ease.errors import EaseError
+from ease.evaluation.retrieval import csls_ranks
 from ease.evaluation.tasks import Encode, bli, main_score, missing_files
 from ease.evaluation.tasks.components.languages import EncodeByLanguage
 
@@ -183,6 +185,25 @@ def test_the_vocabulary_file_defines_the_candidates(tmp_path: Path) -> None:
     assert bli.evaluate(encode_codes, everything)[0].value == 0
     (tmp_path / "words.de.txt").unlink()
     assert missing_files(bli.files(options))["en-de"] == [tmp_path / "words.de.txt"]
+
+
+def test_words_of_the_dictionaries_alone_are_no_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "en-de", numbered(*range(8)), numbered(1))
+    for code, side in (("en", "s"), ("de", "t")):
+        (tmp_path / f"words.{code}.txt").write_text(f"{side}1\n{side}2\n", encoding="utf-8")
+    counts: list[tuple[int, int]] = []
+
+    def counted(
+        queries: np.ndarray, targets: np.ndarray, sources: np.ndarray, *rest: Any, **options: Any
+    ) -> Any:
+        counts.append((len(targets), len(sources)))
+        return csls_ranks(queries, targets, sources, *rest, **options)
+
+    monkeypatch.setattr("ease.evaluation.tasks.bli.csls_ranks", counted)
+    bli.evaluate(encode_codes, bli.Options(path=tmp_path, neighbours=1, vocabulary="words.{language}.txt"))
+    assert counts == [(2, 2)]
 
 
 def test_word_vectors_give_the_most_frequent_words(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.sets import at_paths, locate_sets, read_located, read_sets
 from ease.evaluation.tasks import Encode
+from ease.evaluation.tasks.components.relevance import collect_relevance
 
 PAIRS = [("a b c", "a b c", "5"), ("a b c", "a b d", "3.5"), ("a b c", "x y z", "0"), ("a", "b", "")]
 TEXTS = [("sport", f"ball goal team {n}") for n in range(6)] + [("money", f"bank coin {n}") for n in range(6)]
@@ -78,6 +79,12 @@ def test_each_kind_is_scored(tmp_path: Path, encode: Encode) -> None:
         tmp_path, "own_queries", file=queries, columns={"gain": "gain"}, documents=tmp_path / "more.csv"
     )
     assert 50 < scored(encode, "own_queries", configured)["ndcg_at_10"] < 90
+
+
+def test_of_a_repeated_judgement_the_highest_gain_counts() -> None:
+    for gains in ([1.0, 2.0], [2.0, 1.0]):
+        judgements = [("a query", "a document", gain) for gain in gains]
+        assert collect_relevance(judgements, ["another document"], "file").gains == [{0: 2.0}]
 
 
 def test_a_file_anywhere_is_located_read_and_checked(tmp_path: Path, encode: Encode) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.files import find_dumps, split_into_shards
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, cut, make_export, read_all
 
@@ -287,6 +287,13 @@ def test_exactly_one_shard_reports_truncation(
     assert one.truncated
     assert sum(tally.truncated for tally in tallies) == 1
     assert pages == expected
+
+
+def test_a_gzipped_dump_has_at_most_16_shards(tmp_path: Path) -> None:
+    gzipped, plain = (as_dump(tmp_path / name, bytes(1000)) for name in ("a.xml.gz", "a.xml"))
+    assert len(split_into_shards(gzipped, 1)) == 16
+    assert len(split_into_shards(gzipped, 500)) == 2
+    assert len(split_into_shards(plain, 10)) == 100
 
 
 def test_of_concatenated_exports_the_end_of_the_last_counts(tmp_path: Path, many_pages: list[str]) -> None:

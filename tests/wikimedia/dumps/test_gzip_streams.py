@@ -45,10 +45,16 @@ def test_shards_share_the_bytes_of_a_file(tmp_path: Path) -> None:
     packed = gzip.compress(content[:600_000]) + gzip.compress(content[600_000:]) + bytes(100)
     rng = random.Random(0)
     for start in (rng.randrange(10, len(packed)) for _ in range(20)):
-        rest, _ = read(tmp_path / "dump.gz", packed, start)
+        rest, truncated = read(tmp_path / "dump.gz", packed, start)
+        assert not truncated
         stream = DecompressedStream(tmp_path / "dump.gz", 0, start)
         before = b"".join(block for offset, block in stream if offset < start)
         assert before + rest == content
+
+
+@pytest.mark.parametrize("padding", [1, 512, 1 << 17])
+def test_zeros_after_the_last_member_are_no_truncation(tmp_path: Path, padding: int) -> None:
+    assert read(tmp_path / "padded.gz", gzip.compress(b"text") + bytes(padding)) == (b"text", False)
 
 
 def test_damage_is_found_where_zlib_finds_it(tmp_path: Path) -> None:

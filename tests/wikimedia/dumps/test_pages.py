@@ -10,9 +10,18 @@ from pathlib import Path
 import pytest
 
 from ease.errors import EaseError
-from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.dumps.files import DumpFile, Shard, find_dumps
 from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages
-from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_shard, make_export, make_page, read_all
+from tests.wikimedia.made_dumps import (
+    TAIL,
+    article,
+    as_dump,
+    as_shard,
+    made,
+    make_export,
+    make_page,
+    read_all,
+)
 
 
 def read_export(
@@ -160,6 +169,23 @@ def test_an_export_cut_between_pages_is_truncated(tmp_path: Path) -> None:
     pages, tally = read_export(tmp_path, make_export([article(1), article(2)]).removesuffix(TAIL))
     assert len(pages) == 2
     assert tally.truncated
+
+
+def test_a_page_at_the_first_byte_of_a_shard_is_read_by_that_shard_alone(tmp_path: Path) -> None:
+    dump = made(tmp_path, *map(article, range(1, 4)))
+    content = dump.path.read_bytes()
+    start = content.index(b"<page>", content.index(b"Article 1"))
+    shards = Shard(dump, 0, start), Shard(dump, start, len(content))
+    assert [[page.page_id for page in iterate_pages(shard)] for shard in shards] == [[1], [2, 3]]
+
+
+def test_a_shard_in_which_no_block_begins_is_not_truncated(tmp_path: Path) -> None:
+    content = bz2.compress(make_export([article(1), article(2)]).encode())
+    dump = as_dump(tmp_path / "enwiki-1-pages-articles.xml.bz2", content)
+    pages, tallies = read_all(dump, len(content) // 3)
+    assert [page.page_id for page in pages] == [1, 2]
+    assert len(tallies) > 2
+    assert not any(tally.truncated for tally in tallies)
 
 
 @pytest.fixture(scope="module", params=["bz2", "gz"])

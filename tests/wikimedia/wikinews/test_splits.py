@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from ease.wikimedia.wikinews.splits import balanced
+from ease.wikimedia.wikinews.splits import SplitOptions, balanced, write_splits
 
 LABELS = ["Sports"] * 50 + ["Weather"] * 8 + ["Health"] * 30
 
@@ -32,3 +35,10 @@ def test_the_seed_decides() -> None:
 
 def test_no_rows() -> None:
     assert balanced([], 10, 1).tolist() == []
+
+
+def test_an_article_of_the_first_day_is_recent_and_one_without_a_date_neither(tmp_path: Path) -> None:
+    days = [date(2021, 12, 31), date(2022, 1, 1), None]
+    table = pa.table({"category": ["Sports"] * 3, "date": pa.array(days, pa.date32())})
+    options = SplitOptions(recent_since=date(2022, 1, 1))
+    assert write_splits(tmp_path, "en", table, options) == {"small": 3, "earlier": 1, "recent": 1}

@@ -85,6 +85,15 @@ def test_an_article_of_two_files_is_read_from_the_first(test_data: Path, tmp_pat
     assert counts["redirects"] == len(rows(parts.redirects)) == 101
 
 
+def test_an_article_of_the_first_and_the_third_file_is_read_once(tmp_path: Path) -> None:
+    files = {"a": [1], "b": [2], "c": [1, 3]}
+    dumps = [made(tmp_path, *map(article, pages), name=name) for name, pages in files.items()]
+    found = rows(ingest_wikipedia(dumps, ONE, tmp_path / "parts").sentences)
+    keys = [(row["page_id"], row["sentence_index"]) for row in found]
+    assert len(keys) == len(set(keys))
+    assert {page for page, _ in keys} == {1, 2, 3}
+
+
 def test_the_same_file_under_two_names_is_used_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     dumps = [made(tmp_path, article(1), name=name) for name in ("one", "two")]
     parts = ingest_wikipedia(dumps, ONE, tmp_path / "parts")

@@ -86,6 +86,13 @@ def test_templates_that_write_words(language: str, source: str, text: str) -> No
     assert parse_wikitext(source, SiteInfo(language)).text == text
 
 
+def test_templates_of_more_than_2000_characters_are_removed() -> None:
+    shown, removed = (f"a {{{{lang|fr|{'x' * count}}}}} b" for count in (1988, 1989))
+    assert len(shown) - len("a  b") == 2000
+    assert parse_wikitext(shown).text == f"a {'x' * 1988} b"
+    assert parse_wikitext(removed).text == "a b"
+
+
 def test_links_in_templates_keep_their_offsets() -> None:
     article = parse_wikitext("It is {{nowrap|[[Lima|the city]]}} and {{nihongo|[[Oslo]]|オスロ}}.")
     assert article.text == "It is the city and Oslo (オスロ)."

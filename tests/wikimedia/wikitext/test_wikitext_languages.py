@@ -19,6 +19,7 @@ from tests.wikimedia.wikitext.test_wikitext import ENGLISH, read
         ("zh", "甲-{A|zh-hans:嵌-{x}-;zh-hant:y}-乙", "甲嵌x乙"),
         ("zh", "甲-{H|zh-cn:博客; zh-tw:網誌;}-乙-{-|zh-cn:博客}-丙-{A;T|zh-cn:x}-丁", "甲乙丙丁"),
         ("zh", "甲-{ zh-hans : 简 ; zh-hant : 繁 ; }-乙", "甲简乙"),
+        ("zh", "甲-{zh-hans:简;}-乙", "甲简乙"),
         ("zh", "甲-{R|zh-cn}-乙-{}-丙", "甲zh-cn乙丙"),
         ("zh", "-{open [[x]]", "-{open x"),
         ("zh", "a }- b", "a }- b"),

@@ -98,7 +98,7 @@ class Variant(StrictModel):
         """Return the changed recipe with the seed.
 
         Raises:
-            EaseError: If the method is unknown, or the setting has no recipe for it.
+            EaseError: If the method is unknown, the setting has no recipe for it, or the method has no such parameter.
         """
         check_name(self.method, method_names(), "training method")
         if self.method not in recipes:
@@ -114,7 +114,9 @@ class Variant(StrictModel):
             changed["data"] = self.data
         if own["data"] is not None and self.rows is not None:
             changed["rows"] = self.rows
-        return Recipe.model_validate({**own, **changed})
+        recipe = Recipe.model_validate({**own, **changed})
+        recipe.check_options()
+        return recipe
 
 
 def _listed(value: Any) -> list[str]:
