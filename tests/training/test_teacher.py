@@ -18,12 +18,16 @@ from ease.encoders.model_card import ModelCardData
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.methods import method_names
+from ease.methods.base import SENTENCE
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
+from ease.training import teacher_embeddings as teacher_embeddings_module
 from ease.training.accelerator import accelerated
+from ease.training.inputs import open_pair_table
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
+from ease.training.prepared_pairs import pair_places
 from ease.training.teacher import TeacherOptions
-from ease.training.teacher_embeddings import teacher_embeddings
+from ease.training.teacher_embeddings import _encode_share, teacher_embeddings
 from tests.training.processes import finish, messages, start
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import SMALL, MakeJob, losses, sentences, weights
@@ -109,6 +113,26 @@ def test_the_file_has_each_pairs_embedding_at_its_place(
     expected = load_encoder(str(wide)).encode(texts, normalize_embeddings=True)
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_only_the_processes_of_the_first_machine_write(
+    make_job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pq.read_table(make_job().pairs)
+    pq.write_table(table, tmp_path / "pairs.parquet", row_group_size=32)
+    source = open_pair_table(tmp_path / "pairs.parquet", [SENTENCE])
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setattr(teacher_embeddings_module, "READ_ROWS", 32)
+    monkeypatch.setattr(teacher_embeddings_module, "process_count", lambda: 4)
+    written = np.zeros(len(table), dtype=int)
+    for rank in range(4):
+        monkeypatch.setattr(teacher_embeddings_module, "process_rank", lambda rank=rank: rank)
+        stored = np.zeros((len(table), 2), dtype=np.float16)
+        encode = lambda texts: np.ones((len(texts), 2))  # noqa: E731
+        _encode_share(source, pair_places(source), None, encode, stored)
+        assert bool(stored.any()) == (rank < 2)
+        written += stored[:, 0] > 0
+    assert written.tolist() == [1] * len(table)
 
 
 def test_only_the_sentences_of_the_given_languages_are_taught(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -157,13 +158,18 @@ def _encode_share(
     encode: Encode,
     stored: Embeddings,
 ) -> None:
-    """Store this process's share of the embeddings at the places of their pairs."""
+    """Store this process's share of the embeddings at the places of their pairs.
+
+    The processes of the first machine share them: network file systems write whole pages, so a second machine would
+    overwrite rows of the first.
+    """
+    sharing = int(os.environ.get("LOCAL_WORLD_SIZE", process_count()))
     begin = 0
     batches: Iterator[pa.RecordBatch] = source.to_batches(columns=_columns(languages), batch_size=READ_ROWS)
     for number, batch in enumerate(batches):
         rows = places[begin : begin + batch.num_rows]
         begin += batch.num_rows
-        if number % process_count() == process_rank():
+        if number % sharing == process_rank():
             taught = _of_languages(batch, languages)
             vectors = encode(batch.column(SENTENCE).filter(pa.array(taught)).to_pylist())
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
