@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncoderOptions, EncodingOptions, RandomBertOptions
 from ease.encoders.placing import place
 from ease.errors import EaseError
-from ease.evaluation.tasks.components.prompted import encode_in_role
 
 SENTENCES = ["one two three", "one", "two three", "one two three four five six", "three", "one"]
 
@@ -81,15 +81,6 @@ def test_nothing_is_encoded_twice_by_one_model(folder: Path, tmp_path: Path) -> 
     np.testing.assert_array_equal(kept[:3], fresh)
 
 
-def test_cached_embeddings_are_those_of_the_prompt(folder: Path, tmp_path: Path) -> None:
-    model = SentenceTransformer(str(folder), device="cpu")
-    model.prompts = {"query": "one two ", "document": ""}
-    encode = encode_with(model, EncodingOptions(cache=tmp_path))
-    plain, asked = encode(["three"]), encode_in_role(encode, "query")(["three"])
-    np.testing.assert_allclose(asked, model.encode(["one two three"]), atol=1e-5)
-    assert not np.allclose(asked, plain)
-
-
 def test_no_sentence_gives_no_embedding(folder: Path, tmp_path: Path) -> None:
     assert encode_with(folder, EncodingOptions(cache=tmp_path))([]).shape == (0, 16)
 
@@ -118,11 +109,22 @@ def test_a_fingerprint_depends_on_weights_pooling_tokenizer_and_length(folder: P
             model.prompts = {"query": "Q: "}
         elif change == "weights":
             next(model.parameters()).data[0, 0] += 1
+        elif change == "heads":
+            model[0].config.num_attention_heads *= 2
+        elif change == "side":
+            model.tokenizer.padding_side = "left"
         return fingerprint(model)
 
     assert changed("nothing") == changed("nothing again")
-    names = ("nothing", "length", "pooling", "tokenizer", "prompt", "weights")
+    names = ("nothing", "length", "pooling", "tokenizer", "prompt", "weights", "heads", "side")
     assert len({changed(name) for name in names}) == len(names)
+
+
+def test_a_fingerprint_does_not_depend_on_the_folder(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    first, copy = (SentenceTransformer(str(place), device="cpu") for place in (folder, tmp_path / "copy"))
+    first.encode(["sets the tokenizer's padding"])
+    assert fingerprint(first) == fingerprint(copy)
 
 
 WRITER = """

@@ -89,7 +89,7 @@ def test_each_resample_of_a_correlation_is_the_correlation_of_the_drawn_rows() -
 
 
 def test_random_groups_of_many_items_give_the_interval_of_a_mean() -> None:
-    hits = np.sort(np.random.default_rng(1).random(50_000) < 0.3)  # in an order that groups must not keep
+    hits = np.sort(np.random.default_rng(1).random(50_000) < 0.3)  # groups must not keep this order
     error = 100 * np.std(hits) / np.sqrt(len(hits))
     limits = interval(resample(mean_items(hits), "made"))
     assert limits.high - limits.low == pytest.approx(2 * 1.96 * error, rel=0.05)

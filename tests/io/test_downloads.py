@@ -321,7 +321,7 @@ FETCH = """
 import signal, sys
 from pathlib import Path
 from ease.io.downloads import Client, DownloadOptions, RemoteFile, download_all
-# A shell starts the processes of the background without SIGINT, and the tests may be one of them.
+# A process that a shell starts in the background ignores SIGINT, and the tests may run in one.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 url, path, sha1 = sys.argv[1:]
 with Client(DownloadOptions()) as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -122,6 +123,15 @@ def test_scratch_folders_of_other_machines_are_kept_for_a_week(tmp_path: Path) -
         os.utime(folder, (time.time() - days * 24 * 3600,) * 2)
     remove_abandoned_scratch(tmp_path)
     assert list(tmp_path.iterdir()) == [young]
+
+
+def test_scratch_folders_of_a_machine_with_a_longer_name_are_kept(tmp_path: Path) -> None:
+    other = tmp_path / f"texts.scratch-{platform.node()}-gpu-0123456789ab"
+    own = tmp_path / f"texts.scratch-{platform.node()}-0123456789ab"
+    other.mkdir()
+    own.mkdir()
+    remove_abandoned_scratch(tmp_path)
+    assert list(tmp_path.iterdir()) == [other]
 
 
 SHARE = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ease.io.cache_users import note_user
-from ease.io.locks import folder_lock, lock_data_for_run
+from ease.io.locks import WRITING, folder_lock, lock_data_for_run
 from ease.io.result_versions import EMBEDDINGS, WIKIPEDIA_PARTS
 
 TIMES = [f"2026-01-0{day}T00.00.00.000Z" for day in (1, 2, 3)]
@@ -169,7 +169,7 @@ def test_embeddings_are_removed_with_their_last_encoder(data: Data, tmp_path: Pa
     gone.rmdir()
     assert f"{'f' * 32}.scores: nothing says which encoder" in data.prune("--delete")
     assert {path.name[0] for path in folder.glob("*.scores")} == {*"bdef"}
-    assert len(list(folder.iterdir())) == 3 * 3 + 2
+    assert len([path for path in folder.iterdir() if path.name != WRITING]) == 3 * 3 + 2
     data.prune("--delete", "--unfinished")
     assert {path.name[0] for path in folder.glob("*.scores")} == {*"bde"}
 
@@ -207,6 +207,23 @@ def test_leftovers_of_a_killed_wikipedia2vec_are_removed(data: Data) -> None:
     left = data.file("06_models/work/wikipedia2vec.a1b2c3d4/dump.db").parent
     assert "06_models/work/wikipedia2vec.a1b2c3d4: " in data.prune("--delete")
     assert not left.exists()
+
+
+def test_what_an_interrupted_step_resumes_from_is_kept(data: Data) -> None:
+    kept = [
+        "multilingual.ease/checkpoints/step-00000004/state.json",
+        "multilingual.ease_plus/teacher/embeddings.sqlite",
+        "multilingual.distill/a1-checkpoint.safetensors",
+        "multilingual.student/targets-a1.npy",
+        "multilingual.bitext/de-en-a1b2/counts.json",
+    ]
+    files = [data.file(f"06_models/work/{name}") for name in kept]
+    removed = [
+        data.file("06_models/work/.multilingual.ease.removed/model/config.json"),
+        data.file("06_models/work/multilingual.texts/texts.parquet"),
+    ]
+    data.prune("--delete")
+    assert [file for file in (*files, *removed) if file.exists()] == files
 
 
 def test_nothing_is_removed_during_a_run_or_a_training(data: Data) -> None:

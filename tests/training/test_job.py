@@ -23,6 +23,7 @@ from transformers import AutoModel
 from ease.encoders.encoder import load_encoder
 from ease.encoders.model_card import ModelCardData
 from ease.errors import EaseError
+from ease.training import job as job_module
 from ease.training.__main__ import read_job
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
@@ -140,6 +141,23 @@ def test_a_finished_training_is_not_repeated(trained: Trained, tmp_path: Path) -
     faster = job.training.model_copy(update={"learning_rate": 2e-3})
     run_job(job.model_copy(update={"training": faster}), lambda step, _: reported.append(step))
     assert reported[:2] == [0, 1]
+
+
+def test_a_model_without_its_result_is_not_taken_for_an_earlier_one(
+    make_job: MakeJob, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job()
+    run_job(job)
+
+    def full(*_: object) -> None:
+        raise OSError("no room")
+
+    other = job.model_copy(update={"training": job.training.model_copy(update={"learning_rate": 2e-3})})
+    monkeypatch.setattr(job_module, "write_text_atomically", full)
+    with pytest.raises(OSError, match="no room"):
+        run_job(other)
+    monkeypatch.undo()
+    assert same(weights(run_job(job)), weights(trained.result))
 
 
 def test_torch_s_global_state_is_restored(make_job: MakeJob) -> None:

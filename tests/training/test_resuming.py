@@ -8,12 +8,15 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
 from ease.training.__main__ import read_job
+from ease.training.fingerprint import NOTES, fingerprint_of
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
@@ -187,6 +190,32 @@ def test_a_checkpoint_is_identified_by_file_contents(
     reported.clear()
     run_job(other, lambda step, _: reported.append(step))
     assert reported[0] == 0, "other pairs at the same place"
+
+
+def test_what_runs_note_beside_an_encoder_does_not_change_a_training(
+    make_job: MakeJob, files: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(files / "encoder", tmp_path / "start")
+    job = make_job(encoder=str(tmp_path / "start"))
+    before = fingerprint_of(job, 1)
+    for place in NOTES:
+        (tmp_path / "start" / place).parent.mkdir(exist_ok=True)
+        (tmp_path / "start" / place).write_text("{}")
+    encoder = load_encoder(str(tmp_path / "start"))
+    encoder.encode(["sets the tokenizer's padding and truncation"])
+    encoder.tokenizer.save_pretrained(tmp_path / "start")
+    assert fingerprint_of(job, 1) == before
+    (tmp_path / "start" / "modules.json").write_text("[]")
+    assert fingerprint_of(job, 1) != before
+
+
+def test_an_anchor_is_identified_by_its_contents(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
+    shutil.copytree(files / "encoder", tmp_path / "anchor")
+    given: dict[str, Any] = {"method": "dueam", "vocabulary": None, "table": None}
+    job = make_job(method_options={"anchor": str(tmp_path / "anchor")}, **given)
+    before = fingerprint_of(job, 1)
+    (tmp_path / "anchor" / "model.safetensors").write_bytes(b"other weights")
+    assert fingerprint_of(job, 1) != before
 
 
 def test_a_checkpoint_of_another_device_is_not_resumed(

@@ -20,7 +20,7 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.encoders.static import is_static
 from ease.errors import EaseError
-from ease.training.students import LearningOptions, ShallowOptions, StaticOptions
+from ease.training.students import LearningOptions, ShallowOptions, StaticOptions, distilling
 from ease.training.students.distilling import Distilled, distill_student
 from ease.training.students.learning import cosine_distance
 from ease.training.students.static import token_embeddings
@@ -209,6 +209,21 @@ def test_encoders_of_today_have_students(tmp_path: Path, name: str) -> None:
 
 class StoppedError(Exception):
     """Stops a run."""
+
+
+def test_a_student_without_its_result_is_not_taken_for_an_earlier_one(
+    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoppedError
+
+    distill_student(str(teacher), SENTENCES, static(dimension=8), tmp_path)
+    monkeypatch.setattr(distilling, "write_text_atomically", full)
+    with pytest.raises(StoppedError):
+        distill_student(str(teacher), SENTENCES, static(dimension=4), tmp_path)
+    monkeypatch.undo()
+    again = distill_student(str(teacher), SENTENCES, static(dimension=8), tmp_path)
+    assert load_encoder(str(again.model)).get_embedding_dimension() == 8
 
 
 @pytest.mark.parametrize("options", [static(), shallow(layers=1)])

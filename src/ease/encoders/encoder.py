@@ -75,7 +75,9 @@ def load_encoder(
     if pooling is not None:
         get_pooling(pooling)
     if name.startswith(RANDOM):
-        raise EaseError(f"{name!r} is built, not loaded: give the folder of an encoder that a pipeline built from it.")
+        raise EaseError(
+            f"{name!r} is built, not loaded: give the folder of an encoder that a pipeline built from it."
+        )
     if is_vector_file(name):
         if pooling not in (None, "mean"):
             raise EaseError(

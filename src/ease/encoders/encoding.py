@@ -17,7 +17,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize, Router
+from sentence_transformers.sentence_transformer.modules import Normalize, Router, Transformer
 from torch import Tensor
 from tqdm.auto import tqdm
 
@@ -35,6 +35,10 @@ from ease.io.result_versions import EMBEDDINGS
 
 CHUNK = 256
 """Batches per write to the cache."""
+
+UNRELATED = ("_name_or_path", "transformers_version")
+"""Entries of a configuration that embeddings do not depend on."""
+
 STREAMED = 8192
 """Sentences of a stream encoded at a time."""
 
@@ -187,6 +191,7 @@ def fingerprint(model: SentenceTransformer) -> str:
     digest = hashlib.sha256()
     about: dict[str, Any] = {
         "modules": [[repr(module), getattr(module, "get_config_dict", dict)()] for module in model],
+        "configuration": _describe_configuration(model[0]),
         "longest": model.max_seq_length,
         "prompts": [model.prompts, model.default_prompt_name],
         **({} if model.truncate_dim is None else {"truncated": model.truncate_dim}),
@@ -203,11 +208,21 @@ def fingerprint(model: SentenceTransformer) -> str:
     return digest.hexdigest()[:32]
 
 
-def _describe_tokenizer(tokenizer: object) -> str:
+def _describe_configuration(module: object) -> dict[str, Any]:
+    """Return a transformer's configuration, such as the number of heads, without the place where it was saved."""
+    if not isinstance(module, Transformer):
+        return {}
+    described: dict[str, Any] = module.config.to_dict()
+    return {name: value for name, value in described.items() if name not in UNRELATED}
+
+
+def _describe_tokenizer(tokenizer: object) -> list[Any]:
+    side = getattr(tokenizer, "padding_side", None)
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         # Encoding sets padding and truncation by the model's maximum length, which is hashed separately.
-        described = json.loads(backend.to_str())
-        return json.dumps({**described, "padding": None, "truncation": None}, sort_keys=True)
+        return [side, {**json.loads(backend.to_str()), "padding": None, "truncation": None}]
     vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
-    return f"{tokenizer!r} {vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())}"
+    special = getattr(tokenizer, "special_tokens_map", {})
+    listed = vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())
+    return [side, type(tokenizer).__name__, special, listed]

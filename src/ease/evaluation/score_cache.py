@@ -16,6 +16,7 @@ from ease.evaluation.resampling import with_intervals
 from ease.evaluation.tasks import Score
 from ease.io.atomic import write_text_atomically
 from ease.io.files import report_write_errors
+from ease.io.locks import writing
 
 ITEMS = ".items.parquet"
 """Ending of the files of items, in place of `.json` of the scores."""
@@ -35,10 +36,9 @@ def cached_scores(
     if file.is_file() and items_file(folder, task, depends_on).is_file():
         return [Score(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
     scores, resampled = with_intervals(compute())
-    with report_write_errors(file):
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder), report_write_errors(file):  # another run may have scored the same encoder
         write_items(items_file(folder, task, depends_on), scores, resampled)
-    write_text_atomically(file, json.dumps([score.row() for score in scores], indent=2))
+        write_text_atomically(file, json.dumps([score.row() for score in scores], indent=2))
     return scores
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ease.io.atomic import write_text_atomically
-from ease.io.files import report_write_errors
+from ease.io.locks import writing
 
 USERS = ".encoders"
 """Suffix of the file `<fingerprint>.encoders`: one encoder per line."""
@@ -26,11 +26,11 @@ def note_user(cache: Path, fingerprint: str, encoder: str | Path) -> None:
     file = cache / f"{fingerprint}{USERS}"
     place = Path(encoder)
     user = os.path.relpath(place.resolve(), cache.resolve()) if place.exists() else f"{HUB}{encoder}"
-    known = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    if user not in known:
-        with report_write_errors(file):
-            cache.mkdir(parents=True, exist_ok=True)
-        write_text_atomically(file, "\n".join([*known, user]) + "\n")
+    if file.is_file() and user in file.read_text(encoding="utf-8").splitlines():
+        return
+    with writing(cache):  # runs at the same time may note other encoders
+        known = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+        write_text_atomically(file, "\n".join(dict.fromkeys([*known, user])) + "\n")
 
 
 def users_of(file: Path) -> list[Path] | None:

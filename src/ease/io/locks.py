@@ -22,6 +22,9 @@ from ease.io.files import report_write_errors
 LOCK_FILE = "lock"
 """File in a locked folder that carries the lock and names its holder."""
 
+WRITING = "writing"
+"""File in a folder that carries the lock of `writing`."""
+
 _SCRATCH = ".scratch-"
 _MACHINE = platform.node()
 _ABANDONED_SECONDS = 7 * 24 * 3600
@@ -53,6 +56,20 @@ def file_lock(path: Path) -> Iterator[None]:
     with path.open("rb") as file:
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Wait until no other run writes in a folder, which is created if missing, and keep others from it.
+
+    Raises:
+        EaseError: If the folder cannot be written.
+    """
+    with report_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / WRITING).touch()
+    with file_lock(folder / WRITING):
         yield
 
 
@@ -145,7 +162,7 @@ def remove_abandoned_scratch(parent: Path) -> None:
     """
     for folder in parent.glob(f"*{_SCRATCH}*"):
         with suppress(OSError):  # another run has just removed it, or another user owns it
-            own = f"{_SCRATCH}{_MACHINE}-" in folder.name
+            own = folder.name.rpartition(_SCRATCH)[2].rpartition("-")[0] == _MACHINE
             if own or time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
                 lock = _acquire(folder)
                 if lock is not None:

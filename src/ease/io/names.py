@@ -1,9 +1,12 @@
-"""Names chosen by users, made safe for MLflow, file names and namespaces."""
+"""Names of files, and names chosen by users, made safe for MLflow, file names and namespaces."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+
+RUN_FILE = "training/mlflow_run.json"
+"""The place, in an encoder's folder, of the file that says from what and by which run of MLflow it was trained."""
 
 _SAFE = re.compile(r"[\w-]([\w .-]*[\w-])?")
 _LONGEST = 100

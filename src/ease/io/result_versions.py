@@ -28,5 +28,5 @@ TRAINING = 1
 BITEXT = 1
 """Mined parallel sentences of two languages."""
 
-EMBEDDINGS = 2
+EMBEDDINGS = 3
 """Cached embeddings of evaluation sets."""

@@ -26,9 +26,9 @@ from ease.encoders.model_card import with_test_scores
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.models import StrictModel
-from ease.io.names import safe_name
+from ease.io.names import RUN_FILE, safe_name
 from ease.io.nested import dotted
-from ease.pipelines.origins import RUN_FILE, run_of
+from ease.pipelines.origins import run_of
 from ease.training.options import TrainingResult
 
 logger = logging.getLogger(__name__)

@@ -9,9 +9,7 @@ from typing import Any
 
 from ease.encoders.options import EncoderOptions
 from ease.io.files import read_json
-
-RUN_FILE = "training/mlflow_run.json"
-"""Its place in the encoder's folder"""
+from ease.io.names import RUN_FILE
 
 
 def write_origin(

@@ -19,6 +19,16 @@ UNKNOWN = "nothing says which encoder these embeddings belong to"
 UNCERTAIN = (UNLINKED, UNKNOWN)
 """Reasons for which a file or folder is removed only on request."""
 
+RESUMED = (
+    "checkpoints",
+    "model",
+    "teacher",
+    "*-checkpoint.safetensors",
+    "targets-*.npy",
+    "??*-??*/counts.json",
+)
+"""Names of what an interrupted training, distillation or search for parallel sentences resumes from."""
+
 _NUMBERED = re.compile(r"(?:sample-|sample-news-)?(\d+)-[0-9a-f]+(?:-[0-9a-f]+)?(?:\.sqlite)?")
 _PARTS = {
     "wikidata": result_versions.WIKIDATA_PARTS,
@@ -154,8 +164,10 @@ def _unused_embeddings(file: Path, removed: set[Path]) -> str | None:
 
 
 def _old_work(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the work folders of finished or abandoned steps; unfinished trainings and locked folders stay."""
+    """Yield the work folders of finished or abandoned steps; what an interrupted one resumes from stays, and locks."""
     for entry in sorted(folder.glob("*")):
-        resumable = any(path.is_dir() for name in ("checkpoints", "model") for path in entry.rglob(name))
+        resumable = not entry.name.endswith(".removed") and any(
+            path for name in RESUMED for path in entry.rglob(name)
+        )
         if not resumable and not any(is_locked(lock.parent) for lock in entry.rglob(LOCK_FILE)):
             yield entry, "left by a step that has ended"

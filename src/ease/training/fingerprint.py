@@ -11,12 +11,17 @@ import torch
 import transformers
 
 from ease.io.files import hash_contents
+from ease.io.names import RUN_FILE
 from ease.io.result_versions import TRAINING
 from ease.training.accelerator import uses_gpu
 from ease.training.options import TrainingJob
 
 WITHOUT_EFFECT = {"checkpoint_every", "checkpoint_share", "entity_memory", "threads", "processes"}
 """Options that do not change the result of a training, except for rounding"""
+
+
+NOTES = {"README.md", RUN_FILE}
+"""Files of a saved encoder to which runs write: its card has scores, and each run that uses it has a number"""
 
 
 def fingerprint_of(job: TrainingJob, processes: int) -> str:
@@ -33,7 +38,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "table": _contents(job.table),
         "pooling": job.pooling,
         "method": job.method,
-        "method_options": job.method_options.model_dump(mode="json"),
+        "method_options": _method_options(job),
         "development": {
             name: {**options, "path": _contents(options.get("path"))}
             for name, options in job.development.items()
@@ -60,14 +65,30 @@ def _frozen(job: TrainingJob) -> dict[str, Any]:
     }
 
 
+def _method_options(job: TrainingJob) -> dict[str, Any]:
+    """Describe the method's parameters, with DuEAM's anchor by its contents."""
+    options = job.method_options.model_dump(mode="json")
+    if anchor := options.get("anchor"):
+        options["anchor"] = _encoder(anchor)
+    return options
+
+
 def _encoder(name: str) -> str:
-    """Hash a saved encoder without its model card, to which evaluation adds scores; return a hub name unchanged."""
+    """Hash what a saved encoder computes from; return a hub name unchanged."""
     folder = Path(name)
-    if not (folder / "README.md").is_file():
+    if not folder.is_dir():
         return _contents(name) or ""
-    files = sorted(file for file in folder.rglob("*") if file.is_file() and file != folder / "README.md")
-    listed = [f"{file.relative_to(folder).as_posix()} {hash_contents(file)}" for file in files]
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+    listed = [f"{place} {_encoder_file(file)}" for place, file in sorted(files.items()) if place not in NOTES]
     return hashlib.sha256("\n".join(listed).encode()).hexdigest()
+
+
+def _encoder_file(file: Path) -> str:
+    """Hash a file of an encoder; encoding sets a tokenizer's padding and truncation, which change nothing."""
+    if file.name != "tokenizer.json":
+        return hash_contents(file)
+    described = {**json.loads(file.read_text(encoding="utf-8")), "padding": None, "truncation": None}
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
 def _contents(path: str | Path | None) -> str | None:

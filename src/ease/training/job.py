@@ -226,6 +226,8 @@ def _finish(
         )
     start_scores = _development_scores(history, 0)
     card = training_card(job, model, best.step, scores, start_scores)
+    # Otherwise a stop between the two writes would leave the result of an earlier training beside this model.
+    (job.folder / "result.json").unlink(missing_ok=True)
     best.publish(job.folder / "model", card, made)
     result = TrainingResult(
         model=job.folder / "model",

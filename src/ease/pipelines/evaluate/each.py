@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -192,6 +193,7 @@ def _score_task(
         "options": validated.model_dump(mode="json", exclude={"path"}),
         "data": data,
         "code": code_version(),
+        "libraries": [version(name) for name in ("numpy", "scikit-learn", "scipy")],
         **({} if dimension is None else {"dimension": dimension}),
     }
     encode = encode if dimension is None else Truncated(encode, dimension)

@@ -95,6 +95,7 @@ class Mining:
             "encoder": self.fingerprint,
             "candidates": [int(found["number"]), int(found["digest"])],
             "texts": [self._digest(language) for language in pair],
+            "sizes": [self.sizes[language] for language in pair],
             "options": {**given, "licence": licence},
         }
         return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]

@@ -104,6 +104,8 @@ def distill_student(
         report=report,
     )
     made = Distilled(folder / "model", history, embedding_dimension(student), len(texts))
+    # Otherwise a stop between the two writes would leave the result of an earlier student beside this model.
+    (folder / RESULT).unlink(missing_ok=True)
     with atomic_folder(made.model) as aside:
         text = None if card is None else card(made.dimension, made.sentences)
         if isinstance(options, StaticOptions):
