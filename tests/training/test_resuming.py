@@ -209,6 +209,24 @@ def test_what_runs_note_beside_an_encoder_does_not_change_a_training(
     assert fingerprint_of(job, 1) != before
 
 
+def test_other_files_beside_a_development_set_do_not_change_a_training(
+    make_job: MakeJob, tmp_path: Path
+) -> None:
+    first, sets = tmp_path / "first", tmp_path / "sets"
+    first.mkdir()
+    (first / "mine.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,2\n")
+    shutil.copytree(first, sets)
+    options = {"path": str(sets), "sets": {"mine": {"file": "mine.csv", "licence": "own"}}}
+    job = make_job(development={"own_graded_pairs": options})
+    before = fingerprint_of(job, 1)
+    (sets / "README").write_text("another file")
+    assert fingerprint_of(job, 1) == before
+    moved = {**options, "path": str(first)}
+    assert fingerprint_of(make_job(development={"own_graded_pairs": moved}), 1) == before
+    (sets / "mine.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,3\n")
+    assert fingerprint_of(job, 1) != before
+
+
 def test_an_anchor_is_identified_by_its_contents(make_job: MakeJob, files: Path, tmp_path: Path) -> None:
     shutil.copytree(files / "encoder", tmp_path / "anchor")
     given: dict[str, Any] = {"method": "dueam", "vocabulary": None, "table": None}

@@ -19,6 +19,7 @@ from ease.encoders.options import LoadingOptions
 from ease.encoders.placing import place
 from ease.errors import EaseError
 from ease.io.cache_users import note_user
+from ease.io.locks import is_locked
 from ease.search.building import Encode, build_index
 from ease.search.entities import HeardEntities, Labels, Link, open_heard
 from ease.search.index import Index
@@ -245,7 +246,7 @@ class Opening:
         self.folder = Path(index) if index is not None else self._own_folder()
 
     def build(self, memory: int, exact_limit: int, report: Callable[[int, int], None]) -> None:
-        """Build or complete the index, and remove older ones of the same model."""
+        """Build or complete the index, and remove older ones of the same model that no process builds."""
         if not self._given:
             note_user(self.folder, self._fingerprint, self.model.location)  # for `make prune`
         build_index(
@@ -259,7 +260,7 @@ class Opening:
         )
         if not self._given:
             for other in self.folder.parent.iterdir():
-                if other != self.folder:
+                if other != self.folder and not is_locked(other):
                     shutil.rmtree(other, ignore_errors=True)
 
     def search(self) -> Search:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 
+from ease.evaluation.scoring import task_options
+from ease.evaluation.tasks import get_task
 from ease.io.files import hash_contents
 from ease.io.names import RUN_FILE
 from ease.io.result_versions import TRAINING
@@ -39,10 +42,7 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "pooling": job.pooling,
         "method": job.method,
         "method_options": _method_options(job),
-        "development": {
-            name: {**options, "path": _contents(options.get("path"))}
-            for name, options in job.development.items()
-        },
+        "development": {name: _development(name, options) for name, options in job.development.items()},
         "training": job.training.model_dump(exclude={*WITHOUT_EFFECT, "teacher", "guide"}),
         **_frozen(job),
         # Decided by encoder, method and device
@@ -50,6 +50,13 @@ def fingerprint_of(job: TrainingJob, processes: int) -> str:
         "processes": processes,
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def _development(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a development task by its options and the contents of its files, whatever else is in their folder."""
+    read = get_task(name).files(task_options(name, {name: options}))
+    contents = {subset: [_contents(file) for file in files] for subset, files in read.items()}
+    return {**options, "path": None, "files": contents}
 
 
 def _frozen(job: TrainingJob) -> dict[str, Any]:
