@@ -62,9 +62,11 @@ def test_a_mistake_gives_one_line_with_the_nearest_names(project: Project, argum
 def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     (tmp_path / "conf" / "local" / "parameters.yml").write_text("multilingual:\n  setting: [a\n", "utf-8")
+    assert "parameters.yml, line 3, column 1: " in error_line(project)
+    (tmp_path / "conf" / "local" / "parameters.yml").write_text("multilingual:\n\tsetting: 1\n", "utf-8")
     line = error_line(project)
-    assert "parameters.yml" in line
-    assert "line" in line
+    assert "parameters.yml, line 2, column 1: found character that cannot start any token" in line
+    assert "not with tabs" in line
 
 
 def test_a_wrong_method_parameter_in_a_file_is_refused_by_the_runs_that_read_it(tmp_path: Path) -> None:
@@ -74,6 +76,15 @@ def test_a_wrong_method_parameter_in_a_file_is_refused_by_the_runs_that_read_it(
     line = error_line(project, "--pipelines=train_multilingual")
     assert "Parameter `multilingual.ease`: Parameters of method 'ease': " in line
     assert "did you mean temperature" in line
+
+
+def test_a_store_that_mlflow_does_not_open_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    wrong = f"server: {{mlflow_tracking_uri: {tmp_path / 'mlruns'}}}"
+    (tmp_path / "conf" / "local" / "mlflow.yml").write_text(wrong, encoding="utf-8")
+    line = error_line(project)
+    assert "MLflow cannot open the store that `server.mlflow_tracking_uri` in mlflow.yml names: " in line
+    assert "A database works" in line
 
 
 def test_only_near_names_are_suggested_the_nearest_first() -> None:

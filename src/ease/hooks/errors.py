@@ -75,8 +75,20 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
         sys.__excepthook__(kind, error, trace)
     else:
         # Messages of libraries are joined into one line; ours may list several faults, one per line.
-        text = str(fixable) if isinstance(fixable, EaseError) else " ".join(str(fixable).split())
+        text = str(fixable) if isinstance(fixable, EaseError) else " ".join(_with_line(fixable).split())
         click.secho(f"Error: {text}", fg="red", err=True)
+
+
+def _with_line(error: BaseException) -> str:
+    """Return an error's text; Kedro counts the lines of a YAML file from 0, and leaves out what is wrong."""
+    cause = error.__cause__
+    mark = getattr(cause, "problem_mark", None)
+    if mark is None:
+        return str(error)
+    problem = getattr(cause, "problem", "")
+    if "cannot start any token" in problem:
+        problem += " (indent with spaces, not with tabs)"
+    return f"{str(error).partition(', unable to read')[0]}, line {mark.line + 1}, column {mark.column + 1}: {problem}."
 
 
 def refuse_unknown_parameters(given: dict[str, Any]) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
+from mlflow.exceptions import MlflowException
 
+from ease.errors import EaseError
 from ease.io.locks import file_lock
 
 logger = logging.getLogger(__name__)
@@ -38,7 +40,13 @@ class MlflowStore:
         project would write into the folder of the original.
         """
         with file_lock(Path(context.project_path) / "pyproject.toml"):
-            yield
+            try:
+                yield
+            except MlflowException as error:
+                raise EaseError(
+                    "MLflow cannot open the store that `server.mlflow_tracking_uri` in mlflow.yml names: "
+                    f"{str(error).splitlines()[0]} A database works, such as sqlite:////home/me/mlflow.db."
+                ) from error
             self._follow(context)
 
     def _follow(self, context: KedroContext) -> None:

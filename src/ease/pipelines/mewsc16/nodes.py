@@ -102,7 +102,7 @@ def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, 
     """Build the folder of the data set, and count the pages of each language."""
     folder = scratch_for_run(options.work, "mewsc16") / "mewsc16"
     if options.clean is not None:
-        return folder, clean_released(options.clean, options, folder)
+        return folder, clean_released(options.clean, options, folder, options.languages)
     dumps = [DumpFile.from_json(file) for file in found["wikinews"]]
     source = SAMPLE_NEWS if found["source"] == SAMPLE else WIKINEWS
     return folder, build_mewsc16(dumps, _with_all_topics(options, dumps), folder, source)

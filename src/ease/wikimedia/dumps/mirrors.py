@@ -121,6 +121,7 @@ def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
         file = MirrorIndex(mirror.rstrip("/"), options, client).wikidata()
         outcome = download_all([file], client, "Wikidata")
     outcome.require_all()
+    logger.info("%s %s", file.path, "downloaded" if outcome.fetched else "existed")
     return file.path
 
 

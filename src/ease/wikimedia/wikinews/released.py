@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,13 +30,16 @@ RELEASED = NewsSource(
 _SENTENCES = re.compile(r"(?P<language>[a-z-]+)_sentences\.txt")
 
 
-def clean_released(folder: Path, options: NewsOptions, target: Path) -> dict[str, Counts]:
+def clean_released(
+    folder: Path, options: NewsOptions, target: Path, languages: Sequence[str] | None = None
+) -> dict[str, Counts]:
     """Write the edition `clean` of published files.
 
     Args:
         folder: Has two text files for each language.
         options: What is removed, and the splits.
         target: Folder of the cleaned data set, written atomically.
+        languages: Those to clean, of which the folder may lack some. Default: all of the folder.
 
     Returns:
         For each language what `finish_language` returns; the labels are those of the files.
@@ -44,22 +48,35 @@ def clean_released(folder: Path, options: NewsOptions, target: Path) -> dict[str
         EaseError: The folder has no such files, two files do not fit each other, or nothing is left.
     """
     options = options.model_copy(update={"edition": "clean"})
-    languages = sorted(
-        match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name))
-    )
-    if not languages:
-        raise EaseError(
-            f"{folder} has no file LANGUAGE_sentences.txt: give the folder of the published MewsC-16."
-        )
+    chosen = _chosen(folder, languages)
     counts: dict[str, Counts] = {}
     with atomic_folder(target) as aside:
-        for language in tqdm(languages, desc="cleaning MewsC-16", unit="language", disable=None):
+        for language in tqdm(chosen, desc="cleaning MewsC-16", unit="language", disable=None):
             table = _read(folder, language)
             found = finish_language(aside, language, table, options, RELEASED)
             _log(language, table.num_rows, found)
             counts[language] = {**found, "pages": table.num_rows, "dumps": []}
         finish_folder(aside, counts, options, RELEASED)
     return counts
+
+
+def _chosen(folder: Path, languages: Sequence[str] | None) -> list[str]:
+    """Return the languages of a folder that are to be cleaned."""
+    found = sorted(
+        match["language"] for path in folder.glob("*.txt") if (match := _SENTENCES.fullmatch(path.name))
+    )
+    if not found:
+        raise EaseError(
+            f"{folder} has no file LANGUAGE_sentences.txt: give the folder of the published MewsC-16."
+        )
+    chosen = [language for language in found if languages is None or language in languages]
+    if not chosen:
+        raise EaseError(
+            f"{folder} has none of the languages {', '.join(languages or ())}, only {', '.join(found)}."
+        )
+    if lacking := sorted(set(languages or ()).difference(found)):
+        logger.info("%s has no %s", folder, ", ".join(lacking))
+    return chosen
 
 
 def _log(language: str, rows: int, found: Counts) -> None:
