@@ -338,9 +338,9 @@ def test_anything_but_texts_is_refused(teacher: Path, sentences: Any, message: s
         ease.distill(teacher, sentences)
 
 
-def test_a_column_of_arrow_is_distilled_as_a_list(teacher: Path) -> None:
+def test_a_column_of_a_table_is_distilled_as_a_list(teacher: Path) -> None:
     learning = {"epochs": 1}
     expected = ease.distill(teacher, SENTENCES, learning=learning)
-    for column in (pa.array(SENTENCES), pa.chunked_array([SENTENCES])):
+    for column in (pa.array(SENTENCES), pa.chunked_array([SENTENCES]), pd.Series(SENTENCES)):
         found = ease.distill(teacher, column, learning=learning)
         assert np.array_equal(found.encode(SENTENCES), expected.encode(SENTENCES))

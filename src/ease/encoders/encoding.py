@@ -20,6 +20,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Router, Transformer
 from torch import Tensor
 from tqdm.auto import tqdm
+from transformers import PreTrainedTokenizerBase
 
 from ease.encoders.batches import encode_batches, in_smaller_batches, make_batches
 from ease.encoders.embedding_cache import EmbeddingCache
@@ -223,6 +224,8 @@ def _describe_tokenizer(tokenizer: object) -> list[Any]:
         # Encoding sets padding and truncation by the model's maximum length, which is hashed separately.
         return [side, {**json.loads(backend.to_str()), "padding": None, "truncation": None}]
     vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
-    special = getattr(tokenizer, "special_tokens_map", {})
     listed = vocabulary if isinstance(vocabulary, list) else sorted(vocabulary.items())
-    return [side, type(tokenizer).__name__, special, listed]
+    # The representation of a tokenizer of transformers has its folder.
+    if isinstance(tokenizer, PreTrainedTokenizerBase):
+        return [side, type(tokenizer).__name__, tokenizer.special_tokens_map, listed]
+    return [side, repr(tokenizer), listed]

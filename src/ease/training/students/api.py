@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -79,7 +79,7 @@ def _distinct(sentences: Iterable[str]) -> Iterable[str]:
     """Return the distinct sentences in their order."""
     if isinstance(sentences, str):
         raise EaseError("`sentences` is a single text: give a list of texts.")
-    if any(hasattr(sentences, name) for name in ("keys", "columns", "column_names")):
+    if isinstance(sentences, Mapping) or hasattr(sentences, "columns") or hasattr(sentences, "column_names"):
         raise EaseError('`sentences` is a table: give its column of texts, such as `table["sentence"]`.')
     if isinstance(sentences, pa.Array | pa.ChunkedArray):
         sentences = sentences.to_pylist()
