@@ -76,7 +76,7 @@ def load_encoder(
         get_pooling(pooling)
     if name.startswith(RANDOM):
         raise EaseError(
-            f"{name!r} is built, not loaded: give the folder of an encoder that a pipeline built from it."
+            f"{name!r} is built, not loaded: give the folder of an encoder that was built from it."
         )
     if is_vector_file(name):
         if pooling not in (None, "mean"):

@@ -80,7 +80,7 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
 
 
 def _with_line(error: BaseException) -> str:
-    """Return an error's text; Kedro counts the lines of a YAML file from 0, and leaves out what is wrong."""
+    """Return an error's text, with line and reason of a YAML fault: Kedro counts from 0 and gives no reason."""
     cause = error.__cause__
     mark = getattr(cause, "problem_mark", None)
     if mark is None:

@@ -45,7 +45,7 @@ class MlflowStore:
             except MlflowException as error:
                 raise EaseError(
                     "MLflow cannot open the store that `server.mlflow_tracking_uri` in mlflow.yml names: "
-                    f"{str(error).splitlines()[0]} A database works, such as sqlite:////home/me/mlflow.db."
+                    f"{str(error).splitlines()[0]} A database works, such as sqlite:///data/08_reporting/mlflow.db."
                 ) from error
             self._follow(context)
 
