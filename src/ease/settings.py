@@ -30,6 +30,9 @@ warnings.showwarning = _show_other_warnings
 
 from ease.hooks import HOOKS as HOOKS  # noqa: E402
 from ease.hooks.config_loader import ConfigLoader  # noqa: E402
+from ease.hooks.errors import show_exception  # noqa: E402
+
+sys.excepthook = show_exception  # before the configuration is read
 
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-mlflow", "kedro_mlflow")  # replaced by `MlflowRun`
 CONFIG_LOADER_CLASS = ConfigLoader

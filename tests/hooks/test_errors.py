@@ -7,7 +7,8 @@ from kedro.framework.project import configure_project
 from kedro.io import DatasetError
 
 from ease.errors import EaseError
-from ease.hooks.errors import refuse_dotted_keys, refuse_unknown_parameters, show_exception
+from ease.hooks.errors import show_exception
+from ease.hooks.parameters import refuse_dotted_keys, refuse_unknown_parameters
 
 
 def caught(error: BaseException) -> BaseException:

@@ -69,6 +69,24 @@ def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
     assert "not with tabs" in line
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("parameters.yml", b"plan:\n  job: a\n  job: b\n", "line 3, column 3: found duplicate key job"),
+        ("parameters.yml", b"- a\n", "parameters.yml is a list: write names with their values"),
+        ("parameters.yml", b"\xff\xfe", "parameters.yml is not in UTF-8"),
+        ("globals.yml", b"a: [\n", "globals.yml, line 2, column 1: "),
+        ("parameters.yml", b"multilingul: {setting: {seed: 1}}", "did you mean multilingual.setting.seed"),
+    ],
+)
+def test_a_wrong_configuration_file_is_named_with_what_is_wrong(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    project = make_project(tmp_path)
+    (tmp_path / "conf" / "local" / name).write_bytes(content)
+    assert message in error_line(project)
+
+
 def test_a_wrong_method_parameter_in_a_file_is_refused_by_the_runs_that_read_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     wrong = "multilingual: {ease: {options: {temperatur: 1}}}"

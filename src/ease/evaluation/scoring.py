@@ -80,8 +80,16 @@ def reading_error(name: str, options: BaseModel, subset: str) -> str | None:
 
 
 def score_task(encode: Encode, name: str, options: BaseModel) -> list[Score]:
-    """Score an encoder on a task, with its prompt for this task."""
-    return get_task(name).evaluate(encode_for(encode, name), options)
+    """Score an encoder on a task, with its prompt for this task.
+
+    Raises:
+        EaseError: If the data is missing or broken.
+        ValueError: If a score has the name of another task, with which it would be mistaken.
+    """
+    scores = get_task(name).evaluate(encode_for(encode, name), options)
+    if others := {score.task for score in scores} - {name}:
+        raise ValueError(f"The task {name} returned scores of {', '.join(sorted(others))}.")
+    return scores
 
 
 def score_tasks(encode: Encode, references: Sequence[str], options: TaskOptions) -> list[Score]:

@@ -1,12 +1,16 @@
-"""Resolve each kind of configuration once per run."""
+"""Resolve each kind of configuration once per run; name the file that cannot be read."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from kedro.config import OmegaConfigLoader
+from omegaconf import DictConfig, OmegaConf
+from yaml import YAMLError
 
+from ease.errors import EaseError
 from ease.pipelines.teach.options import complete_taught_setting
 
 LANGUAGES = ("language", "languages", "companions")
@@ -22,6 +26,23 @@ def with_norwegian(values: Any, name: str = "") -> Any:
     return "no" if values is False and name in LANGUAGES else values
 
 
+def fault_in(file: Path) -> str | None:
+    """Return what is wrong with a configuration file, with the line if there is one."""
+    try:
+        values = OmegaConf.load(file)
+    except UnicodeDecodeError:
+        return f"{file} is not in UTF-8: save it in this encoding."
+    except YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), str(getattr(error, "problem", error))
+        if "cannot start any token" in problem:
+            problem += " (indent with spaces, not with tabs)"
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        return f"{file}{place}: {problem}."
+    if not isinstance(values, DictConfig):
+        return f"{file} is a list: write names with their values (`name: value`)."
+    return None
+
+
 class ConfigLoader(OmegaConfigLoader):
     """Caches the resolved configuration, which Kedro's loader would read again for each request (half a second)."""
 
@@ -30,17 +51,37 @@ class ConfigLoader(OmegaConfigLoader):
         super().__init__(*arguments, **options)
 
     def __getitem__(self, key: str) -> dict[str, Any]:
-        """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since."""
+        """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since.
+
+        Raises:
+            EaseError: With the file that is no YAML, or has no names with values.
+        """
         given = self.runtime_params or {}
         if key in self:  # set explicitly
             return super().__getitem__(key)
         if key not in self._resolved or self._resolved[key][0] != given:
-            resolved = super().__getitem__(key)
+            try:
+                resolved = super().__getitem__(key)
+            except (YAMLError, UnicodeDecodeError, AttributeError) as error:
+                if fault := self._first_fault():
+                    raise EaseError(fault) from error
+                raise
             if key == "parameters":
                 resolved = with_norwegian(resolved)
                 complete_taught_setting(resolved)
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
+
+    def _first_fault(self) -> str | None:
+        """Return what is wrong with the first broken file of the environments in use."""
+        folders = [Path(self.conf_source, env) for env in (self.base_env, self.env or self.default_run_env)]
+        files = [
+            file
+            for folder in folders
+            for kind in ("yml", "yaml", "json")
+            for file in folder.rglob(f"*.{kind}")
+        ]
+        return next(filter(None, map(fault_in, sorted(files))), None)
 
     def _merge_configs(
         self, config: dict[str, Any], env_config: dict[str, Any], key: str, env_path: str

@@ -38,6 +38,8 @@ def get_method(name: str) -> type[TrainingMethod[Any]]:
     ]
     if len(found) != 1:
         raise TypeError(f"{module.__name__} has {len(found)} subclasses of TrainingMethod instead of one.")
+    if found[0].reads_entities != reads_entities(name):
+        raise TypeError(f"{module.__name__}: write `reads_entities = True` as one line of the class.")
     return found[0]
 
 
@@ -45,7 +47,7 @@ def reads_entities(name: str) -> bool:
     """Return a method's `reads_entities`, found in its source because importing the method would import torch."""
     check_name(name, method_names(), "training method")
     source = Path(__path__[0], f"{name}.py").read_text(encoding="utf-8")
-    return re.search(r"^    reads_entities = True$", source, re.MULTILINE) is not None
+    return re.search(r"^    reads_entities(: .+)? = True$", source, re.MULTILINE) is not None
 
 
 def method_options(name: str, values: Mapping[str, Any]) -> BaseModel:

@@ -12,6 +12,7 @@ import torch
 from pydantic import ValidationError
 
 from ease.errors import EaseError
+from ease.io.atomic import write_text_atomically
 from ease.io.validation import format_validation_error
 from ease.methods.components.distributed import process_rank
 from ease.training.interruption import TrainingInterrupted
@@ -36,11 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
         status = INTERRUPTED
         if not process_rank():
             logger.warning("%s", error)
-            place = json.dumps({"step": error.step, "steps": error.steps})
-            failure_file(folder).write_text(place, encoding="utf-8")
+            write_text_atomically(
+                failure_file(folder), json.dumps({"step": error.step, "steps": error.steps})
+            )
     except EaseError as error:
         logger.error("%s", error)
-        failure_file(folder).write_text(str(error), encoding="utf-8")
+        write_text_atomically(failure_file(folder), json.dumps({"message": str(error)}))
     finally:
         # After a failure, the other processes may be waiting in a collective call: do not start another.
         if torch.distributed.is_initialized() and status != 1:

@@ -62,27 +62,33 @@ def run_job(job: TrainingJob, report: Report | None = None, lock: FolderLock | N
     """
     launched = "LOCAL_RANK" in os.environ
     processes = int(os.environ["WORLD_SIZE"]) if launched else job.training.processes
-    check_share(job.training, processes)
     if not launched and uses_gpu(job.training) and processes > torch.cuda.device_count():
         raise EaseError(
             f"This machine has {torch.cuda.device_count()} GPU(s) for {processes} `processes`: lower `processes`, or "
             "set `device: cpu`."
         )
-    if get_method(job.method).reads_entities and (job.vocabulary is None or job.table is None):
-        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
-    if job.training.batches.reads_entities and not get_method(job.method).reads_entities:
-        raise EaseError(f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` to 1.")
-    check_frozen(job.training.teacher, "teacher")
-    check_frozen(job.training.guide, "guide")
-    if job.training.guide.encoder is not None:
-        check_guided(job.method, get_method(job.method).guided)
-    check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
+    _check(job, processes)
     # The launcher holds the lock for its processes; of torchrun's processes, the first one locks the folder.
     locked_elsewhere = LAUNCHER_VARIABLE in os.environ or os.environ.get("RANK", "0") != "0"
     with nullcontext(lock) if lock or locked_elsewhere else folder_lock(job.folder) as held:
         if not launched:
             write_text_atomically(job.folder / "job.json", job.model_dump_json(indent=2))
         return _run_locked(job, processes, report, held)
+
+
+def _check(job: TrainingJob, processes: int) -> None:
+    """Refuse parameters that do not fit together before anything large is read."""
+    method = get_method(job.method)
+    check_share(job.training, processes)
+    if method.reads_entities and (job.vocabulary is None or job.table is None):
+        raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
+    if job.training.batches.reads_entities and not method.reads_entities:
+        raise EaseError(f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` to 1.")
+    check_frozen(job.training.teacher, "teacher")
+    check_frozen(job.training.guide, "guide")
+    if job.training.guide.encoder is not None:
+        check_guided(job.method, method.guided)
+    check_ranks(job.pairs, job.training.language_ranks, bool(job.development))
 
 
 def _run_locked(

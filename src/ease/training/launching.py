@@ -6,7 +6,6 @@ slow step when they are asked to stop.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -23,6 +22,7 @@ import torch
 
 import ease
 from ease.errors import EaseError
+from ease.io.files import read_json
 from ease.io.locks import FolderLock
 from ease.training.interruption import LAUNCHER_VARIABLE, StopRequest, TrainingInterrupted, stop_requests
 from ease.training.progress import Report, read_metrics
@@ -77,8 +77,8 @@ def launch(lock: FolderLock, processes: int, report: Report | None) -> None:
 
 
 def failure_file(folder: Path) -> Path:
-    """Return the file in which a process leaves its error message for the launcher."""
-    return folder / "failure.txt"
+    """Return the file in which a process leaves its error `message`, or the step of its stop, for the launcher."""
+    return folder / "failure.json"
 
 
 class _Metrics:
@@ -145,15 +145,13 @@ def _raise_for(workers: list[subprocess.Popen[bytes]], stop: StopRequest, folder
     statuses = [worker.returncode for worker in workers]
     if not any(statuses):
         return
-    failure = failure_file(folder)
-    message = failure.read_text(encoding="utf-8").strip() if failure.exists() else ""
-    if INTERRUPTED in statuses and message.startswith("{"):
-        state = json.loads(message)
-        raise TrainingInterrupted(state["step"], state["steps"], folder, stop.signal_number)
+    failure = read_json(failure_file(folder)) or {}
+    if INTERRUPTED in statuses and "step" in failure:
+        raise TrainingInterrupted(failure["step"], failure["steps"], folder, stop.signal_number)
     # Processes that are stopped before they begin leave no message.
     ended = "was stopped" if stop else f"ended with status {next(filter(None, statuses))}"
     raise EaseError(
-        message
+        failure.get("message")
         or f"A training process {ended}; its messages are above. "
         f"The same command resumes from the last checkpoint in {folder / 'checkpoints'}, if there is one."
     )

@@ -95,8 +95,16 @@ def task_names() -> list[str]:
 
 
 def get_task(name: str) -> Task:
-    """Import a task by its name."""
-    return cast(Task, named_module(__name__, name, task_names(), "evaluation task"))
+    """Import a task by its name.
+
+    Raises:
+        EaseError: If there is no such task.
+        TypeError: If its module lacks a name that a task defines.
+    """
+    module = named_module(__name__, name, task_names(), "evaluation task")
+    if lacking := [one for one in (*Task.__annotations__, "files", "evaluate") if not hasattr(module, one)]:
+        raise TypeError(f"The task {name} lacks {', '.join(lacking)}.")
+    return cast(Task, module)
 
 
 def missing_files(files: Files) -> dict[str, list[Path]]:

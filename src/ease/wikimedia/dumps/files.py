@@ -16,7 +16,7 @@ from ease.errors import EaseError
 from ease.io.addresses import address_of, files_below, files_matching, is_remote, kind_of, located
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.streams import FASTEST_FIRST, Compression, compression_of
-from ease.wikimedia.languages import Language, check_languages
+from ease.wikimedia.languages import Language, check_codes, check_languages
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +88,7 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
         EaseError: The source is missing, lacks a language, has dumps both with and without a date, or has a file
             that is not a MediaWiki export.
     """
+    check_codes(languages)
     found: dict[str, list[DumpFile]] = defaultdict(list)
     asked = {Language(language).database: language for language in languages}
     for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
@@ -95,9 +96,8 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
         if of == project:
             language = asked.get(Language(dump.language).database, dump.language)
             found[language].append(replace(dump, language=language))
-    missing = [language for language in languages if language not in found]
-    if missing or not languages or len(set(languages)) < len(languages):
-        check_languages(missing or languages)
+    if missing := [language for language in languages if language not in found]:
+        check_languages(missing)
         raise EaseError(
             f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found)) or 'none'}"
             f"{_IN_WORDS[project]}. Add the dumps, or remove the languages from `languages`."
