@@ -92,6 +92,12 @@ PARTS: dict[str, Part] = {
         f"{TINY_VARIANT} --variants host undetermined",
         reads_sentences=True,
     ),
+    # A table of 31 GB with moments of as many bytes
+    "entity_table": Part(
+        "benchmarks.entity_table",
+        "--entities 1000000 10000000 --batch-size 256",
+        "--entities 100 200 --batch-size 8",
+    ),
     "ease_plus": Part(
         "benchmarks.training_speed",
         f"{TRAINING} --steps 60 --rounds 1 --tables costs",
@@ -101,7 +107,7 @@ PARTS: dict[str, Part] = {
     # By itself, since a machine may have no compiler
     "compiled": Part(
         "benchmarks.training_speed",
-        f"{VARIANT} --variants compiled",
+        f"{VARIANT} --variants compiled packed-compiled",
         f"{TINY_VARIANT} --variants compiled",
         reads_sentences=True,
     ),

@@ -84,7 +84,7 @@ def measure(folder: Path, batch_size: int, part: int, in_mini_batches: bool, ste
             max_tokens=MAX_TOKENS,
             length_chunks=math.ceil(batch_size / part),
             mini_batch_size=part if in_mini_batches else None,
-            report_every=1,
+            report_every=max(1, steps // 4),  # a report waits for the device
         )
         job = TrainingJob(
             folder=Path(work),

@@ -26,22 +26,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import sentence_transformers
 import torch
 import transformers
-from sentence_transformers import SentenceTransformer
 
 from benchmarks.command_line import command_line_parser
+from benchmarks.entity_table import step_seconds
 from benchmarks.training_curve import differences, our_curve, our_job, plain_curve
 from benchmarks.training_data import Work, prepare, read_sentences
 from benchmarks.training_peer import train_peer
-from ease.methods.base import TOTAL, Entities, Inputs
-from ease.methods.ease import Ease, EaseOptions
-from ease.training.accelerator import accelerated
 from ease.training.job import run_job
-from ease.training.model import TrainingModel
-from ease.training.optimizers import Optimizers
 from ease.training.options import TrainingJob, TrainingOptions
 
 TABLES = ("speed", "costs", "curves")
@@ -102,6 +96,7 @@ def train_ours(
             "batch_size": batch_size,
             "max_steps": setup.warmup + setup.steps,
             "report_every": setup.warmup,
+            "checkpoint_every": setup.warmup + setup.steps,  # none, as of the peer
             **training,
         }
         job = our_job(setup.work.folder, Path(folder), method, **training)
@@ -109,10 +104,14 @@ def train_ours(
         run_job(job, lambda step, values: mark(step))
 
 
+WARM_UP_SECONDS = 1.0
+"""Time of matrix products on a GPU, the fastest of which is the peak."""
+
 VARIANTS: dict[str, dict[str, Any]] = {
     "compiled": {"compiled": True},
     "host": {"entity_memory": "host"},
     "undetermined": {"deterministic": False},
+    "packed-compiled": {"packed": True, "compiled": True},
 }
 """Parameters by the name of a variant of `--variants`"""
 
@@ -150,37 +149,22 @@ def matrix_peak(setup: Setup, attempts: int = 5) -> float:
     values = torch.randn(
         size, size, device=setup.device, dtype=torch.bfloat16 if setup.half else torch.float32
     )
-    seconds = []
-    for _ in range(attempts + 1):  # the first warms up
+    values @ values
+    began, seconds = time.perf_counter(), []
+    # An idle GPU reaches its clock rate after a while.
+    while len(seconds) < attempts or (
+        setup.device != "cpu" and time.perf_counter() - began < WARM_UP_SECONDS
+    ):
         started = setup.now()
         values @ values
         seconds.append(setup.now() - started)
-    return 2 * size**3 / min(seconds[1:])
+    return 2 * size**3 / min(seconds)
 
 
-def entity_seconds(setup: Setup, batch_size: int, attempts: int = 20) -> float:
-    """Return the seconds per step of the entity side: lookup, projection, loss, gradient and optimiser of the table."""
-    entities, dimension = setup.work.entities, setup.work.dimension
-    generator = torch.Generator().manual_seed(0)
-    options = EaseOptions(self_supervised=False)
-    with accelerated(TrainingOptions(batch_size=batch_size, **setup.options)) as accelerator:
-        device = accelerator.device
-        method = Ease(options, dimension, torch.randn(entities, dimension, generator=generator))
-        empty = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
-        optimizers = Optimizers(
-            TrainingModel(empty, torch.nn.Identity(), method).to(device), TrainingOptions()
-        )
-        seconds = []
-        for _ in range(attempts + 3):
-            rows = torch.randint(entities, (2, batch_size), generator=generator)
-            used, (positives, negatives) = np.unique(rows), rows.to(device)
-            sentences = torch.randn(1, batch_size, dimension, device=device, requires_grad=True)
-            present = torch.ones(1, batch_size, dtype=torch.bool, device=device)
-            started = setup.now()
-            method(Inputs(sentences, present, Entities(positives, negatives, used=used)))[TOTAL].backward()
-            optimizers.step()
-            seconds.append(setup.now() - started)
-    return statistics.median(seconds[3:])
+def _entity_seconds(setup: Setup, batch_size: int) -> float:
+    """Return the seconds of a step's entity side."""
+    options = TrainingOptions(batch_size=batch_size, **setup.options)
+    return statistics.median(step_seconds(options, setup.work.entities, setup.work.dimension))
 
 
 def entity_share(batch_size: int, rate: float, seconds: float | None, simcse: float | None) -> str:
@@ -211,7 +195,7 @@ def speed_table(setup: Setup, methods: Sequence[str], batch_sizes: Sequence[int]
         for batch_size in batch_sizes:
             rates = compare(setup, method, batch_size, rounds)
             on_cpu = method == "ease" and setup.device == "cpu"
-            side = entity_seconds(setup, batch_size) if on_cpu else None
+            side = _entity_seconds(setup, batch_size) if on_cpu else None
             for way, found in rates.items():
                 rate = statistics.median(found)
                 if method == "simcse":

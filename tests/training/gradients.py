@@ -23,6 +23,7 @@ from ease.training.batches import make_batch
 from ease.training.entities import read_table
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingOptions
+from ease.training.packing import Packing
 from ease.training.prepared_pairs import open_pairs, prepare_pairs
 from tests.training.processes import context, finish, start_server
 
@@ -39,8 +40,8 @@ class Case(NamedTuple):
     """`encoder`, or `encoder_without_dropout`"""
     chunks: int = 1
     """Chunks in which a process encodes its share of the batch"""
-    packed: bool = False
-    """Packed or padded texts"""
+    packing: Packing | None = None
+    """The form of packed texts; None: padded texts"""
 
 
 def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
@@ -61,7 +62,7 @@ def gradients(case: Case, folder: Path) -> dict[str, Tensor]:
             model.method.views,
             model.method.token_columns,
             with_entities=vocabulary is not None,
-            packed=case.packed,
+            packing=case.packing,
         )
         torch.manual_seed(0)
         loss = trained(batch)[TOTAL]
@@ -95,7 +96,7 @@ def build_model(case: Case) -> TrainingModel:
     table = read_table(case.files / "table.safetensors")
     built = method.build(method_options(case.method, dict(case.options)), encoder, table)
     head = training_head(encoder, "cls_mlp_train", 0)
-    model = TrainingModel(encoder, head, built, None, case.mini_batch_size, packed=case.packed)
+    model = TrainingModel(encoder, head, built, None, case.mini_batch_size, packing=case.packing)
     return model.double().train()
 
 

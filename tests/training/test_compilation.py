@@ -66,7 +66,6 @@ def test_a_model_without_layers_is_refused() -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"packed": True}, "`compiled` is for padded texts: set `packed: false`"),
         ({"lora": {"rank": 4}}, "`compiled` trains all weights: set `lora.rank: 0`"),
     ],
 )

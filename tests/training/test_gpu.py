@@ -14,8 +14,6 @@ import torch
 
 from ease.methods.components.entity_table import EntityTable
 from ease.training.job import run_job
-from ease.training.packing import attend_at_once, attend_by_length
-from tests.training.test_packing import packed_rows
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import MakeJob, losses, same, weights
 
@@ -105,25 +103,6 @@ def test_a_training_in_mini_batches_equals_the_direct_one(
     direct = run_job(make_job("direct", training={**training, "length_chunks": 4}, development={}))
     cached = run_job(make_job("cached", training={**training, "mini_batch_size": 4}, development={}))
     assert list(losses(cached).values()) == pytest.approx(list(losses(direct).values()), rel=noise)
-
-
-@pytest.mark.parametrize(("dtype", "noise"), [(torch.bfloat16, 5e-2), (torch.float32, 1e-4)])
-def test_attention_of_packed_texts_is_one_kernel_without_waiting(dtype: torch.dtype, noise: float) -> None:
-    texts, rows = packed_rows("cuda", dtype=dtype)
-    upstream = torch.randn_like(rows[0])
-    expected = attend_by_length(rows, texts, 0.0, 0.3, causal=False, window=None)
-    wanted = torch.autograd.grad(expected, rows, upstream)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        found = attend_at_once(rows, texts, 0.0, 0.3)
-        gradients = torch.autograd.grad(found, rows, upstream)
-        dropped = attend_at_once(rows, texts, 0.5, 0.3)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    assert torch.allclose(found, expected, atol=noise)
-    for one, other in zip(gradients, wanted, strict=True):
-        assert torch.allclose(one, other, atol=noise * float(other.abs().max()))
-    assert not torch.allclose(dropped, found, atol=0.1)
 
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from accelerate.utils import send_to_device
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel, PretrainedConfig, RobertaConfig, RobertaModel
 
 from ease.encoders.encoder import load_encoder
@@ -21,17 +19,9 @@ from ease.training.accelerator import uses_gpu
 from ease.training.fingerprint import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
-from ease.training.packing import (
-    PACKED,
-    Packed,
-    _hidden,
-    attend_at_once,
-    attend_by_length,
-    decide_packing,
-    features_of,
-    pack,
-    prepare_packing,
-)
+from ease.training.packing import BY_LENGTH, IN_ROWS, Packing, choose_packing, prepare_packing
+from ease.training.packing_by_length import PACKED, _hidden
+from ease.training.packing_in_rows import WIDTH, pack
 from tests.training.gradients import Case, gradients
 from tests.training.test_gradient_cache import assert_equal
 from tests.training.test_resuming import Stop, assert_same, stop_at
@@ -39,11 +29,16 @@ from tests.training.tiny_training import MakeJob, losses, same, sentences, weigh
 
 STILL = "encoder_without_dropout"
 TEXTS = ["Oslo", "Berlin is a large city", "people like Roma", "people like Oslo"]
+FORMS = pytest.mark.parametrize(
+    "form", [pytest.param(BY_LENGTH, id="by_length"), pytest.param(IN_ROWS, id="in_rows")]
+)
 
 
-def packed_embeddings(encoder: SentenceTransformer, texts: list[str], views: int = 1) -> torch.Tensor:
+def packed_embeddings(
+    encoder: SentenceTransformer, texts: list[str], form: Packing, views: int = 1
+) -> torch.Tensor:
     """Embed packed texts: (n * views, dimension)."""
-    first_position = prepare_packing(encoder)
+    first_position = prepare_packing(encoder, form)
     found = [encoder.tokenizer(text)["input_ids"] for text in texts]
     order = sorted(range(len(texts)), key=lambda index: len(found[index]))
     lengths = np.array([len(found[index]) for index in order], np.int32)
@@ -51,25 +46,32 @@ def packed_embeddings(encoder: SentenceTransformer, texts: list[str], views: int
     for row, index in zip(tokens, order, strict=True):
         row[: len(found[index])] = found[index]
     with torch.inference_mode():
-        embeddings = encoder.eval()(features_of(pack(tokens, lengths, views), first_position))[
-            "sentence_embedding"
-        ]
+        embeddings = form.embed(encoder.eval(), form.pack(tokens, lengths, views), first_position)
     return embeddings.unflatten(0, (-1, views))[np.argsort(order)].flatten(0, 1)
 
 
+@FORMS
 @pytest.mark.parametrize("pooling", ["mean", "cls", "cls_mlp", "first_last_mean"])
-def test_packed_embeddings_equal_padded_ones_for_every_pooling(files: Path, pooling: str) -> None:
+def test_packed_embeddings_equal_padded_ones_for_every_pooling(
+    files: Path, pooling: str, form: Packing
+) -> None:
     encoder = load_encoder(str(files / "encoder"), pooling)
     expected = torch.stack([encoder.encode(text, convert_to_tensor=True) for text in TEXTS])
-    found = packed_embeddings(encoder, TEXTS, views=2)
+    found = packed_embeddings(encoder, TEXTS, form, views=2)
     assert torch.allclose(found, expected.repeat_interleave(2, dim=0), atol=1e-5)
 
 
+@FORMS
 @pytest.mark.parametrize(
     ("config_type", "model_type", "first"), [(BertConfig, BertModel, 0), (RobertaConfig, RobertaModel, 1)]
 )
 def test_the_first_position_is_found(
-    files: Path, tmp_path: Path, config_type: type[PretrainedConfig], model_type: Any, first: int
+    files: Path,
+    tmp_path: Path,
+    config_type: type[PretrainedConfig],
+    model_type: Any,
+    first: int,
+    form: Packing,
 ) -> None:
     """RoBERTa's positions start after its padding id, which is 0 here."""
     tokenizer = load_encoder(str(files / "encoder")).tokenizer
@@ -81,33 +83,31 @@ def test_the_first_position_is_found(
     model_type(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     encoder = SentenceTransformer(modules=[Transformer(str(tmp_path)), Pooling(16, "mean")], device="cpu")
-    assert prepare_packing(encoder) == first
+    assert prepare_packing(encoder, form) == first
     expected = encoder.encode(TEXTS, convert_to_tensor=True)
-    assert torch.allclose(packed_embeddings(encoder, TEXTS), expected, atol=1e-4)
+    assert torch.allclose(packed_embeddings(encoder, TEXTS, form), expected, atol=1e-4)
 
 
-def packed_rows(device: str, **options: Any) -> tuple[Packed, list[torch.Tensor]]:
-    """Return packed texts of several lengths, and their queries, keys and values."""
-    lengths = np.array([2] * 30 + [3, 17, 24, 24], np.int32)
-    texts = pack(np.zeros((len(lengths), 24), np.int32), lengths, views=2)
-    torch.manual_seed(0)
-    shape = (2 * int(lengths.sum()), 4, 16)
-    rows = [torch.randn(shape, device=device, requires_grad=True, **options) for _ in range(3)]
-    return send_to_device(texts, device), rows
-
-
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_attention_at_once_is_that_by_length() -> None:
-    texts, rows = packed_rows("cpu", dtype=torch.float64)
-    once, by_length = (
-        attend_at_once(rows, texts, 0.0, 0.3),
-        attend_by_length(rows, texts, 0.0, 0.3, causal=False, window=None),
-    )
-    assert torch.allclose(once, by_length)
-    upstream = torch.randn_like(once)
-    gradients = (torch.autograd.grad(found, rows, upstream) for found in (once, by_length))
-    for one, other in zip(*gradients, strict=True):
-        assert torch.allclose(one, other)
+def test_rows_hold_whole_texts_with_little_padding() -> None:
+    random = np.random.default_rng(0)
+    lengths = np.sort(random.integers(3, 33, 200)).astype(np.int32)
+    tokens = random.integers(1, 100, (200, 32)).astype(np.int32)
+    packed = pack(tokens, lengths, 2)
+    rows, width = packed.tokens.shape
+    assert width == WIDTH
+    assert 2 * lengths.sum() > 0.95 * rows * width
+    own, positions = packed.owners.numpy(), packed.positions.numpy()
+    assert ((own < 0) == (packed.tokens.numpy() == 0)).all()
+    for text in range(400):
+        row, columns = np.nonzero(own == text)
+        assert len(set(row)) == 1
+        assert (np.diff(columns) == 1).all()
+        assert positions[row, columns].tolist() == list(range(lengths[text // 2]))
+        assert packed.tokens.numpy()[row, columns].tolist() == tokens[text // 2, : len(row)].tolist()
+    assert packed.owners.flatten()[packed.places].tolist() == packed.texts[0].tolist()
+    assert packed.ends.diff().tolist() == np.repeat(lengths, 2).tolist()
+    longer = pack(np.ones((2, 65), np.int32), np.array([60, 65], np.int32), 1)
+    assert longer.tokens.shape == (1, 2 * WIDTH)
 
 
 def test_a_window_of_two_tokens_is_a_token_and_its_neighbours() -> None:
@@ -116,41 +116,29 @@ def test_a_window_of_two_tokens_is_a_token_and_its_neighbours() -> None:
     assert hidden.int().tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]]
 
 
-def test_attention_at_once_is_one_kernel_that_the_host_does_not_wait_for() -> None:
-    """Tensors on `meta` have no values: asking for one is an error."""
-    texts, rows = packed_rows("meta", dtype=torch.bfloat16)
-    with FlopCounterMode(display=False) as counter:
-        found = attend_at_once(rows, texts, 0.1, 0.3)
-        found.sum().backward()
-    assert found.shape == rows[0].shape
-    counted = counter.get_flop_counts()["Global"]
-    assert {str(name) for name in counted} == {
-        "aten._flash_attention_forward",
-        "aten._flash_attention_backward",
-    }
-    assert all(row.grad is not None and row.grad.shape == row.shape for row in rows)
-
-
+@FORMS
 @pytest.mark.parametrize("method", method_names())
 @pytest.mark.parametrize("mini_batch_size", [None, 4])
 def test_gradients_are_those_of_padded_texts(
-    files: Path, tmp_path: Path, method: str, mini_batch_size: int | None
+    files: Path, tmp_path: Path, method: str, mini_batch_size: int | None, form: Packing
 ) -> None:
     options = {"dropout": None} if method == "mirror_bert" else {}
     padded = Case(files, method, options, 13, encoder=STILL)
-    packed = padded._replace(packed=True, chunks=2, mini_batch_size=mini_batch_size)
+    packed = padded._replace(packing=form, chunks=2, mini_batch_size=mini_batch_size)
     expected, found = gradients(padded, tmp_path), gradients(packed, tmp_path)
     assert_equal(found, expected)
 
 
-def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path: Path) -> None:
-    direct = Case(files, "ease", {}, 13, chunks=4, packed=True)
+@FORMS
+def test_cached_gradients_draw_the_dropout_that_was_drawn(files: Path, tmp_path: Path, form: Packing) -> None:
+    direct = Case(files, "ease", {}, 13, chunks=4, packing=form)
     assert_equal(gradients(direct._replace(mini_batch_size=4), tmp_path), gradients(direct, tmp_path))
 
 
-def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path) -> None:
+@FORMS
+def test_each_view_of_a_text_has_its_own_dropout_mask(files: Path, tmp_path: Path, form: Packing) -> None:
     """With equal dropout masks, SimCSE's views would be equal."""
-    case = Case(files, "simcse", {}, 13, packed=True)
+    case = Case(files, "simcse", {}, 13, packing=form)
     without = gradients(case._replace(encoder=STILL), tmp_path)["loss"]
     assert gradients(case, tmp_path)["loss"] > without + 0.01
 
@@ -178,10 +166,11 @@ def test_a_packed_training_without_dropout_is_a_padded_one(make_job: MakeJob) ->
     assert losses(packed) == pytest.approx(losses(padded), rel=1e-5)
 
 
-def test_an_encoder_that_packs_encodes_as_before(files: Path) -> None:
+@FORMS
+def test_an_encoder_that_packs_encodes_as_before(files: Path, form: Packing) -> None:
     encoder = load_encoder(str(files / "encoder"))
     before = encoder.encode(sentences())
-    prepare_packing(encoder)
+    prepare_packing(encoder, form)
     assert np.array_equal(encoder.encode(sentences()), before)
 
 
@@ -190,7 +179,7 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
     transformer: Any = eager[0]
     transformer.model.set_attn_implementation("eager")
     with pytest.raises(EaseError, match="scaled_dot_product_attention.*set `packed: false`"):
-        prepare_packing(eager)
+        prepare_packing(eager, BY_LENGTH)
     job = make_job(
         method="mirror_bert",
         method_options={"drophead": 0.1},
@@ -202,15 +191,16 @@ def test_encoders_that_do_not_support_packing_are_refused(files: Path, make_job:
         run_job(job)
 
 
-def test_positions_that_differ_are_refused(files: Path) -> None:
+@FORMS
+def test_positions_that_differ_are_refused(files: Path, form: Packing) -> None:
     """An encoder whose embeddings depend on the padding cannot be packed, and encodes as before."""
     encoder = load_encoder(str(files / "encoder"))
     transformer: Any = encoder[0]
     embeddings = transformer.model.embeddings
     embeddings.register_forward_hook(lambda module, inputs, output: output + output.shape[1])
     with pytest.raises(EaseError, match="packed and of padded texts differ"):
-        prepare_packing(encoder)
-    assert not decide_packing("auto", encoder, on_gpu=False)
+        prepare_packing(encoder, form)
+    assert choose_packing("auto", encoder, on_gpu=False) is None
     assert transformer.config._attn_implementation == "sdpa"
 
 
@@ -251,4 +241,6 @@ def test_a_training_with_auto_depends_on_the_device(
     on_gpu = [fingerprint_of(job, 1) for job in (auto, padded)]
     assert on_cpu[0] not in (on_gpu[0], on_cpu[1])
     assert on_cpu[1] == on_gpu[1]
-    assert not decide_packing("auto", load_encoder(auto.encoder), on_gpu=uses_gpu(auto.training))
+    encoder = load_encoder(auto.encoder)
+    assert choose_packing("auto", encoder, on_gpu=uses_gpu(auto.training)) is None
+    assert choose_packing(True, encoder, on_gpu=uses_gpu(auto.training)) is IN_ROWS

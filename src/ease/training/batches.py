@@ -13,7 +13,7 @@ from torch import Tensor
 from ease.methods.base import SENTENCE, Entities, Texts
 from ease.methods.components.entity_losses import NO_ENTITY
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, NEGATIVE_COLUMNS, SUBJECT
-from ease.training.packing import Packed, pack
+from ease.training.packing import Packed, Packing
 
 
 class Padded(NamedTuple):
@@ -56,7 +56,8 @@ def make_batch(
     token_columns: Sequence[str] = (),
     *,
     with_entities: bool,
-    packed: bool = False,
+    packing: Packing | None = None,
+    masked: bool = False,
 ) -> Batch:
     """Split each text column into chunks of similar length, each padded to its longest text, or packed.
 
@@ -67,10 +68,11 @@ def make_batch(
         columns: Text columns to encode, repeated for each view.
         token_columns: Text columns that the method reads as tokens.
         with_entities: Whether the method reads entities.
-        packed: Whether to concatenate texts instead of padding them.
+        packing: The form in which texts are packed instead of padded.
+        masked: Whether padded chunks have a mask even if nothing is padded.
     """
     cut = {
-        name: _cut(rows[name], padding, chunks, columns.count(name) if packed else None)
+        name: _cut(rows[name], padding, chunks, columns.count(name), packing, masked)
         for name in dict.fromkeys(columns)
     }
     whole = {name: _pad(rows[name], padding) for name in token_columns}
@@ -100,16 +102,18 @@ def used_rows(rows: NDArray[np.void], hard_negatives: bool) -> NDArray[np.int64]
     return found
 
 
-def _cut(texts: NDArray[np.void], padding: int, chunks: int, packed_views: int | None) -> Column:
-    """Sort a column by length and split it; with a number of views, pack each chunk."""
+def _cut(
+    texts: NDArray[np.void], padding: int, chunks: int, views: int, packing: Packing | None, masked: bool
+) -> Column:
+    """Sort a column by length and split it into padded or packed chunks."""
     order = np.argsort(texts["length"], kind="stable")
     parts: list[Padded | Packed] = []
     for part in np.array_split(order, min(chunks, len(order))):
-        if packed_views is not None:
-            parts.append(pack(texts[part]["tokens"], texts[part]["length"], packed_views))
+        if packing is not None:
+            parts.append(packing.pack(texts[part]["tokens"], texts[part]["length"], views))
             continue
         tokens, mask = _pad(texts[part], padding)
-        parts.append(Padded(tokens, None if bool(mask.all()) else mask))
+        parts.append(Padded(tokens, None if bool(mask.all()) and not masked else mask))
     places = torch.empty(len(order), dtype=torch.long)
     places[torch.from_numpy(order)] = torch.arange(len(order))
     return Column(parts, places, torch.from_numpy(texts["present"].copy()))

@@ -40,7 +40,7 @@ from ease.training.loading import load_for_training, warn_of_equal_views
 from ease.training.loop import train
 from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, check_share
-from ease.training.packing import decide_packing
+from ease.training.packing import choose_packing
 from ease.training.progress import Progress, Report, read_metrics
 from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
 from ease.training.teacher import check_frozen
@@ -84,6 +84,10 @@ def _check(job: TrainingJob, processes: int) -> None:
         raise EaseError(f"Method {job.method!r} needs the entity `vocabulary` and the `table` of embeddings.")
     if job.training.batches.reads_entities and not method.reads_entities:
         raise EaseError(f"Method {job.method!r} reads no entities: set `batches.sentences_per_entity` to 1.")
+    if job.training.compiled and job.training.packed and not uses_gpu(job.training):
+        raise EaseError(
+            "On a CPU, `compiled` is for padded texts: set `packed: false`, or `compiled: false`."
+        )
     check_frozen(job.training.teacher, "teacher")
     check_frozen(job.training.guide, "guide")
     if job.training.guide.encoder is not None:
@@ -192,7 +196,7 @@ def _build_model(job: TrainingJob) -> TrainingModel:
         job.training.mini_batch_size,
         _matryoshka(job, encoder),
         job.training.teacher,
-        packed=decide_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
+        packing=choose_packing(job.training.packed, encoder, on_gpu=uses_gpu(job.training)),
         onednn=job.training.onednn and not job.training.compiled,
     )
     if job.training.compiled:

@@ -75,6 +75,8 @@ def train(
     best = BestModel(folder)
     progress = Progress(folder, steps, options, report)
     torch.manual_seed(options.seed + process_rank())
+    if options.compiled:
+        _compile(trained, pairs, teacher, guide, model, options, accelerator)
     start = _resume(checkpoints, model, optimizers, best, progress)
     if start == 0 and evaluate is not None:
         _select(0, model, best, progress, evaluate)
@@ -106,6 +108,28 @@ def _placed(model: TrainingModel, accelerator: Accelerator) -> nn.Module:
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, [TABLE])
     placed: nn.Module = accelerator.prepare(model)
     return placed
+
+
+def _compile(
+    trained: nn.Module,
+    pairs: NDArray[np.void],
+    teacher: Embeddings | None,
+    guide: Guide | None,
+    model: TrainingModel,
+    options: TrainingOptions,
+    accelerator: Accelerator,
+) -> None:
+    """Compile for the first batch of the training: the order of sums depends on the size of the first batch.
+
+    A resumed training would otherwise be compiled for the batch on which it goes on, and sum in another order.
+    """
+    device = accelerator.device
+    batches = _batches(pairs, teacher, guide, model, options, 0, device)
+    with closing(batches), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        add_gradients(trained, next(batches), accelerator)
+    model.zero_grad(set_to_none=True)
+    if model.method.table is not None:
+        model.method.table.forget_gradient()
 
 
 def _resume(
@@ -152,7 +176,7 @@ def _batches(
     """Return this process's share of each batch's sub-batches, after the steps already done."""
     padding = getattr(model.encoder.tokenizer, "pad_token_id", None) or 0  # masked anyway
     share = slice(process_rank(), None, process_count())
-    chunks = _chunks(options, device, model.packed)
+    chunks = _chunks(options, device, model.packing is not None)
     parts = options.batch_size // options.contrasted
     hard_negatives = model.method.reads_hard_negatives(model.method.options)
 
@@ -164,7 +188,8 @@ def _batches(
             model.method.views,
             model.method.token_columns,
             with_entities=model.method.table is not None,
-            packed=model.packed,
+            packing=model.packing,
+            masked=options.compiled,  # a batch without a mask would be compiled for by itself
         )
         if batch.entities is not None:
             used = used_rows(pairs[indices], hard_negatives)

@@ -19,7 +19,7 @@ from ease.methods.components.distributed import gather, gather_with_gradient
 from ease.methods.components.teacher_losses import cosine_distillation, similarity_distillation
 from ease.training.batches import Batch, Column, Padded
 from ease.training.dropout import quicken_dropout
-from ease.training.packing import Packed, features_of, prepare_packing, texts_packed
+from ease.training.packing import Packed, Packing, prepare_packing
 from ease.training.prepared_pairs import Layout
 from ease.training.prompts import prompt_tokens
 from ease.training.static import averages_tokens, bag_features
@@ -39,7 +39,7 @@ class TrainingModel(nn.Module):
         matryoshka: Sequence[int] = (),
         teacher: TeacherOptions | None = None,
         *,
-        packed: bool = False,
+        packing: Packing | None = None,
         onednn: bool = False,
     ) -> None:
         """Join the parts.
@@ -53,7 +53,8 @@ class TrainingModel(nn.Module):
                 for the gradient. Default: all rows.
             matryoshka: Numbers of first dimensions at which the loss is also computed.
             teacher: Options of the teacher whose embeddings the batches have. Default: no teacher.
-            packed: Whether to encode packed texts; this replaces the encoder's attention and dropout layers.
+            packing: The form of packed texts; this replaces the encoder's attention and dropout layers. Default: texts
+                are padded.
             onednn: Whether to replace the encoder's linear layers by oneDNN's, if torch has it.
 
         Raises:
@@ -70,9 +71,9 @@ class TrainingModel(nn.Module):
         if self.teacher is not None:
             _check_teacher(self.teacher, head, method)
         self.first_position = 0
-        self.packed = packed
-        if packed:
-            self.first_position = prepare_packing(encoder)
+        self.packing = packing
+        if packing is not None:
+            self.first_position = prepare_packing(encoder, packing)
             quicken_dropout(encoder)
         else:
             prepare_padding(encoder)
@@ -147,9 +148,9 @@ class TrainingModel(nn.Module):
 
     def _encode_chunk(self, chunk: Padded | Packed, views: int) -> Tensor:
         """Encode texts of similar length: -> (views, rows, dimension)."""
-        if isinstance(chunk, Packed):
-            with texts_packed():
-                embeddings = self._embed(features_of(chunk, self.first_position))
+        if not isinstance(chunk, Padded):
+            assert self.packing is not None
+            embeddings: Tensor = self.head(self.packing.embed(self.encoder, chunk, self.first_position))
             return embeddings.unflatten(0, (-1, views)).transpose(0, 1)
         features = {"input_ids": chunk.tokens.repeat(views, 1)}  # (views * rows, width)
         if chunk.mask is not None:

@@ -137,14 +137,15 @@ class TrainingOptions(StrictModel):
     )
     packed: bool | Literal["auto"] = Field(
         False,
-        description="concatenate the texts of a batch instead of padding them, and draw dropout masks faster, for "
-        "speed on a CPU; the dropout masks differ from those with padding; auto: on a CPU, if the encoder and the "
-        "method allow it",
+        description="encode a batch without padding: on a CPU as one row of texts by length, with dropout masks that "
+        "are drawn faster, on a GPU as rows of 64 tokens with several texts; dropout masks differ from those with "
+        "padding; auto: on a CPU, if the encoder and the method allow it",
     )
     compiled: bool = Field(
         False,
         description="compile the encoder's layers with torch.compile, for speed on a GPU; the first steps take longer, "
-        "and it needs a C++ compiler; not with `packed` or `lora`, and without oneDNN; dropout masks differ",
+        "and it needs a C++ compiler; not with `lora`, on a CPU not with `packed`, and without oneDNN; dropout masks "
+        "differ",
     )
     onednn: bool = Field(
         True,
@@ -200,8 +201,6 @@ class TrainingOptions(StrictModel):
 
     @model_validator(mode="after")
     def _compile_shared_layers(self) -> TrainingOptions:
-        if self.compiled and self.packed:
-            raise EaseError("`compiled` is for padded texts: set `packed: false`, or `compiled: false`.")
         if self.compiled and self.lora is not None and self.lora.rank:
             # torch compiles the adapters of each layer anew, and gives up after eight times.
             raise EaseError("`compiled` trains all weights: set `lora.rank: 0`, or `compiled: false`.")

@@ -95,6 +95,10 @@ class EntityTable(nn.Module):
         )
         self._lookups = []
 
+    def forget_gradient(self) -> None:
+        """Drop the rows in use with their gradients."""
+        self._lookups = []
+
     def _join_lookups(self) -> _Lookup:
         """Add the gradients of all lookups of a step."""
         if len(self._lookups) == 1:

@@ -1,0 +1,97 @@
+"""Measure the entity side of a training step, and its memory, by the size of the table and the type of its moments.
+
+    python -m benchmarks.entity_table
+    python -m benchmarks.entity_table --entities 1000000 10000000 --batch-size 256   # on a GPU of 80 GB
+
+A step looks up the entities of a batch, computes EASE's loss, and updates the rows that it read. Each row of the table
+is measured in a new process. Peak memory is that of the GPU if there is one, else that of the process.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+
+from benchmarks.command_line import command_line_parser
+from benchmarks.memory import in_new_process, peak_megabytes
+from ease.encoders.full_memory import is_full_memory
+from ease.methods.base import TOTAL, Entities, Inputs
+from ease.methods.ease import Ease, EaseOptions
+from ease.training.accelerator import accelerated
+from ease.training.model import TrainingModel
+from ease.training.optimizers import Optimizers
+from ease.training.options import TrainingOptions
+
+WARM_UP = 3
+"""Steps before the measured ones."""
+
+
+class Measured(NamedTuple):
+    """Median milliseconds of a step, and the peak memory in MiB."""
+
+    milliseconds: float
+    megabytes: float
+
+
+def step_seconds(options: TrainingOptions, entities: int, dimension: int, steps: int = 20) -> list[float]:
+    """Return the seconds of each step: lookup, projection, loss, gradient and optimiser of the table."""
+    generator = torch.Generator().manual_seed(0)
+    with accelerated(options) as accelerator:
+        device = accelerator.device
+        method = Ease(
+            EaseOptions(self_supervised=False), dimension, torch.rand(entities, dimension, device=device)
+        )
+        empty = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
+        optimizers = Optimizers(TrainingModel(empty, torch.nn.Identity(), method).to(device), options)
+        marks = []
+        for _ in range(WARM_UP + steps + 1):
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            marks.append(time.perf_counter() if device.type == "cuda" else time.process_time())
+            rows = torch.randint(entities, (2, options.batch_size), generator=generator)
+            used, (positives, negatives) = np.unique(rows), rows.to(device)
+            sentences = torch.randn(1, options.batch_size, dimension, device=device, requires_grad=True)
+            present = torch.ones(1, options.batch_size, dtype=torch.bool, device=device)
+            method(Inputs(sentences, present, Entities(positives, negatives, used=used)))[TOTAL].backward()
+            optimizers.step()
+    return list(np.diff(marks[WARM_UP:]))
+
+
+def measure(options: TrainingOptions, entities: int, dimension: int) -> Measured | None:
+    """Return the cost of a step in this process; None if the table and its moments do not fit in memory."""
+    try:
+        seconds = step_seconds(options, entities, dimension)
+    except RuntimeError as error:
+        if not is_full_memory(error):
+            raise
+        return None
+    on_gpu = torch.cuda.is_available()
+    peak = torch.cuda.max_memory_allocated() / 2**20 if on_gpu else peak_megabytes()
+    return Measured(1000 * statistics.median(seconds), peak)
+
+
+def main() -> None:
+    """Parse the arguments, measure and print a Markdown table."""
+    parser = command_line_parser(__doc__)
+    parser.add_argument("--entities", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--dimension", type=int, default=768)
+    parser.add_argument("--batch-size", type=int, default=256)
+    given = parser.parse_args()
+    print("| entities | moments | milliseconds per step | peak MB |\n| ---: | --- | ---: | ---: |")
+    for entities in given.entities:
+        for moments in ("fp32", "bf16"):
+            options = TrainingOptions.model_validate(
+                {"batch_size": given.batch_size, "entity_moments": moments}
+            )
+            found = in_new_process(measure, options, entities, given.dimension)
+            cells = ("–", "does not fit") if found is None else (f"{found[0]:.2f}", f"{found[1]:,.0f}")
+            print(f"| {entities:,} | {moments} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
