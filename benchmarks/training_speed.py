@@ -150,7 +150,8 @@ def matrix_peak(setup: Setup, attempts: int = 5) -> float:
         size, size, device=setup.device, dtype=torch.bfloat16 if setup.half else torch.float32
     )
     values @ values
-    began, seconds = time.perf_counter(), []
+    began = time.perf_counter()
+    seconds: list[float] = []
     # An idle GPU reaches its clock rate after a while.
     while len(seconds) < attempts or (
         setup.device != "cpu" and time.perf_counter() - began < WARM_UP_SECONDS

@@ -28,12 +28,13 @@ TOGETHER: dict[str, Any] = {
     "development": {},
 }
 CAN_COMPILE = shutil.which("cc") and Path(sysconfig.get_path("include"), "Python.h").exists()
+COMPILING = pytest.mark.skipif(not CAN_COMPILE, reason="torch needs a C compiler and Python's headers")
 CHANGES = [
     pytest.param({"entity_memory": "host"}, id="host"),
+    pytest.param({"packed": True, "length_chunks": None}, id="packed"),
+    pytest.param({"compiled": True}, id="compiled", marks=COMPILING),
     pytest.param(
-        {"compiled": True},
-        id="compiled",
-        marks=pytest.mark.skipif(not CAN_COMPILE, reason="torch needs a C compiler and Python's headers"),
+        {"packed": True, "length_chunks": None, "compiled": True}, id="packed-compiled", marks=COMPILING
     ),
 ]
 
@@ -107,7 +108,7 @@ def test_a_training_in_mini_batches_equals_the_direct_one(
 
 @pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_table_on_the_host_and_compiled_layers_change_the_losses_by_rounding(
+def test_memory_packing_and_compilation_change_the_losses_by_rounding(
     make_job: MakeJob, change: dict[str, Any], precision: str, noise: float
 ) -> None:
     training = {**GPU, "precision": precision}
@@ -145,24 +146,6 @@ def test_they_resume_exactly(make_job: MakeJob, change: dict[str, Any]) -> None:
     with pytest.raises(Stop):
         run_job(broken, stop_at(6))
     assert_same(run_job(broken), whole)
-
-
-@pytest.mark.parametrize(("precision", "noise"), [("fp32", 1e-3), ("auto", 2e-2)])
-def test_a_packed_training_without_dropout_is_a_padded_one(
-    make_job: MakeJob, precision: str, noise: float
-) -> None:
-    padded, packed = (
-        run_job(
-            make_job(
-                str(packed),
-                encoder="encoder_without_dropout",
-                development={},
-                training={**GPU, "precision": precision, "packed": packed, "length_chunks": None},
-            )
-        )
-        for packed in (False, True)
-    )
-    assert list(losses(packed).values()) == pytest.approx(list(losses(padded).values()), rel=noise)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are not two CUDA devices")

@@ -44,6 +44,16 @@ class AtomicSave:
     _version: Version | None
     _missing_ok = False
 
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether the dataset loads without any version."""
+        return self._missing_ok
+
+    @property
+    def chosen_version(self) -> str | None:
+        """The version that the run names; None: the newest."""
+        return self._version.load if self._version else None
+
     def _path_to_load(self) -> Path | None:
         """Return the path of the version to load; None if there is none and `missing_ok` is set."""
         try:

@@ -49,6 +49,8 @@ def chosen_tasks(references: Sequence[str], options: TaskOptions) -> dict[str, d
         if any(named):
             if "subsets" not in get_task(name).Options.model_fields:
                 raise EaseError(f"The task {name!r} has no subsets: name the task alone.")
+            # Names of subsets are checked here: they are lost below where all subsets are chosen.
+            task_options(name, {name: {**own, "subsets": tuple(filter(None, named))}})
             # A task named without a subset keeps its configured subsets; null means all of them.
             configured = own.get("subsets") if "" in named else ()
             own["subsets"] = (

@@ -17,9 +17,14 @@ from ease.errors import EaseError
 from ease.io.addresses import is_remote, upload_text
 from ease.io.code_digest import code_digest, code_version
 from ease.io.files import report_write_errors
+from ease.io.nested import dotted
 from ease.pruning.versions import SIDECAR
 
 _JSON = TypeAdapter(Any)
+
+
+SHOWN = 3
+"""Differences that a message shows"""
 
 
 class Provenance:
@@ -80,15 +85,22 @@ def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
         sidecar = _folder(dataset, dataset.resolve_load_version() or "") / SIDECAR
         then = json.loads(sidecar.read_text(encoding="utf-8")) if sidecar.is_file() else {}
         if differing := [key for key in now if now[key] != then.get(key)]:
-            new, old = now[differing[0]], then.get(differing[0])
-            shown = ""
-            if isinstance(new, dict) and isinstance(old, dict):
-                key = next((key for key in sorted({*new, *old}) if new.get(key) != old.get(key)), "")
-                shown = f" (`{key}`: {old.get(key)!r} then, {new.get(key)!r} now)"
             raise EaseError(
-                f"`{name}` was made from other {' and '.join(differing)} than this run would use{shown}: "
+                f"`{name}` was made from other {' and '.join(differing)} than this run would use"
+                f"{_changes(then.get(differing[0]), now[differing[0]])}: "
                 "run without --only-missing-outputs, or delete that version."
             )
+
+
+def _changes(old: Any, new: Any) -> str:
+    """Return the first different values of two nested mappings in brackets."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return ""
+    then, now = dotted(old), dotted(new)
+    keys = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
+    shown = [f"`{key}`: {then.get(key)!r} then, {now.get(key)!r} now" for key in keys[:SHOWN]]
+    more = [f"{len(keys) - SHOWN} more"] if len(keys) > SHOWN else []
+    return f" ({'; '.join([*shown, *more])})"
 
 
 def _provenance(node: Node, catalog: DataCatalog, parameters: dict[str, Any]) -> dict[str, Any]:

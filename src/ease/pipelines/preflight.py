@@ -28,6 +28,7 @@ from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.mine_bitext.options import BitextOptions
+from ease.pipelines.missing_inputs import find_missing_inputs
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import (
@@ -74,7 +75,10 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
             checks.append(partial(check_writable, Path(dataset._filepath)))
     checks.append(partial(_check_disk, steps, catalog, data, free))
     _log_excluded(pipeline, catalog)
-    finders = (find_missing_starts, find_stale_starts, find_missing_teachers, find_missing_miners)
+    finders = (
+        *(find_missing_inputs, find_missing_starts, find_stale_starts),
+        *(find_missing_teachers, find_missing_miners),
+    )
     missing = [message for find in finders for message in find(pipeline, catalog)]
     faults = [fault for fault in (*missing, *map(_fault, checks)) if fault is not None]
     # A check may repeat another one's fault and add a remedy.

@@ -34,6 +34,8 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     student = copy.deepcopy(teacher)
     model: Any = student[0].model
     count = int(model.config.num_hidden_layers)
+    if count == 1:
+        raise EaseError("The teacher has one layer, and a shallow student has fewer: give another `teacher`.")
     if layers >= count:
         raise EaseError(
             f"`layers` {layers}: the teacher has {count} layers, so give 1 to {count - 1}, or another `teacher`."
