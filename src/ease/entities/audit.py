@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.entities.links import page_subjects
-from ease.entities.sentences import SENTENCE_KEY
-from ease.errors import EaseError
+from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 
@@ -54,12 +53,7 @@ class AuditOptions(StrictModel):
 
     @model_validator(mode="after")
     def _check_limits(self) -> AuditOptions:
-        for least, most in (("min_characters", "max_characters"), ("min_pairs", "max_pairs")):
-            if getattr(self, least) > getattr(self, most):
-                raise EaseError(
-                    f"`audit.{least}` ({getattr(self, least)}) exceeds `audit.{most}` ({getattr(self, most)}): lower "
-                    "the first or raise the second."
-                )
+        check_limits(self, "characters", "pairs")
         return self
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from ease.entities.integers import as_int64
 from ease.entities.links import page_subjects
-from ease.entities.sentences import SENTENCE_KEY, check_lengths
+from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
@@ -44,8 +44,8 @@ class CandidateOptions(StrictModel):
     )
 
     @model_validator(mode="after")
-    def _check_lengths(self) -> CandidateOptions:
-        check_lengths(self.min_characters, self.max_characters)
+    def _check_limits(self) -> CandidateOptions:
+        check_limits(self, "characters")
         return self
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from ease.entities.hashing import draw
 from ease.entities.integers import as_int64
 from ease.entities.negatives import Mining, have_negatives
-from ease.entities.sentences import SENTENCE_KEY, check_lengths
+from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
@@ -47,8 +47,8 @@ class PairOptions(StrictModel):
     seed: int = Field(0, ge=0, description="Seed of the pairs that the maximum and the sampling keep.")
 
     @model_validator(mode="after")
-    def _check_lengths(self) -> PairOptions:
-        check_lengths(self.min_characters, self.max_characters)
+    def _check_limits(self) -> PairOptions:
+        check_limits(self, "characters")
         return self
 
 
