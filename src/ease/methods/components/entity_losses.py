@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ease.methods.components.losses import mean_over_rows, unit
+from ease.methods.components.losses import mean_over_rows, own_columns, unit
 
 NO_ENTITY = -1
 """Entity row of a missing hard negative."""
@@ -33,8 +33,7 @@ def excluded_candidates(
     Returns:
         (n, m), or (n, 2m) with hard negatives; true for excluded candidates, never for a sentence's own positive.
     """
-    if own is None:
-        own = torch.arange(len(positives), device=positives.device)
+    own = own_columns(positives, own)
     candidates = positives if hard_negatives is None else torch.cat([positives, hard_negatives])  # (m or 2m,)
     missing = (candidates == NO_ENTITY).expand(len(own), -1)
     if not mask_same_entity:
