@@ -17,6 +17,7 @@ from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
+from ease.evaluation.metrics import unit_or_zero_rows
 from ease.evaluation.tasks import Encode
 from ease.io.atomic import partial_path
 from ease.io.files import report_write_errors
@@ -172,8 +173,7 @@ def _encode_share(
         if number % sharing == process_rank():
             taught = _of_languages(batch, languages)
             vectors = encode(batch.column(SENTENCE).filter(pa.array(taught)).to_pylist())
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            stored[rows[taught]] = vectors / np.maximum(lengths, 1e-12)
+            stored[rows[taught]] = unit_or_zero_rows(vectors)
 
 
 def _of_languages(batch: pa.RecordBatch, languages: Sequence[str] | None) -> NDArray[np.bool_]:
