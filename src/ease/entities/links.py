@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ease.entities.hashing import hash_title
+from ease.entities.hashing import hash_text
 from ease.entities.integers import as_int64
 from ease.entities.sentences import SENTENCE_KEY
 from ease.errors import EaseError
@@ -48,7 +48,7 @@ def resolve_links(
     )
     titled = titled.filter(titled.title.notnull() & (titled.title != titled.page_title)).drop("page_title")
     if sitelinks is None:
-        return titled.mutate(entity=-hash_title(titled.title))
+        return titled.mutate(entity=-hash_text(titled.title))
     return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*titled.columns, "entity")
 
 
@@ -69,7 +69,7 @@ def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None, languages: 
     """
     first = sentences.filter((sentences.sentence_index == 0) & sentences.language.isin(list(languages)))
     if sitelinks is None:
-        return first.select(*SENTENCE_KEY, entity=-hash_title(first.page_title))
+        return first.select(*SENTENCE_KEY, entity=-hash_text(first.page_title))
     titled = first.select(*SENTENCE_KEY, title=first.page_title)
     return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*SENTENCE_KEY, "entity")
 
