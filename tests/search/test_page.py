@@ -144,8 +144,8 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
     assert page.texts(".panel h2") == ["EASE", "EASE+"]
     for number in (1, 2):
         panel = f".panel:nth-child({number})"
-        assert len(page.texts(f"{panel} .heard li")) == 8
-        assert all(page.texts(f"{panel} .heard .label"))
+        assert len(page.texts(f"{panel} .nearest li")) == 8
+        assert all(page.texts(f"{panel} .nearest .label"))
         languages = {about.split("·")[1].strip() for about in page.texts(f"{panel} .about")}
         assert languages <= {"English", "Japanese", "Arabic", "German"}
     assert page.texts("mark"), "words of the typed sentence"
