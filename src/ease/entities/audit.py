@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import draw
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64, as_table
 from ease.entities.links import page_subjects
 from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.io.lazy import ibis
@@ -173,7 +173,7 @@ def _candidates(sentences: ir.Table, links: ir.Table, pages: ir.Table, options: 
     whole = whole.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
     counted = whole.mutate(copies=whole.count().over(group_by=["language", "text"]))
     single = counted.filter(counted.copies == 1).drop("copies")
-    joined = single.left_join(_link_prints(links, pages), list(SENTENCE_KEY)).mutate()
+    joined = as_table(single.left_join(_link_prints(links, pages), list(SENTENCE_KEY)))
     known = joined.select(
         *single.columns, **{name: joined[name].fill_null(ibis.literal(0, "int64")) for name in _PRINTS}
     )
@@ -259,7 +259,7 @@ def _of_same_page(answers: ir.Table, candidates: ir.Table, options: AuditOptions
     own = there.drop("text").rename({f"own_{name}": name for name in _PRINTS})
     known = answers.drop("text").inner_join(own, list(SENTENCE_KEY))
     known = known.rename(own_index="sentence_index")
-    joined = known.inner_join(there, ["language", "page_id"]).mutate()
+    joined = as_table(known.inner_join(there, ["language", "page_id"]))
     joined = joined.filter(joined.sentence_index != joined.own_index)
     differs = [joined[name] != joined[f"own_{name}"] for name in _PRINTS]
     return _draw(joined.filter(differs[0] | differs[1] | differs[2]), options)
@@ -275,8 +275,8 @@ def _of_same_type(answers: ir.Table, entity_types: ir.Table, options: AuditOptio
         "subset", "side", "kind", *SENTENCE_KEY, "text", other="entity", other_pair="pair_id"
     )
     known = answers.select("subset", "side", "kind", "pair_id", "entity", own_index="sentence_index")
-    joined = known.inner_join(shared, "entity").mutate()
-    joined = joined.inner_join(others, ["subset", "side", "kind", "other"]).mutate()
+    joined = as_table(known.inner_join(shared, "entity"))
+    joined = as_table(joined.inner_join(others, ["subset", "side", "kind", "other"]))
     return _draw(joined, options)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field, model_validator
 
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64
 from ease.entities.links import page_subjects
 from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.errors import EaseError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from ease.entities.hashing import draw, draw_each
+from ease.entities.ibis_workarounds import as_table
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 
@@ -204,7 +205,7 @@ def _later_draws(ranked: ir.Table, appearing: ir.Table, options: HardNegativeOpt
     """Return all member numbers of narrow types, shuffled, and draws of broad types; `turn` orders them."""
     here = appearing.semi_join(ranked, ["language", "page_id"])
     counts = here.group_by("language", "page_id").agg(on_page=here.entity.nunique())
-    counted = ranked.left_join(counts, ["language", "page_id"]).mutate()
+    counted = as_table(ranked.left_join(counts, ["language", "page_id"]))
     counted = counted.select(*ranked.columns, on_page=counted.on_page.fill_null(0))
     widest = ibis.greatest(counted.on_page * _SAMPLED_SHARE, options.exhaustive_limit)
     narrow = counted["size"] <= widest

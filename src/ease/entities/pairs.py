@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import draw
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64
 from ease.entities.negatives import Mining, have_negatives
 from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.errors import EaseError
