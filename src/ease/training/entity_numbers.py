@@ -47,7 +47,7 @@ def number_entities(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, pa
     return table, entities
 
 
-def write_entities(
+def write_initial_entities(
     entities: pa.Array, embeddings: Mapping[Any, ArrayLike] | None, dimension: int, seed: int, folder: Path
 ) -> dict[str, Path]:
     """Write the vocabulary and the initial embeddings of entities.

@@ -40,11 +40,11 @@ def mirrored_loss(
         Liu et al. 2021 (Mirror-BERT), equation 1.
     """
     anchors, columns, itself, positive = _mirrored(views, candidates, own)
-    left_out = itself if positive_in_denominator else torch.cat([itself, positive], dim=1)
+    excluded = itself if positive_in_denominator else torch.cat([itself, positive], dim=1)
 
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ columns.T / temperature  # (rows, 2m)
-        negatives = logits.scatter(1, left_out[rows], -torch.inf)
+        negatives = logits.scatter(1, excluded[rows], -torch.inf)
         return (negatives.logsumexp(dim=1) - logits.gather(1, positive[rows]).squeeze(1)).sum()
 
     return mean_over_rows(summed, len(anchors), mini_batch_size)
@@ -99,14 +99,14 @@ def multi_similarity_loss(
         Wang et al. 2019 (multi-similarity loss); Liu et al. 2021 (SapBERT), section 2.
     """
     anchors, columns, itself, positive = _mirrored(views, candidates, own)
-    left_out = torch.cat([itself, positive], dim=1)
+    excluded = torch.cat([itself, positive], dim=1)
 
     def summed(rows: slice) -> Tensor:
         cosines = anchors[rows] @ columns.T  # (rows, 2m)
         near = cosines.gather(1, positive[rows])  # (rows, 1)
         with torch.no_grad():
             distances, limit = _distances(cosines), _distances(near) + options.margin
-            hard = (distances <= limit).scatter(1, left_out[rows], False)
+            hard = (distances <= limit).scatter(1, excluded[rows], False)
         pushed = (options.negative_scale * (cosines - options.base)).masked_fill(~hard, -torch.inf)
         # A column of zeros adds the 1 of log(1 + Σ), and keeps rows without a hard negative finite.
         repelled = (
