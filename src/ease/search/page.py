@@ -124,7 +124,7 @@ def _answers(
     panels = []
     for model in chosen:
         model.wait()
-        # Read before the answer, since the thread that builds the index goes on meanwhile.
+        # Read before the answer, since the thread that builds the index continues meanwhile.
         search, embedded = model.search, None if model.complete else model.progress
         panel = Panel(model.name, model_title(model.name), search, embedded, error=model.error)
         try:
