@@ -34,22 +34,22 @@ _PRINTS = ("entities", "print1", "print2")
 class AuditOptions(StrictModel):
     """Which sentences are matched across two languages, and how many."""
 
-    pivot: str = Field("en", description="Language that all others are matched with.")
-    max_pairs: int = Field(200, ge=1, description="Pairs of each language with the pivot.")
-    min_pairs: int = Field(200, ge=2, description="Fewer pairs of a language are an error.")
+    pivot: str = Field("en", description="language that all others are matched with")
+    max_pairs: int = Field(200, ge=1, description="pairs of each language with the pivot")
+    min_pairs: int = Field(200, ge=2, description="fewer pairs of a language are an error")
     pairs_per_item: int = Field(
-        3, ge=1, description="Pairs of one item: that of the first sentences, then those with equal links."
+        3, ge=1, description="pairs of one item: that of the first sentences, then those with equal links"
     )
     min_entities: int = Field(
-        1, ge=1, description="Linked entities of a matched sentence that is not the first of its page."
+        1, ge=1, description="linked entities of a matched sentence that is not the first of its page"
     )
-    distractors: int = Field(2, ge=0, description="Distractors of each grade for each sentence.")
-    min_characters: int = Field(10, ge=1, description="Shorter sentences are not used.")
-    max_characters: int = Field(300, ge=1, description="Longer sentences are not used.")
+    distractors: int = Field(2, ge=0, description="distractors of each grade for each sentence")
+    min_characters: int = Field(10, ge=1, description="shorter sentences are not used")
+    max_characters: int = Field(300, ge=1, description="longer sentences are not used")
     excluded_types: tuple[int, ...] = Field(
-        (), description="Wikidata types of items whose pages are no articles, by their numbers."
+        (), description="Wikidata types of items whose pages are no articles, by their numbers"
     )
-    seed: int = Field(0, ge=0, description="Seed of the items, sentences and distractors.")
+    seed: int = Field(0, ge=0, description="seed of the items, sentences and distractors")
 
     @model_validator(mode="after")
     def _check_limits(self) -> AuditOptions:

@@ -28,19 +28,19 @@ class CandidateOptions(StrictModel):
     languages: tuple[str, ...] | None = Field(
         None, min_length=1, description="languages to compare; null: all languages of the setting"
     )
-    min_characters: int = Field(10, ge=1, description="Shorter sentences are dropped.")
-    max_characters: int = Field(1000, ge=1, description="Longer sentences are dropped.")
+    min_characters: int = Field(10, ge=1, description="shorter sentences are dropped")
+    max_characters: int = Field(1000, ge=1, description="longer sentences are dropped")
     max_sentences_per_entity: int = Field(
         50,
         ge=1,
-        description="An entity that more sentences of one language link to gives no candidates: their number grows "
-        "with the square of the sentences.",
+        description="an entity that more sentences of one language link to gives no candidates: their number grows "
+        "with the square of the sentences",
     )
     max_sentences_per_page: int = Field(
         400,
         ge=1,
-        description="The item of a page with more sentences gives no candidates; the entities that its sentences link "
-        "to still do.",
+        description="the item of a page with more sentences gives no candidates; the entities that its sentences link "
+        "to still do",
     )
 
     @model_validator(mode="after")

@@ -30,22 +30,20 @@ _SAMPLED_SHARE = 4
 class HardNegativeOptions(StrictModel):
     """How hard negatives are mined."""
 
-    without: Literal["drop", "keep"] = Field(
-        "drop", description="Drop or keep pairs without a hard negative."
-    )
+    without: Literal["drop", "keep"] = Field("drop", description="drop or keep pairs without a hard negative")
     exhaustive_limit: int = Field(
         256,
         ge=0,
-        description="Types with at most this many members, or with few beside those on the page, are searched "
-        "exhaustively; broader types are sampled.",
+        description="types with at most this many members, or with few beside those on the page, are searched "
+        "exhaustively; broader types are sampled",
     )
-    draws: int = Field(64, ge=1, description="Samples of a broader type before the next type is tried.")
+    draws: int = Field(64, ge=1, description="samples of a broader type before the next type is tried")
     further_types: bool = Field(
         True,
-        description="true: for each pair, types are tried in random order until one has a negative. false: each entity "
-        "has one randomly chosen type, as in section 3.2 of EASE's paper.",
+        description="true: for each pair, types are tried in random order until one has a negative; false: each entity "
+        "has one randomly chosen type, as in section 3.2 of EASE's paper",
     )
-    seed: int = Field(0, ge=0, description="Seed of the types and negatives.")
+    seed: int = Field(0, ge=0, description="seed of the types and negatives")
 
 
 class Mining(NamedTuple):

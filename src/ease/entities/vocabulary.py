@@ -21,13 +21,13 @@ class VocabularyOptions(StrictModel):
     min_link_count: int | None = Field(
         10,
         ge=0,
-        description="Entities with at most this many incoming links are dropped. null: chosen by the number of links "
+        description="entities with at most this many incoming links are dropped; null: chosen by the number of links "
         "of the language that has the fewest",
     )
     count_over: Literal["all", "language"] = Field(
         "all",
-        description="all: count the links of all languages together. language: keep an entity, for all languages, if "
-        "the links of one language exceed `min_link_count`.",
+        description="all: count the links of all languages together; language: keep an entity, for all languages, if "
+        "the links of one language exceed `min_link_count`",
     )
 
 
