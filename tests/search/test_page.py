@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -50,12 +49,8 @@ CONTRASTS = """(() => {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser page."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            with browser(path, tmp_path_factory.mktemp("profile")) as opened:
-                yield opened
-            return
-    pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,11 @@ from ease.training.options import TrainingResult
 from ease.training.packing import (
     PACKED,
     Packed,
-    _hidden,
     attend_at_once,
     attend_by_length,
     decide_packing,
     features_of,
+    hidden_pairs,
     pack,
     prepare_packing,
 )
@@ -111,7 +111,7 @@ def test_attention_at_once_is_that_by_length() -> None:
 
 
 def test_a_window_of_two_tokens_is_a_token_and_its_neighbours() -> None:
-    hidden = _hidden(4, causal=False, window=2, device=torch.device("cpu"))
+    hidden = hidden_pairs(4, causal=False, window=2, device=torch.device("cpu"))
     assert hidden is not None
     assert hidden.int().tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]]
 

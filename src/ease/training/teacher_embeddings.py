@@ -128,7 +128,7 @@ def _write(
     # One process records the cache's user: the file has a single writer.
     encode = encode_with(encoder.to(accelerator.device), encoding, "sentences", name if first else None)
     stored = np.load(partial, mmap_mode="r+")
-    _encode_share(source, places, languages, encode, stored)
+    encode_share(source, places, languages, encode, stored)
     stored.flush()
     accelerator.wait_for_everyone()
     if first:
@@ -152,7 +152,7 @@ def _check_languages(source: pads.Dataset, languages: Sequence[str] | None) -> N
         )
 
 
-def _encode_share(
+def encode_share(
     source: pads.Dataset,
     places: NDArray[np.int64],
     languages: Sequence[str] | None,
