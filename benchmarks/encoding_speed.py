@@ -30,7 +30,7 @@ from ease.encoders.encoder import build_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.evaluation.scoring import TaskOptions, score_tasks
-from ease.evaluation.search import best_device
+from ease.io.device import best_device
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:

@@ -5,7 +5,7 @@
     python3 -m benchmarks.gpu --folder tiny_results --tiny    # the same commands at a small size, without a GPU
 
 A part is a command. Its output is written to the folder while it runs, and its result when it ends. A part with a
-result for the same code, arguments and machine is skipped, so a run that was cut off goes on by the same command. A
+result for the same code, arguments and machine is skipped, so a run that was cut off resumes by the same command. A
 part that fails or exceeds its time does not stop the others.
 
 Needs torch 2.11, transformers 5.17, sentence-transformers 6.0, accelerate, pyarrow and the packages of

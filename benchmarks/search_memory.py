@@ -20,7 +20,8 @@ from sentence_transformers.util import semantic_search
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.memory import in_new_process, peak_megabytes
-from ease.evaluation.search import best_device, mutual_neighbours
+from ease.evaluation.search import mutual_neighbours
+from ease.io.device import best_device
 
 NEIGHBOURS = 4
 

@@ -1,14 +1,14 @@
-"""Recall of the entities of held-out sentences: those that a model hears, and those of the nearest sentences.
+"""Recall of the entities of held-out sentences: those nearest to them, and those of the nearest sentences.
 
     kedro run --pipelines=train_multilingual
     python -m benchmarks.search_recall
 
 The queries are the sample's parallel sentences. Each states a fact about two entities that no page of the wiki states,
-in all languages. `heard` is the share of a sentence's entities among the 10 nearest rows of the entity table; `found`
+in all languages. `near` is the share of a sentence's entities among the 10 nearest rows of the entity table; `found`
 their share among the entities that the 10 nearest sentences of the other languages link to.
 
 The control is EASE+ trained once more with the same options on pairs whose entities are permuted within each language.
-`own names` counts what it hears by the permutation of the sentence's language, which is what it was trained to hear.
+`own names` counts the nearest entities by the permutation of the sentence's language, which it was trained with.
 The control's training is kept in `--work`, so that a second run of the command only prints.
 """
 
@@ -30,7 +30,7 @@ from ease.evaluation.search import nearest_neighbours
 from ease.reporting.markdown_tables import format_table
 from ease.sample.facts import Entity
 from ease.search.engine import Opening
-from ease.search.entities import open_heard
+from ease.search.entities import open_entities
 from ease.search.index import Index
 from ease.search.sources import Sources
 from ease.training.job import run_job
@@ -97,13 +97,13 @@ def recall(found: Sequence[set[int]], wanted: Sequence[Sequence[int]]) -> float:
     return round(100 * float(np.mean(shares)), 1)
 
 
-def heard_by(encoder: Path, sources: Sources, embeddings: NDArray[np.float32], work: Path) -> list[set[int]]:
-    """Return the entities that a model hears in each sentence."""
+def near_by(encoder: Path, sources: Sources, embeddings: NDArray[np.float32], work: Path) -> list[set[int]]:
+    """Return the entities nearest to each sentence."""
     work.mkdir(parents=True, exist_ok=True)
     vocabulary = sources.table("03_primary", "entity_vocabulary.parquet")
-    heard = open_heard(encoder / "training" / "parts.safetensors", vocabulary, work)
-    assert heard is not None
-    return [{entity for entity, _ in heard.nearest(embedding, NEAREST)} for embedding in embeddings]
+    entities = open_entities(encoder / "training" / "parts.safetensors", vocabulary, work)
+    assert entities is not None
+    return [{entity for entity, _ in entities.nearest(embedding, NEAREST)} for embedding in embeddings]
 
 
 def found_by(
@@ -144,12 +144,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = []
     for name, encoder in models.items():
         embeddings = _encoding(encoder)(queries["text"].tolist())
-        row = {"model": name, "sentences": len(queries), "heard": "–", "own names": "–"}
+        row = {"model": name, "sentences": len(queries), "near": "–", "own names": "–"}
         if name != "untrained":
-            heard = heard_by(encoder, sources, embeddings, given.work / name)
-            row["heard"] = str(recall(heard, wanted))
+            near = near_by(encoder, sources, embeddings, given.work / name)
+            row["near"] = str(recall(near, wanted))
             if name == CONTROL:
-                row["own names"] = str(recall(heard, permuted_entities(sources, queries, given.seed)))
+                row["own names"] = str(recall(near, permuted_entities(sources, queries, given.seed)))
         row["found"] = str(recall(found_by(encoder, sources, queries, embeddings, given.work / name), wanted))
         rows.append(row)
     print(format_table(pd.DataFrame(rows)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -90,8 +93,12 @@ class Browser:
 
 
 @contextmanager
-def browser(chromium: str, profile: Path) -> Iterator[Browser]:
-    """Yield a running browser and kill all its processes at the end."""
+def browser(profile: Path) -> Iterator[Browser]:
+    """Yield a running browser and kill all its processes at the end; skip the test without Chromium."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    if chromium is None:
+        pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
     command_out, command_in = os.pipe()
     answer_out, answer_in = os.pipe()
     # Chromium reads commands from descriptor 3 and answers on 4. bash, because some shells only support single digits.

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -41,12 +40,8 @@ LAYERS = ["raw", "intermediate", "primary", "model_input", "models", "model_outp
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser page."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            with browser(path, tmp_path_factory.mktemp("profile")) as opened:
-                yield opened
-            return
-    pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 def free_port() -> int:

@@ -93,7 +93,7 @@ def test_the_documented_examples_run(folder: Path, capsys: pytest.CaptureFixture
     assert "(2, 16)" in printed
     assert len(names["scores"]) == 1
     assert {found.language for found in names["search"].search("Yen", k=3)} == {"de", "ja"}
-    assert [heard.label for heard in names["search"].heard("Yen")] == ["yen"]
+    assert [entity.label for entity in names["search"].nearest_entities("Yen")] == ["yen"]
     assert names["why"].words == ["Japan", "yen"]
 
 

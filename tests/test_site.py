@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,12 +31,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            with browser(path, tmp_path_factory.mktemp("profile")) as page:
-                yield page
-            return
-    pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
+    with browser(tmp_path_factory.mktemp("profile")) as page:
+        yield page
 
 
 def words(text: str) -> list[str]:

@@ -57,7 +57,7 @@ def test_a_run_without_a_training_does_not_import_torch(tmp_path: Path) -> None:
     assert imported.isdisjoint({"torch", "transformers", "sentence_transformers", "sklearn"})
 
 
-def test_kedro_can_resolve_the_type_hints_of_every_node() -> None:
+def test_resolving_the_type_hints_of_every_node_raises_nothing() -> None:
     for pipeline in register_pipelines().values():
         for node in pipeline.nodes:
             get_type_hints(node.func)

@@ -39,7 +39,7 @@ LOW_RESOURCE = "low_resource"
 """The setting that adds languages to a multilingual encoder, one model for each."""
 LANGUAGES_SWEEP = "low_resource_languages"
 STAGES = {"acquire_evaluation": "acquire"}
-"""Stages of pieces with another name than their stage."""
+"""The stage of each piece whose name differs from its stage's."""
 SWEEPS = sweep.registered_sweeps()
 """Settings of the sweeps, by the sweeps' names; each is a pipeline of its own."""
 

@@ -1,4 +1,4 @@
-"""The GPU benchmark needs few packages, runs its parts by their commands, and goes on where it was cut off."""
+"""The GPU benchmark needs few packages, runs its parts by their commands, and resumes where it was cut off."""
 
 from __future__ import annotations
 

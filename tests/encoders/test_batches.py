@@ -136,6 +136,6 @@ def test_one_stream_returns_the_batches_in_order(dtype: torch.dtype) -> None:
     def encode(texts: Sequence[str]) -> Tensor:
         return torch.tensor([[float(text), 1.0] for text in texts], dtype=dtype)
 
-    found = list(batches._encode_ahead(encode, [["1", "2"], ["3"]], torch.device("cpu")))
+    found = list(batches.encode_ahead(encode, [["1", "2"], ["3"]], torch.device("cpu")))
     assert [part.tolist() for part in found] == [[[1, 1], [2, 1]], [[3, 1]]]
     assert {part.dtype for part in found} == {np.dtype(np.float32)}

@@ -7,7 +7,6 @@ import logging
 from itertools import pairwise
 from pathlib import Path
 
-import ibis
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +18,7 @@ from sklearn.decomposition import PCA
 
 from ease.encoders.encoder import build_encoder, load_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
-from ease.encoders.whitening import Moments, distinct_sentences, fit_whitening, gather_moments, whiten_encoder
+from ease.encoders.whitening import Moments, fit_whitening, gather_moments, whiten_encoder
 from ease.errors import EaseError
 from ease.reporting.own import gather_models
 from ease.reporting.score_summaries import main_figures
@@ -112,19 +111,6 @@ def test_fitting_without_sentences_is_refused() -> None:
     broken[1, 1] = np.nan
     with pytest.raises(EaseError, match="1 of 3 rows .* first row 1"):
         gather_moments([broken])
-
-
-def drawn(texts: list[str], rows: int | None, seed: int) -> list[str]:
-    return list(distinct_sentences(ibis.memtable(pd.DataFrame({"sentence": texts})), rows, seed))
-
-
-def test_distinct_sentences_are_drawn_by_seed_in_any_input_order() -> None:
-    texts = [f"Sentence {number}" for number in range(50)]
-    whole = drawn([*texts, *texts[:20]], None, 3)
-    assert sorted(whole) == sorted(texts)
-    assert whole != texts
-    assert drawn([*reversed(texts), "Sentence 7"], 10, 3) == whole[:10]
-    assert drawn(texts, 10, 4) != whole[:10]
 
 
 SENTENCES = [

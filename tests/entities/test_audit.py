@@ -219,5 +219,5 @@ def test_pages_of_the_audit_are_those_of_all_its_sentences(engine: SQLBackend, w
 
 @pytest.mark.parametrize("names", [("min_pairs", "max_pairs"), ("min_characters", "max_characters")])
 def test_contrary_limits_are_refused(names: tuple[str, str]) -> None:
-    with pytest.raises(ValidationError, match=rf"`audit.{names[0]}` \(9\) exceeds `audit.{names[1]}` \(8\)"):
+    with pytest.raises(ValidationError, match=rf"`{names[0]}` \(9\) exceeds `{names[1]}` \(8\)"):
         AuditOptions(**dict(zip(names, (9, 8), strict=True)))

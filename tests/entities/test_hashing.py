@@ -11,7 +11,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 from scipy.stats import chisquare
 
-from ease.entities.hashing import DRAW_RANGE, draw, draw_each, hash_title
+from ease.entities.hashing import DRAW_RANGE, draw, draw_each, hash_text
 
 PRIME = 2_147_483_629
 
@@ -71,9 +71,9 @@ def test_draws_are_uniform_and_independent(duckdb_engine: SQLBackend, seed: int,
         assert chisquare(cells).pvalue > 1e-4
 
 
-def test_titles_are_hashed_to_63_bits_of_md5(engine: SQLBackend) -> None:
-    titles = ["", "a", "Zürich", "日本 😀", *map(str, range(100))]
-    table = ibis.memtable(pa.table({"title": titles}))
-    hashed = engine.to_pyarrow(table.mutate(hash=hash_title(table.title))).to_pylist()
+def test_texts_are_hashed_to_63_bits_of_md5(engine: SQLBackend) -> None:
+    texts = ["", "a", "Zürich", "日本 😀", *map(str, range(100))]
+    table = ibis.memtable(pa.table({"text": texts}))
+    hashed = engine.to_pyarrow(table.mutate(hash=hash_text(table.text))).to_pylist()
     for row in hashed:
-        assert row["hash"] == int(hashlib.md5(row["title"].encode()).hexdigest(), 16) % 2**63
+        assert row["hash"] == int(hashlib.md5(row["text"].encode()).hexdigest(), 16) % 2**63

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from ibis.backends.sql import SQLBackend
 
-from ease.entities.hashing import hash_title
+from ease.entities.hashing import hash_text
 from ease.entities.links import first_sentences
 from ease.entities.negatives import HardNegativeOptions, Mining, mine_hard_negatives
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters, select_pairs
@@ -122,6 +122,6 @@ def test_first_sentences_have_the_entity_of_their_page(engine: SQLBackend, table
     pairs = engine.to_pyarrow(select_pairs(sentences, links, vocabulary, PairOptions())).to_pylist()
     assert [row["sentence"] for row in pairs] == ["Berlin is a city.", "Berlino estas urbo."]
     titled = engine.to_pyarrow(first_sentences(sentences, None, ["en"])).to_pylist()
-    hashed = engine.to_pyarrow(sentences.select(entity=-hash_title(sentences.page_title)).distinct())
+    hashed = engine.to_pyarrow(sentences.select(entity=-hash_text(sentences.page_title)).distinct())
     assert {row["entity"] for row in titled} < set(hashed["entity"].to_pylist())
     assert len(titled) == 2

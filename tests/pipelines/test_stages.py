@@ -112,7 +112,7 @@ def test_the_default_run_chooses_a_stage_by_its_complete_namespace(tmp_path: Pat
     assert project.json("01_raw/multilingual/dumps.json")["source"] == "sample:"
 
 
-def test_namespaces_are_contiguous() -> None:
+def test_registering_the_pipelines_raises_no_warning_of_interrupted_namespaces() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Namespace .* is interrupted")
         register_pipelines()

@@ -48,11 +48,11 @@ def test_find_prints_sentences_with_pages_entities_and_reasons(project: Path) ->
     assert lines[4] == "shared words: Die, Währung, Yen"
 
 
-def test_hear_why_and_build(project: Path) -> None:
-    heard = run(project, "hear", "Yen", "-k", "2")
-    assert heard.exit_code == 0, heard.output
-    assert len(heard.output.splitlines()) == 2
-    assert "yen (8146)" in run(project, "hear", "Yen").output
+def test_entities_why_and_build(project: Path) -> None:
+    near = run(project, "entities", "Yen", "-k", "2")
+    assert near.exit_code == 0, near.output
+    assert len(near.output.splitlines()) == 2
+    assert "yen (8146)" in run(project, "entities", "Yen").output
     why = run(project, "why", "Japan und Yen", "Yen, sagt Japan")
     assert why.output.startswith("cosine ")
     assert "shared words: Japan, Yen" in why.output
@@ -68,7 +68,7 @@ def test_hear_why_and_build(project: Path) -> None:
         (["find", "Yen", "--model=eese"], "No model 'eese' of the setting 'multilingual'"),
         (["find", "Yen", "--language=xx"], "No sentence in the language 'xx'"),
         (["find", "Yen", "--setting=mono"], "The setting 'mono' has no sentences"),
-        (["hear", "Yen", "--model=untrained"], "has no entity table: choose --model=ease_plus or ease"),
+        (["entities", "Yen", "--model=untrained"], "has no entity table: choose --model=ease_plus or ease"),
         (["find", "Yen", "--reader=zz"], "Unknown language 'zz' in `--reader`"),
         (["build", "--index=/proc/none"], "Cannot write to /proc/none"),
         (["serve", "--setting=mono"], "The setting 'mono' has no sentences"),
@@ -121,7 +121,7 @@ def test_without_a_trained_model_the_page_names_the_command(tmp_path: Path) -> N
 
 def test_help_lists_the_commands_and_their_options() -> None:
     listed = CliRunner().invoke(main, ["--help"]).output
-    for command in ("build", "find", "hear", "why", "serve"):
+    for command in ("build", "find", "entities", "why", "serve"):
         assert command in listed
         assert "--project" in CliRunner().invoke(main, [command, "--help"]).output
     refused = CliRunner().invoke(main, ["find", "Yen", "-k", "0"])

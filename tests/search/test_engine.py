@@ -1,4 +1,4 @@
-"""A search by a real encoder: sentences, entities heard, labels and reasons."""
+"""A search by a real encoder: sentences, nearest entities, labels and reasons."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def test_cosines_are_those_of_the_encoder(search: Search, encoder: Path) -> None
 
 
 @pytest.mark.parametrize("nonlinear", [False, True])
-def test_entities_heard_are_the_nearest_projected_rows(project: Path, encoder: Path, nonlinear: bool) -> None:
+def test_nearest_entities_are_the_nearest_projected_rows(
+    project: Path, encoder: Path, nonlinear: bool
+) -> None:
     target = add_model(
         project, "ease", encoder, entities=ENTITIES, projection="tanh" if nonlinear else "linear"
     )
@@ -99,15 +101,16 @@ def test_entities_heard_are_the_nearest_projected_rows(project: Path, encoder: P
         rows = np.tanh(rows + 0.5)
     query = SentenceTransformer(str(encoder)).encode(["Japan"])[0]
     cosines = rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
-    heard = ease.open_search(model="ease", project=project).heard("Japan", k=2)
+    near = ease.open_search(model="ease", project=project).nearest_entities("Japan", k=2)
     order = np.argsort(-cosines)[:2]
-    assert [one.entity for one in heard] == [list(LABELS)[row] for row in order]
-    assert [one.cosine for one in heard] == pytest.approx(cosines[order].tolist(), abs=1e-5)
+    assert [one.entity for one in near] == [list(LABELS)[row] for row in order]
+    assert [one.cosine for one in near] == pytest.approx(cosines[order].tolist(), abs=1e-5)
 
 
 def test_labels_are_in_the_readers_language_or_the_vocabularys(search: Search) -> None:
     labels = {
-        reader: {one.entity: one.label for one in search.heard("Yen", 3, reader)} for reader in ("de", "fr")
+        reader: {one.entity: one.label for one in search.nearest_entities("Yen", 3, reader)}
+        for reader in ("de", "fr")
     }
     assert labels["de"] == {17: "Japan", 8146: "Japanischer Yen", 183: "Deutschland"}
     assert labels["fr"] == LABELS
@@ -115,7 +118,7 @@ def test_labels_are_in_the_readers_language_or_the_vocabularys(search: Search) -
     assert unknown.entities[0].label == "title of 999", "the vocabulary lacks it"
 
 
-def test_reasons_are_heard_entities_and_words(search: Search) -> None:
+def test_reasons_are_near_entities_and_words(search: Search) -> None:
     (found,) = search.search("Die WÄHRUNG heißt Yen", k=1, languages=["de"])
     assert found.why.words == ["Die", "WÄHRUNG", "Yen"]
     assert {link.entity for link in found.why.entities} == {17, 8146}
@@ -129,8 +132,8 @@ def test_reasons_are_heard_entities_and_words(search: Search) -> None:
 def test_encoders_without_entities_find_sentences_only(project: Path, encoder: Path) -> None:
     for name in ("untrained", str(encoder)):
         search = ease.open_search(model=name, project=project)
-        assert not search.hears
-        assert search.heard("Japan") == []
+        assert not search.has_entities
+        assert search.nearest_entities("Japan") == []
         assert search.search("日本の通貨は円です。", k=1, languages=["ja"])[0].cosine > 0.999
 
 
@@ -139,13 +142,13 @@ def test_bad_questions_are_refused(search: Search) -> None:
         with pytest.raises(EaseError, match="no letter or digit: type a sentence"):
             search.search(text)
     with pytest.raises(EaseError, match="10,001 characters"):
-        search.heard("a" * 10_001)
+        search.nearest_entities("a" * 10_001)
     with pytest.raises(EaseError, match="language 'xx'"):
         search.search("Japan", languages=["xx"])
     with pytest.raises(EaseError, match="ask for at least 1"):
         search.search("Japan", k=0)
     with pytest.raises(EaseError, match="ask for at least 1"):
-        search.heard("Japan", k=0)
+        search.nearest_entities("Japan", k=0)
 
 
 def test_a_new_model_or_new_sentences_get_a_new_index_and_the_old_one_is_removed(
@@ -192,7 +195,7 @@ def test_the_vocabulary_is_that_of_the_training(project: Path) -> None:
     )
     later.parent.mkdir()
     pd.DataFrame({"row": [0], "entity": [1], "label": ["other"], "link_count": [1]}).to_parquet(later)
-    assert {one.entity for one in ease.open_search(project=project).heard("Yen")} == set(LABELS)
+    assert {one.entity for one in ease.open_search(project=project).nearest_entities("Yen")} == set(LABELS)
     (model / "provenance.json").unlink()
     with pytest.raises(EaseError, match="another entity vocabulary"):
         ease.open_search(project=project)

@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.io.locks import folder_lock
 from ease.search.approximate import vector_code
 from ease.search.building import block_file, build_index, read_description
-from ease.search.index import Index, _best
+from ease.search.index import Index, best
 from ease.search.sources import digest_tables
 
 LANGUAGES = ("de", "en", "ja")
@@ -81,7 +81,7 @@ def test_finds_the_nearest_sentences_of_the_languages(
 
 
 def test_sentences_of_equal_cosines_are_in_the_order_of_their_rows() -> None:
-    near = _best([np.array([9, 7]), np.array([2, 4])], [np.full(2, 0.5, np.float32)] * 2, 3)
+    near = best([np.array([9, 7]), np.array([2, 4])], [np.full(2, 0.5, np.float32)] * 2, 3)
     assert near.rows.tolist() == [2, 4, 7]
 
 

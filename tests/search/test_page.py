@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -50,12 +49,8 @@ CONTRASTS = """(() => {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser page."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            with browser(path, tmp_path_factory.mktemp("profile")) as opened:
-                yield opened
-            return
-    pytest.skip("Chromium is not installed: scripts/system_packages.sh browser")
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +139,8 @@ def test_a_typed_sentence_is_answered_by_models_side_by_side(
     assert page.texts(".panel h2") == ["EASE", "EASE+"]
     for number in (1, 2):
         panel = f".panel:nth-child({number})"
-        assert len(page.texts(f"{panel} .heard li")) == 8
-        assert all(page.texts(f"{panel} .heard .label"))
+        assert len(page.texts(f"{panel} .nearest li")) == 8
+        assert all(page.texts(f"{panel} .nearest .label"))
         languages = {about.split("·")[1].strip() for about in page.texts(f"{panel} .about")}
         assert languages <= {"English", "Japanese", "Arabic", "German"}
     assert page.texts("mark"), "words of the typed sentence"

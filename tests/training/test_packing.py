@@ -20,7 +20,7 @@ from ease.training.fingerprint import fingerprint_of
 from ease.training.job import run_job
 from ease.training.options import TrainingResult
 from ease.training.packing import BY_LENGTH, IN_ROWS, Packing, choose_packing, prepare_packing
-from ease.training.packing_by_length import PACKED, _hidden
+from ease.training.packing_by_length import PACKED, hidden_pairs
 from ease.training.packing_in_rows import WIDTH, pack
 from tests.training.gradients import Case, gradients
 from tests.training.test_gradient_cache import assert_equal
@@ -111,7 +111,7 @@ def test_rows_hold_whole_texts_with_little_padding() -> None:
 
 
 def test_a_window_of_two_tokens_is_a_token_and_its_neighbours() -> None:
-    hidden = _hidden(4, causal=False, window=2, device=torch.device("cpu"))
+    hidden = hidden_pairs(4, causal=False, window=2, device=torch.device("cpu"))
     assert hidden is not None
     assert hidden.int().tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]]
 

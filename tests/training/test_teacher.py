@@ -27,7 +27,7 @@ from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions
 from ease.training.prepared_pairs import pair_places
 from ease.training.teacher import TeacherOptions
-from ease.training.teacher_embeddings import _encode_share, teacher_embeddings
+from ease.training.teacher_embeddings import encode_share, teacher_embeddings
 from tests.training.processes import finish, messages, start
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import SMALL, MakeJob, losses, sentences, weights
@@ -129,7 +129,7 @@ def test_only_the_processes_of_the_first_machine_write(
         monkeypatch.setattr(teacher_embeddings_module, "process_rank", lambda rank=rank: rank)
         stored = np.zeros((len(table), 2), dtype=np.float16)
         encode = lambda texts: np.ones((len(texts), 2))  # noqa: E731
-        _encode_share(source, pair_places(source), None, encode, stored)
+        encode_share(source, pair_places(source), None, encode, stored)
         assert bool(stored.any()) == (rank < 2)
         written += stored[:, 0] > 0
     assert written.tolist() == [1] * len(table)

@@ -8,7 +8,8 @@ from typing import Any, cast
 import ibis
 from kedro_datasets._typing import TablePreview
 
-PREVIEW_ROWS = 20
+ROWS = 20
+"""Rows of a preview"""
 Row = dict[str, Any]
 
 _EXACT_INTEGERS = 2**53
@@ -32,18 +33,18 @@ def table_preview(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> 
     return cast(TablePreview, {"index": [*range(len(data))], "columns": [*columns], "data": data})
 
 
-def first_rows(table: ibis.Table, spread: str | None, count: int = PREVIEW_ROWS) -> list[Row]:
-    """Return the first rows of a table, or of each value of the column `spread`; at most `count` in all.
+def first_rows(table: ibis.Table, spread: str | None) -> list[Row]:
+    """Return the first rows of a table, or of each value of the column `spread`; at most `ROWS` in all.
 
     Sorted tables begin with many rows of one value. The search for a value's rows ends when there are enough.
     """
     values: list[Any] = []
     if spread:
-        found = table.filter(table[spread].notnull()).select(spread).distinct().order_by(spread).limit(count)
+        found = table.filter(table[spread].notnull()).select(spread).distinct().order_by(spread).limit(ROWS)
         values = found.to_pyarrow()[spread].to_pylist()
     if not values:
-        return list(table.limit(count).to_pyarrow().to_pylist())
-    parts = (table.filter(table[spread] == value).limit(count // len(values)) for value in values)
+        return list(table.limit(ROWS).to_pyarrow().to_pylist())
+    parts = (table.filter(table[spread] == value).limit(ROWS // len(values)) for value in values)
     rows = ibis.union(*parts).to_pyarrow().to_pylist()
     return sorted(rows, key=lambda row: values.index(row[spread]))
 

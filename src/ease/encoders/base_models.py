@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-from ease.encoders.check import MODULES, cached_folder
+from ease.encoders.check import CONFIG, MODULES, cached_folder
 from ease.encoders.options import RANDOM
+from ease.io.files import read_json
 
-CONFIGURATION = "config.json"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 """Folder of a model of an organisation in the hub's cache"""
@@ -70,10 +69,7 @@ def _folder(name: str) -> Path | None:
 
 
 def _read_configuration(folder: Path) -> dict[str, Any]:
-    try:
-        config = json.loads((folder / CONFIGURATION).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    config = read_json(folder / CONFIG)
     return config if isinstance(config, dict) else {}
 
 

@@ -92,7 +92,7 @@ def encode_batches(
         Exception: The first error of a batch; batches that have not begun are dropped.
     """
     if encoder.device.type != "cpu":
-        yield from _encode_ahead(encode, batches, encoder.device)
+        yield from encode_ahead(encode, batches, encoder.device)
         return
     products = (
         OneDnnProducts if has_onednn() and not any(map(_is_compiled, encoder.modules())) else nullcontext
@@ -173,7 +173,7 @@ def _in_threads(
         torch.set_num_threads(threads)
 
 
-def _encode_ahead(encode: Encode, batches: list[list[str]], device: torch.device) -> Iterator[np.ndarray]:
+def encode_ahead(encode: Encode, batches: list[list[str]], device: torch.device) -> Iterator[np.ndarray]:
     """Encode on a GPU; the tokens of the next batch are made while a batch is encoded and its embeddings are copied."""
     pinned = device.type == "cuda"
     copies = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -96,17 +97,33 @@ def with_test_scores(card: str, scores: Mapping[str, float]) -> str:
         card: Text of a model card.
         scores: Test scores by `task/subset`, in points.
     """
-    before, heading, rest = card.partition(f"## {TEST_SCORES}\n\n")
-    older, _, after = rest.partition("\n\n") if heading else ("", "", "")
-    if not heading:
-        before, parameters, rest = card.partition("## Parameters\n")
-        after = parameters + rest
-    kept = {cells[0]: cells[1] for cells in map(_cells, older.splitlines()[2:]) if len(cells) == 2}
+    older = re.search(_section_pattern(TEST_SCORES), card)
+    lines = older[0].splitlines()[4:] if older else []
+    kept = {cells[0]: cells[1] for cells in map(_cells, lines) if len(cells) == 2}
     rows = sorted((kept | {f"`{name}`": f"{value:.2f}" for name, value in scores.items()}).items())
     if not rows:
         return card
-    section = _section(TEST_SCORES, _table(("score", "points"), rows))
-    return "\n\n".join(part for part in (before.rstrip("\n"), section, after.rstrip("\n")) if part) + "\n"
+    return with_section(card, TEST_SCORES, _table(("score", "points"), rows), before="Parameters")
+
+
+def with_section(card: str, title: str, text: str, before: str | None = None) -> str:
+    """Return a card with a section of the second level, which replaces one of the same title.
+
+    Args:
+        card: Markdown, with or without metadata.
+        title: Title of the section.
+        text: Text of the section.
+        before: Title of the section that a new one precedes, if there is one. Default: a new one is the last.
+    """
+    place = _section_pattern(title)
+    if not re.search(place, card):
+        place = rf"(?m)(?=^## {re.escape(before)}$)|\Z" if before else r"\Z"
+    section = f"{_section(title, text.strip())}\n\n"
+    return re.sub(place, lambda _: section, f"{card.rstrip()}\n\n", count=1).rstrip("\n") + "\n"
+
+
+def _section_pattern(title: str) -> str:
+    return rf"(?ms)^## {re.escape(title)}\n.*?(?=^## |\Z)"
 
 
 def _cells(line: str) -> list[str]:

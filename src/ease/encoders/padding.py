@@ -42,7 +42,7 @@ def prepare_padding(encoder: SentenceTransformer) -> None:
 
 
 def _mask(**options: Any) -> Tensor | None:
-    """Return the mask of torch's attention; it is never left out in a block of `padding_known`."""
+    """Return the mask of torch's attention; it is never omitted in a block of `padding_known`."""
     if _known.get() and options.get("attention_mask") is not None:
         options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
     mask: Tensor | None = sdpa_mask(**options)

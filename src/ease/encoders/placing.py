@@ -5,7 +5,7 @@ from __future__ import annotations
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.static import is_static
-from ease.evaluation.search import best_device
+from ease.io.device import best_device
 
 
 def place(encoder: SentenceTransformer) -> SentenceTransformer:

@@ -40,6 +40,11 @@ def prompt_for(prompts: Mapping[str, str | None], default: str | None, use: Use)
         use: What the sentences are encoded for.
     """
     name = next((name for name in _names(use) if name in prompts), default)
+    return prompt_named(prompts, name)
+
+
+def prompt_named(prompts: Mapping[str, str | None], name: str | None) -> str:
+    """Return the text of a prompt; empty without a name or a text."""
     return (prompts.get(name) if name is not None else None) or ""
 
 

@@ -11,6 +11,9 @@ import icu
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+EXAMPLES = 5
+"""Unknown words that are listed"""
+
 
 class UnknownWords(NamedTuple):
     """The words that have a token which the tokenizer does not know."""
@@ -36,7 +39,7 @@ def count_words(sentences: Iterable[str], locale: icu.Locale) -> Counter[str]:
     return words
 
 
-def find_unknown_words(encoder: SentenceTransformer, words: Counter[str], examples: int = 5) -> UnknownWords:
+def find_unknown_words(encoder: SentenceTransformer, words: Counter[str]) -> UnknownWords:
     """Find the words with an unknown token; an encoder whose tokenizer has no unknown token knows all words."""
     tokenizer = encoder.tokenizer
     unknown = getattr(tokenizer, "unk_token_id", None)
@@ -45,5 +48,5 @@ def find_unknown_words(encoder: SentenceTransformer, words: Counter[str], exampl
         return UnknownWords(0.0, [])
     tokens = tokenizer(listed, add_special_tokens=False)["input_ids"]
     lacking = {word: words[word] for word, ids in zip(listed, tokens, strict=True) if unknown in ids}
-    most = sorted(lacking, key=lambda word: (-lacking[word], word))[:examples]
+    most = sorted(lacking, key=lambda word: (-lacking[word], word))[:EXAMPLES]
     return UnknownWords(sum(lacking.values()) / words.total(), most)

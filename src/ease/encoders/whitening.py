@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -15,13 +14,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 
 from ease.encoders.encoder import embedding_dimension
-from ease.encoders.encoding import STREAMED, encode_stream
-from ease.entities.hashing import draw, hash_title
+from ease.encoders.encoding import encode_stream
 from ease.errors import EaseError
 from ease.evaluation.metrics import finite_rows
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 logger = logging.getLogger(__name__)
 
@@ -48,16 +43,6 @@ class Whitening:
     moments: Moments
     weight: Floats
     """(dimension, kept), W: directions of the largest variance, each divided by its standard deviation"""
-
-
-def distinct_sentences(pairs: ir.Table, rows: int | None, seed: int) -> Iterator[str]:
-    """Yield at most `rows` distinct sentences in an order that depends only on the seed and the sentences."""
-    sentences = pairs.select("sentence").distinct()
-    drawn = sentences.order_by([draw(seed, hash_title(sentences.sentence)), sentences.sentence])
-    if rows is not None:
-        drawn = drawn.limit(rows)
-    for batch in drawn.to_pyarrow_batches(chunk_size=STREAMED):
-        yield from batch.column("sentence").to_pylist()
 
 
 def gather_moments(batches: Iterable[ArrayLike]) -> Moments:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import draw
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64, as_table
 from ease.entities.links import page_subjects
-from ease.entities.sentences import SENTENCE_KEY
-from ease.errors import EaseError
+from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 
@@ -35,31 +34,26 @@ _PRINTS = ("entities", "print1", "print2")
 class AuditOptions(StrictModel):
     """Which sentences are matched across two languages, and how many."""
 
-    pivot: str = Field("en", description="Language that all others are matched with.")
-    max_pairs: int = Field(200, ge=1, description="Pairs of each language with the pivot.")
-    min_pairs: int = Field(200, ge=2, description="Fewer pairs of a language are an error.")
+    pivot: str = Field("en", description="language that all others are matched with")
+    max_pairs: int = Field(200, ge=1, description="pairs of each language with the pivot")
+    min_pairs: int = Field(200, ge=2, description="fewer pairs of a language are an error")
     pairs_per_item: int = Field(
-        3, ge=1, description="Pairs of one item: that of the first sentences, then those with equal links."
+        3, ge=1, description="pairs of one item: that of the first sentences, then those with equal links"
     )
     min_entities: int = Field(
-        1, ge=1, description="Linked entities of a matched sentence that is not the first of its page."
+        1, ge=1, description="linked entities of a matched sentence that is not the first of its page"
     )
-    distractors: int = Field(2, ge=0, description="Distractors of each grade for each sentence.")
-    min_characters: int = Field(10, ge=1, description="Shorter sentences are not used.")
-    max_characters: int = Field(300, ge=1, description="Longer sentences are not used.")
+    distractors: int = Field(2, ge=0, description="distractors of each grade for each sentence")
+    min_characters: int = Field(10, ge=1, description="shorter sentences are not used")
+    max_characters: int = Field(300, ge=1, description="longer sentences are not used")
     excluded_types: tuple[int, ...] = Field(
-        (), description="Wikidata types of items whose pages are no articles, by their numbers."
+        (), description="Wikidata types of items whose pages are no articles, by their numbers"
     )
-    seed: int = Field(0, ge=0, description="Seed of the items, sentences and distractors.")
+    seed: int = Field(0, ge=0, description="seed of the items, sentences and distractors")
 
     @model_validator(mode="after")
     def _check_limits(self) -> AuditOptions:
-        for least, most in (("min_characters", "max_characters"), ("min_pairs", "max_pairs")):
-            if getattr(self, least) > getattr(self, most):
-                raise EaseError(
-                    f"`audit.{least}` ({getattr(self, least)}) exceeds `audit.{most}` ({getattr(self, most)}): lower "
-                    "the first or raise the second."
-                )
+        check_limits(self, "characters", "pairs")
         return self
 
 
@@ -179,7 +173,7 @@ def _candidates(sentences: ir.Table, links: ir.Table, pages: ir.Table, options: 
     whole = whole.filter((lengths >= options.min_characters) & (lengths <= options.max_characters))
     counted = whole.mutate(copies=whole.count().over(group_by=["language", "text"]))
     single = counted.filter(counted.copies == 1).drop("copies")
-    joined = single.left_join(_link_prints(links, pages), list(SENTENCE_KEY)).mutate()
+    joined = as_table(single.left_join(_link_prints(links, pages), list(SENTENCE_KEY)))
     known = joined.select(
         *single.columns, **{name: joined[name].fill_null(ibis.literal(0, "int64")) for name in _PRINTS}
     )
@@ -265,7 +259,7 @@ def _of_same_page(answers: ir.Table, candidates: ir.Table, options: AuditOptions
     own = there.drop("text").rename({f"own_{name}": name for name in _PRINTS})
     known = answers.drop("text").inner_join(own, list(SENTENCE_KEY))
     known = known.rename(own_index="sentence_index")
-    joined = known.inner_join(there, ["language", "page_id"]).mutate()
+    joined = as_table(known.inner_join(there, ["language", "page_id"]))
     joined = joined.filter(joined.sentence_index != joined.own_index)
     differs = [joined[name] != joined[f"own_{name}"] for name in _PRINTS]
     return _draw(joined.filter(differs[0] | differs[1] | differs[2]), options)
@@ -281,8 +275,8 @@ def _of_same_type(answers: ir.Table, entity_types: ir.Table, options: AuditOptio
         "subset", "side", "kind", *SENTENCE_KEY, "text", other="entity", other_pair="pair_id"
     )
     known = answers.select("subset", "side", "kind", "pair_id", "entity", own_index="sentence_index")
-    joined = known.inner_join(shared, "entity").mutate()
-    joined = joined.inner_join(others, ["subset", "side", "kind", "other"]).mutate()
+    joined = as_table(known.inner_join(shared, "entity"))
+    joined = as_table(joined.inner_join(others, ["subset", "side", "kind", "other"]))
     return _draw(joined, options)
 
 

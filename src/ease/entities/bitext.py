@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pydantic import Field, model_validator
 
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64
 from ease.entities.links import page_subjects
-from ease.entities.sentences import SENTENCE_KEY, check_lengths
+from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
@@ -28,24 +28,24 @@ class CandidateOptions(StrictModel):
     languages: tuple[str, ...] | None = Field(
         None, min_length=1, description="languages to compare; null: all languages of the setting"
     )
-    min_characters: int = Field(10, ge=1, description="Shorter sentences are dropped.")
-    max_characters: int = Field(1000, ge=1, description="Longer sentences are dropped.")
+    min_characters: int = Field(10, ge=1, description="shorter sentences are dropped")
+    max_characters: int = Field(1000, ge=1, description="longer sentences are dropped")
     max_sentences_per_entity: int = Field(
         50,
         ge=1,
-        description="An entity that more sentences of one language link to gives no candidates: their number grows "
-        "with the square of the sentences.",
+        description="an entity that more sentences of one language link to gives no candidates: their number grows "
+        "with the square of the sentences",
     )
     max_sentences_per_page: int = Field(
         400,
         ge=1,
-        description="The item of a page with more sentences gives no candidates; the entities that its sentences link "
-        "to still do.",
+        description="the item of a page with more sentences gives no candidates; the entities that its sentences link "
+        "to still do",
     )
 
     @model_validator(mode="after")
-    def _check_lengths(self) -> CandidateOptions:
-        check_lengths(self.min_characters, self.max_characters)
+    def _check_limits(self) -> CandidateOptions:
+        check_limits(self, "characters")
         return self
 
 

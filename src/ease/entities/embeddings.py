@@ -32,21 +32,21 @@ class EmbeddingOptions(StrictModel):
 
     source: Literal["train", "file", "random"] = Field(
         "train",
-        description="train: train Wikipedia2Vec on the English dump. file: read published vectors. random: use random "
-        "vectors only.",
+        description="train: train Wikipedia2Vec on the English dump; file: read published vectors; random: use random "
+        "vectors only",
     )
     file: Path | None = Field(
-        None, description="For `source: file`: a .txt, .txt.bz2 or .txt.gz of the encoder's dimension."
+        None, description="for `source: file`: a .txt, .txt.bz2 or .txt.gz of the encoder's dimension"
     )
     random_std: float | None = Field(
         None,
         gt=0,
-        description="Standard deviation of the random vectors' numbers. null: that of the vectors found, or "
-        "1 / sqrt(dimension) if none is found, which gives vectors of length about 1.",
+        description="standard deviation of the random vectors' numbers; null: that of the vectors found, or "
+        "1 / sqrt(dimension) if none is found, which gives vectors of length about 1",
     )
-    seed: int = Field(0, ge=0, description="Seed of the random vectors.")
+    seed: int = Field(0, ge=0, description="seed of the random vectors")
     wikipedia2vec: Wikipedia2VecOptions = Field(
-        default_factory=Wikipedia2VecOptions, description="For `source: train`."
+        default_factory=Wikipedia2VecOptions, description="for `source: train`"
     )
 
     @model_validator(mode="after")

@@ -59,9 +59,9 @@ def _coefficient(seed: int, position: int) -> ir.IntegerValue:
     return ibis.literal(value, type="int32").cast("int64")
 
 
-def hash_title(title: ir.StringValue) -> ir.IntegerValue:
-    """Return the last 63 bits of a title's MD5 as an integer from 0 to 2^63 - 1."""
-    digest = title.hexdigest("md5").right(_HEX_DIGITS_OF_63_BITS)
+def hash_text(text: ir.StringValue) -> ir.IntegerValue:
+    """Return the last 63 bits of a text's MD5 as an integer from 0 to 2^63 - 1."""
+    digest = text.hexdigest("md5").right(_HEX_DIGITS_OF_63_BITS)
     value = None
     for position in range(_HEX_DIGITS_OF_63_BITS):
         code = digest.substr(position, 1).ascii_str().cast("int64")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ease.entities.hashing import hash_title
-from ease.entities.integers import as_int64
+from ease.entities.hashing import hash_text
+from ease.entities.ibis_workarounds import as_int64, as_table
 from ease.entities.sentences import SENTENCE_KEY
 from ease.errors import EaseError
 from ease.io.lazy import ibis, ir
@@ -38,7 +38,7 @@ def resolve_links(
     linked = chosen.select("language", "page_id", "page_title", "sentence_index", link=chosen.links.unnest())
     written = linked.mutate(written=linked.link.target).drop("link")
     followed = follow_redirects(redirects).rename(written="source_title", followed="target_title")
-    routed = _left_join(written, followed, ["language", "written"])
+    routed = as_table(written.left_join(followed, ["language", "written"]))
     titled = routed.select(
         "language",
         "page_id",
@@ -48,7 +48,7 @@ def resolve_links(
     )
     titled = titled.filter(titled.title.notnull() & (titled.title != titled.page_title)).drop("page_title")
     if sitelinks is None:
-        return titled.mutate(entity=-hash_title(titled.title))
+        return titled.mutate(entity=-hash_text(titled.title))
     return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*titled.columns, "entity")
 
 
@@ -69,7 +69,7 @@ def first_sentences(sentences: ir.Table, sitelinks: ir.Table | None, languages: 
     """
     first = sentences.filter((sentences.sentence_index == 0) & sentences.language.isin(list(languages)))
     if sitelinks is None:
-        return first.select(*SENTENCE_KEY, entity=-hash_title(first.page_title))
+        return first.select(*SENTENCE_KEY, entity=-hash_text(first.page_title))
     titled = first.select(*SENTENCE_KEY, title=first.page_title)
     return titled.inner_join(_items(sitelinks), ["language", "title"]).select(*SENTENCE_KEY, "entity")
 
@@ -93,9 +93,9 @@ def follow_redirects(redirects: ir.Table) -> ir.Table:
     onward = onward.semi_join(targets, ["language", "title"])
     current = step.rename(title="target_title")
     for _ in range(MAX_REDIRECTS - 1):
-        joined = _left_join(current, onward, ["language", "title"])
+        joined = as_table(current.left_join(onward, ["language", "title"]))
         current = joined.select("language", "source_title", title=joined.next_title.coalesce(joined.title))
-    last = _left_join(current, onward, ["language", "title"])
+    last = as_table(current.left_join(onward, ["language", "title"]))
     arrived = last.next_title.isnull()
     return last.select(
         "language", "source_title", target_title=arrived.ifelse(last.title, ibis.null("string"))
@@ -116,9 +116,3 @@ def summarize_links(sentences: ir.Table, links: ir.Table) -> ir.Table:
     return both.select(
         "language", "sentences", "links", links_resolved=both.links_resolved.fill_null(0)
     ).order_by("language")
-
-
-def _left_join(left: ir.Table, right: ir.Table, keys: list[str]) -> ir.Table:
-    """Join into a new table: Ibis cannot join again on a column that a join has computed."""
-    joined = left.left_join(right, keys)
-    return joined.mutate()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from ease.entities.hashing import draw, draw_each
+from ease.entities.ibis_workarounds import as_table
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 
@@ -29,22 +30,20 @@ _SAMPLED_SHARE = 4
 class HardNegativeOptions(StrictModel):
     """How hard negatives are mined."""
 
-    without: Literal["drop", "keep"] = Field(
-        "drop", description="Drop or keep pairs without a hard negative."
-    )
+    without: Literal["drop", "keep"] = Field("drop", description="drop or keep pairs without a hard negative")
     exhaustive_limit: int = Field(
         256,
         ge=0,
-        description="Types with at most this many members, or with few beside those on the page, are searched "
-        "exhaustively; broader types are sampled.",
+        description="types with at most this many members, or with few beside those on the page, are searched "
+        "exhaustively; broader types are sampled",
     )
-    draws: int = Field(64, ge=1, description="Samples of a broader type before the next type is tried.")
+    draws: int = Field(64, ge=1, description="samples of a broader type before the next type is tried")
     further_types: bool = Field(
         True,
-        description="true: for each pair, types are tried in random order until one has a negative. false: each entity "
-        "has one randomly chosen type, as in section 3.2 of EASE's paper.",
+        description="true: for each pair, types are tried in random order until one has a negative; false: each entity "
+        "has one randomly chosen type, as in section 3.2 of EASE's paper",
     )
-    seed: int = Field(0, ge=0, description="Seed of the types and negatives.")
+    seed: int = Field(0, ge=0, description="seed of the types and negatives")
 
 
 class Mining(NamedTuple):
@@ -204,7 +203,7 @@ def _later_draws(ranked: ir.Table, appearing: ir.Table, options: HardNegativeOpt
     """Return all member numbers of narrow types, shuffled, and draws of broad types; `turn` orders them."""
     here = appearing.semi_join(ranked, ["language", "page_id"])
     counts = here.group_by("language", "page_id").agg(on_page=here.entity.nunique())
-    counted = ranked.left_join(counts, ["language", "page_id"]).mutate()
+    counted = as_table(ranked.left_join(counts, ["language", "page_id"]))
     counted = counted.select(*ranked.columns, on_page=counted.on_page.fill_null(0))
     widest = ibis.greatest(counted.on_page * _SAMPLED_SHARE, options.exhaustive_limit)
     narrow = counted["size"] <= widest

@@ -9,9 +9,9 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from ease.entities.hashing import draw
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64
 from ease.entities.negatives import Mining, have_negatives
-from ease.entities.sentences import SENTENCE_KEY, check_lengths
+from ease.entities.sentences import SENTENCE_KEY, check_limits
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
@@ -27,28 +27,28 @@ class PairOptions(StrictModel):
 
     sentences: Literal["linking", "first"] = Field(
         "linking",
-        description="linking: a sentence and each entity that it links to. first: the first sentence of a page and the "
-        "page's own entity (footnote 2 of EASE's paper).",
+        description="linking: a sentence and each entity that it links to; first: the first sentence of a page and the "
+        "page's own entity (footnote 2 of EASE's paper)",
     )
-    min_characters: int = Field(10, ge=1, description="Shorter sentences are dropped.")
-    max_characters: int = Field(1000, ge=1, description="Longer sentences are dropped.")
+    min_characters: int = Field(10, ge=1, description="shorter sentences are dropped")
+    max_characters: int = Field(1000, ge=1, description="longer sentences are dropped")
     max_pairs_per_entity: int | None = Field(
-        None, ge=1, description="Maximum pairs of one entity in one language; null: no maximum."
+        None, ge=1, description="maximum pairs of one entity in one language; null: no maximum"
     )
     max_pairs_per_language: int | None = Field(
-        50_000, ge=1, description="Pairs sampled per language; null: all."
+        50_000, ge=1, description="pairs sampled per language; null: all"
     )
     without_audit: bool = Field(
-        False, description="Exclude the pages of the setting's audit, the test set made from links."
+        False, description="exclude the pages of the setting's audit, the test set made from links"
     )
     min_pairs_per_language: int = Field(
-        0, ge=0, description="A run is refused if fewer pairs of a language are left."
+        0, ge=0, description="a run is refused if fewer pairs of a language are left"
     )
-    seed: int = Field(0, ge=0, description="Seed of the pairs that the maximum and the sampling keep.")
+    seed: int = Field(0, ge=0, description="seed of the pairs that the maximum and the sampling keep")
 
     @model_validator(mode="after")
-    def _check_lengths(self) -> PairOptions:
-        check_lengths(self.min_characters, self.max_characters)
+    def _check_limits(self) -> PairOptions:
+        check_limits(self, "characters")
         return self
 
 

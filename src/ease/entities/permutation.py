@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ease.entities.hashing import draw, hash_title
+from ease.entities.hashing import draw, hash_text
 from ease.io.lazy import ibis, ir
 
 
@@ -22,7 +22,7 @@ def permute_entities(training_pairs: ir.Table, vocabulary: ir.Table, seed: int) 
     """
     languages = training_pairs.select("language").distinct()
     members = languages.cross_join(vocabulary.select("entity"))
-    ticket = draw(seed, hash_title(members.language), members.entity)
+    ticket = draw(seed, hash_text(members.language), members.entity)
     place = ibis.row_number().over(group_by=members.language, order_by=members.entity)
     turn = ibis.row_number().over(group_by=members.language, order_by=[ticket, members.entity])
     numbered = members.mutate(place=place, turn=turn)

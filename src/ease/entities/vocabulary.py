@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64
 from ease.io.lazy import ibis, ir
 from ease.io.models import StrictModel
 
@@ -21,13 +21,13 @@ class VocabularyOptions(StrictModel):
     min_link_count: int | None = Field(
         10,
         ge=0,
-        description="Entities with at most this many incoming links are dropped. null: chosen by the number of links "
+        description="entities with at most this many incoming links are dropped; null: chosen by the number of links "
         "of the language that has the fewest",
     )
     count_over: Literal["all", "language"] = Field(
         "all",
-        description="all: count the links of all languages together. language: keep an entity, for all languages, if "
-        "the links of one language exceed `min_link_count`.",
+        description="all: count the links of all languages together; language: keep an entity, for all languages, if "
+        "the links of one language exceed `min_link_count`",
     )
 
 

@@ -57,10 +57,12 @@ class Items:
             numerators, denominators = self.contributions()
             total = float(denominators.sum())
             return 100 * float(numerators.sum()) / total if total else float("nan")
+        from scipy.stats import rankdata  # import takes a second
+
         cosines, gold = self.columns[LEFT], self.columns[GOLD]
         if np.ptp(cosines) == 0 or np.ptp(gold) == 0:
             return 0.0 if np.ptp(gold) else float("nan")
-        return 100 * float(np.corrcoef(_ranks(cosines), _ranks(gold))[0, 1])
+        return 100 * float(np.corrcoef(rankdata(cosines), rankdata(gold))[0, 1])
 
     def contributions(self) -> tuple[Floats, Floats]:
         """Return what each item adds to the numerator and to the denominator of the score, (items,) each.
@@ -125,13 +127,15 @@ def auc_contributions(cosines: Floats, positive: Floats) -> Floats:
 
     References: DeLong et al. 1988.
     """
+    from scipy.stats import rankdata  # import takes a second
+
     chosen = positive > 0
     counts = int(chosen.sum()), int((~chosen).sum())
     if 0 in counts:
         return np.full(len(cosines), np.nan)
-    ranks, placements = _ranks(cosines), np.empty(len(cosines))
-    placements[chosen] = (ranks[chosen] - _ranks(cosines[chosen])) / counts[1]
-    placements[~chosen] = 1 - (ranks[~chosen] - _ranks(cosines[~chosen])) / counts[0]
+    ranks, placements = rankdata(cosines), np.empty(len(cosines))
+    placements[chosen] = (ranks[chosen] - rankdata(cosines[chosen])) / counts[1]
+    placements[~chosen] = 1 - (ranks[~chosen] - rankdata(cosines[~chosen])) / counts[0]
     area = float(placements[chosen].mean())
     shares = np.where(chosen, counts[0], counts[1]) / len(cosines)
     return area + (placements - area) / shares
@@ -140,10 +144,3 @@ def auc_contributions(cosines: Floats, positive: Floats) -> Floats:
 def _numbered(labels: ArrayLike) -> Floats:
     """Number the distinct labels."""
     return np.unique(np.asarray(labels), return_inverse=True)[1].astype(np.float64)
-
-
-def _ranks(values: Floats) -> Floats:
-    """Rank values from 1; ties share their mean rank."""
-    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[numbers]
-    return ranks

@@ -77,6 +77,13 @@ def normalize_rows(embeddings: ArrayLike, name: str = "embeddings") -> Floats:
     return normalized
 
 
+def unit_or_zero_rows(rows: NDArray[Any]) -> NDArray[Any]:
+    """Scale each row to length 1, in its own precision, (n, dimension) -> (n, dimension); a zero row stays zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: NDArray[Any] = rows / np.where(lengths > 0, lengths, 1)
+    return scaled
+
+
 def pairwise_cosine(left: ArrayLike, right: ArrayLike) -> Floats:
     """Cosine of row i of one matrix with row i of the other: 2 x (n, dimension) -> (n,)."""
     first, second = normalize_rows(left, "left embeddings"), normalize_rows(right, "right embeddings")

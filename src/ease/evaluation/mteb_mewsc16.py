@@ -72,7 +72,7 @@ def mewsc16_task(
             category="t2c",
             modalities=["text"],
             eval_splits=[SMALL],
-            eval_langs={language: [_language_and_script(language)] for language in languages},
+            eval_langs={language: [language_and_script(language)] for language in languages},
             main_score="ami",
             date=("2004-11-01", "2026-05-04"),
             domains=["News", "Written"],
@@ -87,7 +87,7 @@ def mewsc16_task(
     return MewsC16Clustering()
 
 
-def _language_and_script(language: str) -> str:
+def language_and_script(language: str) -> str:
     """Return a language as MTEB writes it: `eng-Latn`."""
     script = Language(language).locale.addLikelySubtags().getScript()
     return f"{Language(language).iso_639_3}-{_MTEB_SCRIPTS.get(script, script)}"

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from ease.evaluation.search import TIE_TOLERANCE, Embeddings, nearest_neighbours
 
+K = 10
+"""Documents of a query that count"""
 SPARE = 90
 """Documents beyond the k best that are compared, so that ties at place k are seen."""
 
 
 def ndcg(
-    queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int, float]], k: int = 10
+    queries: Embeddings, documents: Embeddings, gains: Sequence[Mapping[int, float]]
 ) -> NDArray[np.float64]:
-    """Return the normalised discounted cumulative gain (0 to 1) of each query's k nearest documents: (n,).
+    """Return the normalised discounted cumulative gain (0 to 1) of each query's 10 nearest documents: (n,).
 
     A document at rank r adds its gain divided by log2(r + 1); the sum is divided by that of the best ranking (Järvelin
     and Kekäläinen, 2002, with the gains as they are, as trec_eval computes it). Documents whose cosines tie are ranked
@@ -26,9 +28,8 @@ def ndcg(
         queries: (n, dimension).
         documents: (m, dimension).
         gains: Gain of each relevant document by its row, for each query, which has at least one above 0.
-        k: Number of documents that count.
     """
-    found = nearest_neighbours(queries, documents, k + SPARE)
+    found = nearest_neighbours(queries, documents, K + SPARE)
     own = [
         [gain.get(row, 0.0) for row in rows] for gain, rows in zip(gains, found.rows.tolist(), strict=True)
     ]
@@ -36,10 +37,10 @@ def ndcg(
     steps = np.diff(found.cosines, axis=1, prepend=found.cosines[:, :1])
     groups = np.cumsum(steps < -TIE_TOLERANCE, axis=1)
     order = np.lexsort((earned, groups))
-    ranked = np.take_along_axis(earned, order, axis=1)[:, :k]
-    ideal = np.zeros((len(gains), k))
+    ranked = np.take_along_axis(earned, order, axis=1)[:, :K]
+    ideal = np.zeros((len(gains), K))
     for row, gain in zip(ideal, gains, strict=True):
-        best = sorted(gain.values(), reverse=True)[:k]
+        best = sorted(gain.values(), reverse=True)[:K]
         row[: len(best)] = best
     quality: NDArray[np.float64] = _discounted(ranked) / _discounted(ideal)
     return quality

@@ -162,19 +162,19 @@ def _centred_ranks(weights: NDArray[np.float32], count: int) -> NDArray[np.float
     return ranks
 
 
-def interval(resampled: Resampled, level: float = LEVEL) -> Interval:
+def interval(resampled: Resampled) -> Interval:
     """Return the interval between the outer quantiles of the resampled scores."""
-    outside = (1 - level) / 2
+    outside = (1 - LEVEL) / 2
     low, high = np.quantile(resampled, [outside, 1 - outside])
     return Interval(float(low), float(high))
 
 
-def seed_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
+def seed_interval(values: Sequence[float]) -> Interval:
     """Return the interval of the mean over training seeds, of at least two scores, by Student's t."""
     from scipy.stats import t  # import takes a second
 
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
-    half = float(t.ppf((1 + level) / 2, len(values) - 1)) * error
+    half = float(t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
     return Interval(mean - half, mean + half)
 
 

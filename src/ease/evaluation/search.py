@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from ease.errors import EaseError
 from ease.evaluation.metrics import row_lengths
+from ease.io.device import best_device
 
 BLOCK = (4096, 8192)
 """Queries and targets compared at once: 134 MB of similarities."""
@@ -60,11 +61,6 @@ class _Nearest:
 
     def neighbours(self) -> Neighbours:
         return Neighbours(self.cosines.cpu().numpy(), self.candidates.cpu().numpy())
-
-
-def best_device() -> torch.device:
-    """Return the GPU where there is one, else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _device_for(queries: int, targets: int) -> torch.device:

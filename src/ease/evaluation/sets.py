@@ -19,6 +19,9 @@ from ease.io.models import StrictModel
 
 logger = logging.getLogger(__name__)
 
+LISTED = 4
+"""Names that a message lists of many"""
+
 
 class LocatedSet(StrictModel):
     """The files of a task's data with their checksums, the missing files and the unreadable subsets."""
@@ -95,10 +98,10 @@ def _readable(name: str, found: LocatedSet, options: BaseModel) -> LocatedSet:
     return found.model_copy(update={"subsets": subsets, "sha256": sums, "faults": faults})
 
 
-def shortened(names: Sequence[str], most: int = 4) -> str:
+def shortened(names: Sequence[str]) -> str:
     """List names; of many names, list the first ones and the number of the others."""
-    listed = ", ".join(name or "the file" for name in names[:most])
-    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+    listed = ", ".join(name or "the file" for name in names[:LISTED])
+    return listed if len(names) <= LISTED else f"{listed} and {len(names) - LISTED} more"
 
 
 def at_paths(options: TaskOptions, located: Located) -> dict[str, Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ease.evaluation.metrics import unit_or_zero_rows
 from ease.evaluation.tasks import Encode, get_task
 from ease.evaluation.tasks.components.prompted import PromptedEncode, Role, encode_in_role
 
@@ -24,10 +25,7 @@ class Truncated:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Return an array of shape (n, dimension); a zero row stays zero."""
-        rows = self.encode(sentences)[:, : self.dimension]
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        truncated: np.ndarray = rows / np.where(lengths > 0, lengths, 1)
-        return truncated
+        return unit_or_zero_rows(self.encode(sentences)[:, : self.dimension])
 
     def for_task(self, task: str, kind: str) -> Truncated:
         """Return the function for the texts of a task."""

@@ -138,10 +138,10 @@ class EasePlus(TrainingMethod[EasePlusOptions]):
     def _entity_loss(self, inputs: Inputs) -> Tensor:
         """Contrast each sentence's positives with the entities of the other pairs and all hard negatives."""
         assert inputs.entities is not None
-        own, hard_negatives, further, subjects, guide, used = inputs.entities
-        candidates = self._candidates(own, hard_negatives)
+        positive_entities, hard_negatives, further, subjects, guide, used = inputs.entities
+        candidates = self._candidates(positive_entities, hard_negatives)
         # Every process has the table and W: gathering the ids is enough, and exact.
-        positives = own.unsqueeze(1)  # (n, 1)
+        positives = positive_entities.unsqueeze(1)  # (n, 1)
         if further is not None:
             positives = torch.cat([positives, further], dim=1)
         if subjects is not None:

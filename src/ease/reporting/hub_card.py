@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import yaml
 
-from ease.encoders.model_card import TEST_SCORES
+from ease.encoders.model_card import TEST_SCORES, with_section
 from ease.reporting.exports import card_results
 from ease.reporting.markdown_tables import format_table
 
@@ -37,10 +36,12 @@ def hub_card(
         widgets: Examples for the widget.
         sections: Text of further sections by their titles, for the end of the card.
     """
-    front, body = _parted(card)
-    if not scores.empty:
-        from huggingface_hub.repocard_data import eval_results_to_model_index
+    from huggingface_hub import RepoCard
+    from huggingface_hub.repocard_data import eval_results_to_model_index
 
+    training_card = RepoCard(card)
+    front, body = training_card.data.to_dict(), training_card.text
+    if not scores.empty:
         front["model-index"] = eval_results_to_model_index(name, list(card_results(scores)))
         front["metrics"] = sorted(set(scores["metric"]))
         body = with_section(body, TEST_SCORES, _score_table(scores))
@@ -52,23 +53,6 @@ def hub_card(
         body = with_section(body, title, text)
     metadata = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
     return f"---\n{metadata}---\n{body}"
-
-
-def with_section(body: str, title: str, text: str) -> str:
-    """Return Markdown with a section of the second level, which replaces one of the same title."""
-    section = f"## {title}\n\n{text.strip()}\n"
-    pattern = re.compile(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-    if pattern.search(body):
-        return pattern.sub(lambda _: f"{section}\n", body, count=1).rstrip("\n") + "\n"
-    return f"{body.rstrip()}\n\n{section}"
-
-
-def _parted(card: str) -> tuple[dict[str, Any], str]:
-    """Return the metadata and the Markdown of a card."""
-    found = re.match(r"---\n(.*?)^---\n(.*)", card, re.MULTILINE | re.DOTALL)
-    if found is None:
-        return {}, card
-    return yaml.safe_load(found[1]) or {}, found[2]
 
 
 def _score_table(scores: pd.DataFrame) -> str:

@@ -17,7 +17,7 @@ def render_markdown(report: Report) -> str:
     parts += [f"- {paper}" for paper in report.papers]
     parts += [] if report.tables else [TEXTS["no_scores"]]
     parts += [f"## {table.title}\n\n{table_markdown(table)}" for table in report.tables]
-    parts += report.left_out
+    parts += report.skipped
     if report.tables:
         parts += ["## Where the scores come from", format_table(report.models)]
         parts += ["## All scores", TEXTS["spreads"]]

@@ -24,7 +24,7 @@ class Report:
 
     papers: list[str] = field(default_factory=list)
     tables: list[ComparisonTable] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     scatters: list[Points] = field(default_factory=list)
     models: pd.DataFrame = field(default_factory=pd.DataFrame)
     scores: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -43,7 +43,7 @@ def build_report(published: Published, options: ReportOptions, own: Sequence[Own
         report.papers += [f"{paper.short}: {paper.citation}"] if any(built.values()) else []
         absent = [f"{number} ({paper.tables[number].title})" for number, table in built.items() if not table]
         if absent:
-            report.left_out.append(f"Tables of {paper.short} without a score of ours: {', '.join(absent)}.")
+            report.skipped.append(f"Tables of {paper.short} without a score of ours: {', '.join(absent)}.")
     report.tables += plain_tables(own, published.tasks())
     if own:
         report.models, report.scores = model_versions(own), all_scores(own)

@@ -29,7 +29,7 @@ class WikiNames:
 
 
 def read_names(language: str, entities: Iterable[Entity], nouns: Mapping[str, str]) -> WikiNames:
-    """Return CLDR's names of the entities, and a unique title for each; nouns of kinds tell equal names apart."""
+    """Return CLDR's names of the entities, and a unique title for each; nouns of kinds distinguish equal names."""
     locale = Locale(language)
     tables = {
         "territory": locale.territories,

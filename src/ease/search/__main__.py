@@ -1,4 +1,4 @@
-"""Search on the command line: `python -m ease.search {build,find,hear,why,serve}`."""
+"""Search on the command line: `python -m ease.search {build,find,entities,why,serve}`."""
 
 from __future__ import annotations
 
@@ -114,15 +114,15 @@ def find(text: str, k: int, languages: tuple[str, ...], reader: str, **given: An
 @_k
 @_reader
 @_options
-def hear(text: str, k: int, reader: str, **given: Any) -> None:
-    """Print the entities that the model hears in TEXT."""
+def entities(text: str, k: int, reader: str, **given: Any) -> None:
+    """Print the entities nearest to TEXT."""
     with _reported():
         search = _opened(given)
-        if not search.hears:
+        if not search.has_entities:
             raise EaseError(
                 f"The model {search.model.name!r} has no entity table: choose --model=ease_plus or ease."
             )
-        for one in search.heard(text, k, reader):
+        for one in search.nearest_entities(text, k, reader):
             click.echo(f"{one.cosine:6.3f}  {one.label} ({one.entity})")
 
 

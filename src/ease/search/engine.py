@@ -21,20 +21,20 @@ from ease.errors import EaseError
 from ease.io.cache_users import note_user
 from ease.io.locks import is_locked
 from ease.search.building import Encode, build_index
-from ease.search.entities import HeardEntities, Labels, Link, open_heard
+from ease.search.entities import Labels, Link, ProjectedEntities, open_entities
 from ease.search.index import Index
 from ease.search.limits import EXACT_LIMIT, MEMORY
 from ease.search.reasons import Reasons, shared_links, shared_words
 from ease.search.sources import Model, Sources, digest_tables
 
 MAX_CHARACTERS = 10_000
-HEARD = 10
-"""Entities heard in a text that may be a reason for a result."""
+REASONS = 10
+"""Entities nearest to a text that may be a reason for a result."""
 
 
 @dataclass(frozen=True)
-class Heard:
-    """An entity that a model hears in a text."""
+class NearEntity:
+    """An entity that is near to a text."""
 
     entity: int
     label: str
@@ -53,24 +53,29 @@ class Found:
     entities: list[Link]
     """Those that the sentence links to"""
     why: Reasons
-    """Linked entities that the model hears in the text, and words of the text in the sentence"""
+    """Linked entities that are among the nearest to the text, and words of the text in the sentence"""
 
 
 class Search:
     """A model with its index of sentences and its entity table. `ease.open_search` makes one."""
 
     def __init__(
-        self, model: Model, encode: Encode, index: Index, heard: HeardEntities | None, labels: Labels
+        self,
+        model: Model,
+        encode: Encode,
+        index: Index,
+        entities: ProjectedEntities | None,
+        labels: Labels,
     ) -> None:
         """Combine the parts."""
         self.model = model
         self.index = index
-        self._encode, self._heard, self._labels = encode, heard, labels
+        self._encode, self._entities, self._labels = encode, entities, labels
 
     @property
-    def hears(self) -> bool:
+    def has_entities(self) -> bool:
         """Whether the model has an entity table."""
-        return self._heard is not None
+        return self._entities is not None
 
     def search(
         self, text: str, k: int = 10, languages: Sequence[str] | None = None, reader: str = "en"
@@ -90,14 +95,14 @@ class Search:
         rows = self._distinct(embedding, k, languages)
         titles = {entity: title for same, _ in rows for row in same for entity, title in _links(row).items()}
         labels = self._labels.find(titles, reader, titles)
-        heard = [Link(one.entity, one.label) for one in self._hear(embedding, HEARD, reader)]
+        near = [Link(one.entity, one.label) for one in self._nearest_entities(embedding, REASONS, reader)]
         found = []
         for same, cosine in rows:
             links = [
                 Link(entity, labels[entity])
                 for entity in dict.fromkeys(e for row in same for e in _links(row))
             ]
-            why = Reasons(shared_links(links, heard), shared_words(text, same[0]["text"]))
+            why = Reasons(shared_links(links, near), shared_words(text, same[0]["text"]))
             pages = list(dict.fromkeys(row["page_title"] for row in same))
             found.append(Found(same[0]["text"], same[0]["language"], pages, cosine, links, why))
         return found
@@ -119,8 +124,8 @@ class Search:
                 return [(groups[key], cosines[key]) for key in list(groups)[:k]]
             asked *= 4
 
-    def heard(self, text: str, k: int = 10, reader: str = "en") -> list[Heard]:
-        """Return the k entities that the model hears in a text; none for a model without an entity table.
+    def nearest_entities(self, text: str, k: int = 10, reader: str = "en") -> list[NearEntity]:
+        """Return the k entities nearest to a text, the nearest first; none for a model without an entity table.
 
         Args:
             text: In any language.
@@ -130,17 +135,17 @@ class Search:
         Raises:
             EaseError: If the text is blank or too long, or k is below 1.
         """
-        return self._hear(self.embed(text), k, reader)
+        return self._nearest_entities(self.embed(text), k, reader)
 
     def why(self, first: str, second: str, k: int = 5, reader: str = "en") -> tuple[float, Reasons]:
-        """Return the cosine of two texts, and what they share: entities among the k heard in each, and words.
+        """Return the cosine of two texts, and what they share: entities among the k nearest to each, and words.
 
         Raises:
             EaseError: If a text is blank or too long, or k is below 1.
         """
         embeddings = [self.embed(text) for text in (first, second)]
         left, right = (
-            [Link(one.entity, one.label) for one in self._hear(embedding, k, reader)]
+            [Link(one.entity, one.label) for one in self._nearest_entities(embedding, k, reader)]
             for embedding in embeddings
         )
         lengths = np.linalg.norm(embeddings[0]) * np.linalg.norm(embeddings[1])
@@ -162,12 +167,12 @@ class Search:
         embedding: NDArray[np.float32] = self._encode([text])[0]
         return embedding
 
-    def _hear(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[Heard]:
-        if self._heard is None:
+    def _nearest_entities(self, embedding: NDArray[np.float32], k: int, reader: str) -> list[NearEntity]:
+        if self._entities is None:
             return []
-        near = self._heard.nearest(embedding, k)
+        near = self._entities.nearest(embedding, k)
         labels = self._labels.find([entity for entity, _ in near], reader)
-        return [Heard(entity, labels[entity], cosine) for entity, cosine in near]
+        return [NearEntity(entity, labels[entity], cosine) for entity, cosine in near]
 
 
 def _one_at_a_time(encode: Encode) -> Encode:
@@ -266,9 +271,9 @@ class Opening:
     def search(self) -> Search:
         """Open the index as far as it is built."""
         vocabulary = self._sources.table("03_primary", "entity_vocabulary.parquet", self.model.vocabulary)
-        heard = open_heard(self.model.parts, vocabulary, self.folder)
+        entities = open_entities(self.model.parts, vocabulary, self.folder)
         labels = Labels(self._sources.table("02_intermediate", "sitelinks"), vocabulary)
-        return Search(self.model, self._encode, Index(self.folder), heard, labels)
+        return Search(self.model, self._encode, Index(self.folder), entities, labels)
 
     def _own_folder(self) -> Path:
         """Return the default folder of the index, which changes with the encoder and the sentences."""

@@ -1,4 +1,4 @@
-"""The entities that a model hears in a text: nearest rows of its entity table, by its trained projection."""
+"""The entities nearest to a text: rows of a model's entity table, by its trained projection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLOCK = 65_536
 """Rows of the table projected at once."""
 
 
-class HeardEntities:
+class ProjectedEntities:
     """The projected entity table of a model, mapped from the disk."""
 
     def __init__(self, vectors: Path, entities: NDArray[np.int64]) -> None:
@@ -41,7 +41,7 @@ class HeardEntities:
         ]
 
 
-def open_heard(parts: Path, vocabulary: list[Path], folder: Path) -> HeardEntities | None:
+def open_entities(parts: Path, vocabulary: list[Path], folder: Path) -> ProjectedEntities | None:
     """Project the entity table of a model once, and open it; None for a model without such a table.
 
     Args:
@@ -71,7 +71,7 @@ def open_heard(parts: Path, vocabulary: list[Path], folder: Path) -> HeardEntiti
         raise EaseError(
             f"{parts} was trained with another entity vocabulary than {vocabulary[0]}: train again."
         )
-    return HeardEntities(target, known["entity"].to_numpy()[rows])
+    return ProjectedEntities(target, known["entity"].to_numpy()[rows])
 
 
 def _project(parts: Path, target: Path) -> None:

@@ -78,13 +78,13 @@ class Index:
         if self._approximate is not None:
             found = search_approximate(self._approximate, unit, k * CANDIDATES, ranges)
             cosines = self.vectors(found) @ unit if len(found) else np.empty(0, np.float32)
-            return _best([found], [cosines], k)
+            return best([found], [cosines], k)
         parts = [
             self._nearest_in(block, part, unit, k)
             for block in list(self._embedded_blocks())
             for part in ranges
         ]
-        return _best([near.rows for near in parts], [near.cosines for near in parts], k)
+        return best([near.rows for near in parts], [near.cosines for near in parts], k)
 
     def _nearest_in(
         self, block: tuple[int, int], part: tuple[int, int], unit: NDArray[np.float32], k: int
@@ -141,7 +141,7 @@ class Index:
         return self._faiss if (self.folder / APPROXIMATE).exists() else None
 
 
-def _best(rows: list[NDArray[np.int64]], cosines: list[NDArray[np.float32]], k: int) -> Near:
+def best(rows: list[NDArray[np.int64]], cosines: list[NDArray[np.float32]], k: int) -> Near:
     """Return the k highest cosines; equal ones in the order of the rows."""
     if not rows:
         return Near(np.empty(0, np.int64), np.empty(0, np.float32))

@@ -13,6 +13,8 @@ from ease.search.engine import Search
 PER_LANGUAGE = 40
 """Sentences shown of each language."""
 DRAWN_PER_LANGUAGE = 3 * PER_LANGUAGE
+SEED = 0
+"""Seed of the sample"""
 CODE = np.array([0.055, 0.038])
 """Width and height of a language's code, as shares of the map."""
 STEPS = 4
@@ -39,7 +41,7 @@ class LanguageMap(NamedTuple):
     variance: float
 
 
-def map_languages(search: Search, text: str = "", seed: int = 0) -> LanguageMap:
+def map_languages(search: Search, text: str = "") -> LanguageMap:
     """Project a sample of the indexed sentences, and a typed one, by their principal components.
 
     Raises:
@@ -47,7 +49,7 @@ def map_languages(search: Search, text: str = "", seed: int = 0) -> LanguageMap:
     """
     index = search.index
     drawn = np.concatenate(
-        [index.embedded_rows(language, DRAWN_PER_LANGUAGE, seed) for language in index.languages]
+        [index.embedded_rows(language, DRAWN_PER_LANGUAGE, SEED) for language in index.languages]
     )
     shown = _with_links(drawn, index.sentences.rows(drawn))
     rows = np.array([row for row, _ in shown])

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from ease.errors import EaseError
 from ease.methods import get_method, method_names
-from ease.search.engine import Found, Heard, Search
+from ease.search.engine import Found, NearEntity, Search
 from ease.search.maps import LanguageMap, map_languages
 from ease.search.opened import OpenModels
 from ease.search.reasons import words_of
@@ -47,7 +47,7 @@ class Panel:
     embedded: tuple[int, int] | None = None
     """Sentences that the answer was chosen from, and their number; None: all"""
     found: Sequence[Found] = ()
-    heard: Sequence[Heard] = ()
+    entities: Sequence[NearEntity] = ()
     map: LanguageMap | None = None
     error: str = ""
 
@@ -124,7 +124,7 @@ def _answers(
     panels = []
     for model in chosen:
         model.wait()
-        # Read before the answer, since the thread that builds the index goes on meanwhile.
+        # Read before the answer, since the thread that builds the index continues meanwhile.
         search, embedded = model.search, None if model.complete else model.progress
         panel = Panel(model.name, model_title(model.name), search, embedded, error=model.error)
         try:
@@ -136,7 +136,7 @@ def _answers(
 
 def _search_panel(panel: Panel, search: Search, asked: Asked) -> Panel:
     found = search.search(asked.text, asked.k, asked.languages or None, asked.reader)
-    return replace(panel, found=found, heard=search.heard(asked.text, 8, asked.reader))
+    return replace(panel, found=found, entities=search.nearest_entities(asked.text, 8, asked.reader))
 
 
 def _map_panel(panel: Panel, search: Search, asked: Asked) -> Panel:

@@ -24,7 +24,7 @@ from ease.io.validation import RENAMED
 from ease.methods import get_method, method_options
 from ease.methods.base import SENTENCE
 from ease.methods.supervised_simcse import NEGATIVE, SupervisedSimcse
-from ease.training.entity_numbers import may_be_text, number_entities, write_entities
+from ease.training.entity_numbers import may_be_text, number_entities, write_initial_entities
 from ease.training.inputs import ENTITY_COLUMNS, FURTHER, entity_columns, open_pair_table
 from ease.training.job import run_job
 from ease.training.options import TrainingJob, TrainingOptions, training_options
@@ -91,7 +91,7 @@ def train(
         if get_method(method).reads_entities:
             dimension = embedding_dimension(load_encoder(start, pooling))
             table, entities = number_entities(table, _entity_columns(method, own))
-            files = write_entities(entities, entity_embeddings, dimension, loop.seed, place)
+            files = write_initial_entities(entities, entity_embeddings, dimension, loop.seed, place)
         with atomic_path(place / "pairs.parquet") as partial:
             pq.write_table(table, partial)
         job = TrainingJob(

@@ -28,7 +28,7 @@ def has_entities(encoder: Path) -> bool:
         return {TABLE, ROWS} <= set(parts.keys())
 
 
-def write_entities(encoder: Path, vocabulary: pd.DataFrame, folder: Path) -> int:
+def write_entity_table(encoder: Path, vocabulary: pd.DataFrame, folder: Path) -> int:
     """Write the entity table and the projection of an encoder, and the entity of each row.
 
     `entities.safetensors` has `embeddings` (entities, size), and `projection.weight` (dimension, size) and where the

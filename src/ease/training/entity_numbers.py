@@ -47,7 +47,7 @@ def number_entities(table: pa.Table, names: Sequence[str]) -> tuple[pa.Table, pa
     return table, entities
 
 
-def write_entities(
+def write_initial_entities(
     entities: pa.Array, embeddings: Mapping[Any, ArrayLike] | None, dimension: int, seed: int, folder: Path
 ) -> dict[str, Path]:
     """Write the vocabulary and the initial embeddings of entities.
@@ -92,7 +92,7 @@ class _Entities(NamedTuple):
 
 
 def _entities_in(table: pa.Table, name: str) -> _Entities:
-    """Return a column's entities; nulls in lists are left out."""
+    """Return a column's entities; nulls in lists are skipped."""
     given = table[name].combine_chunks() if name in table.column_names else pa.nulls(len(table))
     if name != FURTHER:
         return _Entities(_as_entities(given, name))
@@ -130,7 +130,7 @@ def _initial(
     if lacking:
         raise EaseError(
             f"{len(lacking)} entities have no embedding in `entity_embeddings`, such as {lacking[0]!r}: add theirs, or "
-            "leave the parameter out for random ones."
+            "omit the parameter for random ones."
         )
     rows = [np.asarray(embeddings[entity], dtype=np.float32) for entity in names]
     for entity, row in zip(names, rows, strict=True):

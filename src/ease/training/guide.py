@@ -11,6 +11,7 @@ from accelerate import Accelerator
 from numpy.typing import NDArray
 
 from ease.errors import EaseError
+from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_path
 from ease.methods.base import Entities, GuideVectors
 from ease.training.prepared_pairs import READ_ROWS
@@ -56,8 +57,8 @@ def write_entity_embeddings(
             block = slice(start, start + READ_ROWS)
             np.add.at(sums, entities[block], sentences[block].astype(np.float32))
         for start in range(0, count, READ_ROWS):
-            part = sums[start : start + READ_ROWS]
-            part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12)
+            block = slice(start, start + READ_ROWS)
+            sums[block] = unit_or_zero_rows(sums[block])
         sums.flush()
 
 

@@ -89,6 +89,6 @@ def _chosen(layers: Sequence[str], targets: Sequence[str] | None) -> list[str]:
     if missing := sorted(set(targets or ()) - set(names)):
         raise EaseError(
             f"`lora.targets`: the encoder has no linear layers named {', '.join(missing)}; it has {', '.join(names)}. "
-            "Choose among them, or leave `targets` out for all."
+            "Choose among them, or omit `targets` for all."
         )
     return [path for path in layers if targets is None or path.rpartition(".")[2] in targets]

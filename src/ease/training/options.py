@@ -116,7 +116,7 @@ class TrainingOptions(StrictModel):
         0.1,
         gt=0,
         le=1,
-        description="largest share of the time for checkpoints: one that is due too soon after the last is left out",
+        description="largest share of the time for checkpoints: one that is due too soon after the last is skipped",
     )
     report_every: int = Field(10, ge=1, description="steps over which reported losses are averaged")
     precision: Literal["auto", "bf16", "fp32"] = Field(

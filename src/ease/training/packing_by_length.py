@@ -147,14 +147,14 @@ def attend_by_length(
     for shape, *parts in zip(texts.groups, *(row.split(sizes) for row in scaled), strict=True):
         queries, keys, values = (part.unflatten(0, shape).transpose(1, 2) for part in parts)
         weights = queries @ keys.transpose(-1, -2)  # (texts, heads, length, length)
-        hidden = _hidden(shape[1], causal, window, weights.device)
+        hidden = hidden_pairs(shape[1], causal, window, weights.device)
         weights = (weights if hidden is None else weights.masked_fill(hidden, -torch.inf)).softmax(-1)
         attended = drop_quickly(weights, dropout) @ values if dropout else weights @ values
         outputs.append(attended.transpose(1, 2).flatten(0, 1))
     return torch.cat(outputs)
 
 
-def _hidden(length: int, causal: bool, window: int | None, device: torch.device) -> Tensor | None:
+def hidden_pairs(length: int, causal: bool, window: int | None, device: torch.device) -> Tensor | None:
     """Return the pairs of tokens of a text that do not attend, (length, length); None if there are none."""
     if not causal and (window is None or length <= window):
         return None

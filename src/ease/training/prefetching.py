@@ -30,7 +30,7 @@ def make_ahead(batches: Iterator[T], device: torch.device, ahead: int = AHEAD) -
 
     def make() -> Any:
         batch = next(batches, end)
-        # A GPU reads pinned memory while the host goes on.
+        # A GPU reads pinned memory while the host continues.
         return recursively_apply(torch.Tensor.pin_memory, batch) if device.type == "cuda" else batch
 
     with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:

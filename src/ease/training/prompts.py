@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sentence_transformers import SentenceTransformer
 
+from ease.encoders.prompts import prompt_named
 from ease.errors import EaseError
 
 
@@ -13,8 +14,7 @@ def default_prompt(encoder: SentenceTransformer) -> str:
     Raises:
         EaseError: If the pooling excludes the prompt, which a training on tokens cannot.
     """
-    name = encoder.default_prompt_name
-    prompt = (encoder.prompts.get(name) if name is not None else None) or ""
+    prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
     if prompt and any(getattr(module, "include_prompt", True) is False for module in encoder):
         raise EaseError(
             f"The encoder's pooling excludes its prompt {prompt!r}, which a training does not support: save it with "

@@ -27,7 +27,7 @@ DEVELOPMENT_SCORE = "development"
 class BestModel:
     """The best model so far, in its own folder; of equal scores, the first is kept.
 
-    Beside it stays the one that the last checkpoint names, from which an interrupted training goes on.
+    The model named by the last checkpoint is kept, too: an interrupted training resumes from it.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -17,6 +17,7 @@ from ease.encoders.encoder import embedding_dimension, load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
+from ease.evaluation.metrics import unit_or_zero_rows
 from ease.evaluation.tasks import Encode
 from ease.io.atomic import partial_path
 from ease.io.files import report_write_errors
@@ -127,7 +128,7 @@ def _write(
     # One process records the cache's user: the file has a single writer.
     encode = encode_with(encoder.to(accelerator.device), encoding, "sentences", name if first else None)
     stored = np.load(partial, mmap_mode="r+")
-    _encode_share(source, places, languages, encode, stored)
+    encode_share(source, places, languages, encode, stored)
     stored.flush()
     accelerator.wait_for_everyone()
     if first:
@@ -151,7 +152,7 @@ def _check_languages(source: pads.Dataset, languages: Sequence[str] | None) -> N
         )
 
 
-def _encode_share(
+def encode_share(
     source: pads.Dataset,
     places: NDArray[np.int64],
     languages: Sequence[str] | None,
@@ -172,8 +173,7 @@ def _encode_share(
         if number % sharing == process_rank():
             taught = _of_languages(batch, languages)
             vectors = encode(batch.column(SENTENCE).filter(pa.array(taught)).to_pylist())
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            stored[rows[taught]] = vectors / np.maximum(lengths, 1e-12)
+            stored[rows[taught]] = unit_or_zero_rows(vectors)
 
 
 def _of_languages(batch: pa.RecordBatch, languages: Sequence[str] | None) -> NDArray[np.bool_]:

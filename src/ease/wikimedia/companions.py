@@ -13,9 +13,11 @@ LARGE: tuple[str, ...] = tuple(read_data_file("ease.wikimedia", "languages.yml")
 """Large Wikipedias, the largest first"""
 
 PIVOT = "en"
+RELATED = 2
+"""Maximum number of companions beside English"""
 
 
-def nearest_companions(language: str, among: Collection[str] | None = None, count: int = 2) -> list[str]:
+def nearest_companions(language: str, among: Collection[str] | None = None) -> list[str]:
     """Return English and the large languages that CLDR's language matching relates to a language, nearest first.
 
     CLDR relates languages whose readers mostly understand another one: French for Breton, Spanish for Basque, Catalan
@@ -24,11 +26,10 @@ def nearest_companions(language: str, among: Collection[str] | None = None, coun
     Args:
         language: Wikipedia's code.
         among: Companions are chosen from these; None: from all large Wikipedias.
-        count: Maximum number of companions beside English.
     """
     others = [code for code in LARGE if code not in (language, PIVOT) and (among is None or code in among)]
     near: list[str] = []
-    while len(near) < count and (found := _nearest(language, others)):
+    while len(near) < RELATED and (found := _nearest(language, others)):
         near.append(found)
         others.remove(found)
     return [code for code in (PIVOT, *near) if code != language]

@@ -14,7 +14,7 @@ from ease.wikimedia.wikitext import parser, spans
 from ease.wikimedia.wikitext.article import Prose, SentenceColumns, split_prose
 from ease.wikimedia.wikitext.markup import GAP, cut_tables
 from ease.wikimedia.wikitext.parser import parse_wikitext, read_prose
-from ease.wikimedia.wikitext.prose import _AFTER_OPENING, _EMPTY, _drop_empty_brackets, join_blocks
+from ease.wikimedia.wikitext.prose import AFTER_OPENING, EMPTY_BRACKETS, drop_empty_brackets, join_blocks
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from ease.wikimedia.wikitext.titles import SiteInfo
 
@@ -95,10 +95,10 @@ def test_brackets_are_dropped_line_by_line_as_in_the_complete_text() -> None:
     for text in random_texts(20_000, ["(", ")", "[", "]", "（", "）", GAP, GAP, " ", ",", "a", "\n"]):
         expected = text
         for _ in range(2):
-            expected = _AFTER_OPENING.sub(rf"\1{GAP}", expected)
-            for brackets in _EMPTY:
+            expected = AFTER_OPENING.sub(rf"\1{GAP}", expected)
+            for brackets in EMPTY_BRACKETS:
                 expected = expected.replace(brackets, GAP)
-        assert _drop_empty_brackets(text) == expected
+        assert drop_empty_brackets(text) == expected
         changed += text != expected
     assert changed > 1000
 

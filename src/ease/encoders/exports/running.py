@@ -11,6 +11,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.exports.forms import INPUTS, OUTPUT, Form, file_of, silent
+from ease.encoders.prompts import prompt_named
 
 Run = Callable[[dict[str, np.ndarray]], np.ndarray]
 
@@ -60,7 +61,7 @@ def load_exported(
         threads: Threads of the library; None: as many as the library chooses.
     """
     load = _load_onnx if form.startswith("onnx") else _load_openvino
-    prompt = encoder.prompts.get(encoder.default_prompt_name or "") or ""
+    prompt = prompt_named(encoder.prompts, encoder.default_prompt_name)
     return ExportedEncoder(
         encoder.tokenizer, load(folder / file_of(form), threads), encoder.max_seq_length, prompt
     )

@@ -12,7 +12,6 @@ from ease.evaluation.tasks.components.graded_pairs import GradedPair, parse_gold
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.own_files import (
     OwnSet,
-    own_file,
     read_own_rows,
     require_own,
     required,
@@ -49,7 +48,7 @@ class Options(SubsetOptions):
 
 def files(options: Options) -> Files:
     """One file per set."""
-    return select_own(options, {n: (own_file(options.path, one),) for n, one in options.sets.items()}, TASK)
+    return select_own(options, options.sets, TASK)
 
 
 def read_pairs(options: Options) -> dict[str, list[GradedPair]]:

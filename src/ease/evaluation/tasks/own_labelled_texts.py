@@ -11,13 +11,7 @@ from ease.errors import EaseError
 from ease.evaluation.tasks import Encode, Files, Score, available_subsets
 from ease.evaluation.tasks.components.clusters import METRIC, ClusteringOptions, score_cluster_sets
 from ease.evaluation.tasks.components.labelled_texts import LabelledTexts, collect_texts
-from ease.evaluation.tasks.components.own_files import (
-    OwnSet,
-    own_file,
-    read_own_rows,
-    require_own,
-    select_own,
-)
+from ease.evaluation.tasks.components.own_files import OwnSet, read_own_rows, require_own, select_own
 from ease.io.models import StrictModel
 
 __all__ = ["KIND", "METRIC", "SOURCE", "Options", "evaluate", "files"]
@@ -48,7 +42,7 @@ class Options(ClusteringOptions):
 
 def files(options: Options) -> Files:
     """One file per set."""
-    return select_own(options, {n: (own_file(options.path, one),) for n, one in options.sets.items()}, TASK)
+    return select_own(options, options.sets, TASK)
 
 
 def read_set(path: Path, chosen: LabelledSet) -> LabelledTexts:

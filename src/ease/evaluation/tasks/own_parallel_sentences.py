@@ -10,7 +10,6 @@ from ease.evaluation.tasks import Encode, Files, Score, available_subsets, avera
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.own_files import (
     OwnSet,
-    own_file,
     read_own_rows,
     require_own,
     required,
@@ -52,7 +51,7 @@ class Options(SubsetOptions):
 
 def files(options: Options) -> Files:
     """One file per set."""
-    return select_own(options, {n: (own_file(options.path, one),) for n, one in options.sets.items()}, TASK)
+    return select_own(options, options.sets, TASK)
 
 
 def read_set(path: Path, chosen: ParallelSet) -> Sides:

@@ -12,7 +12,6 @@ from ease.evaluation.tasks.components.graded_pairs import parse_gold
 from ease.evaluation.tasks.components.options import SubsetOptions
 from ease.evaluation.tasks.components.own_files import (
     OwnSet,
-    own_file,
     read_own_rows,
     require_own,
     required,
@@ -46,6 +45,10 @@ class QuerySet(OwnSet):
         None, description="a file of further documents to search in, with the same column of documents"
     )
 
+    def files(self, folder: Path) -> tuple[Path, ...]:
+        """Return the file of queries and, if given, that of further documents."""
+        return (*super().files(folder), *([folder / self.documents] if self.documents else []))
+
 
 class Options(SubsetOptions):
     """The folder of the files, the sets to score, and the sets."""
@@ -55,11 +58,7 @@ class Options(SubsetOptions):
 
 def files(options: Options) -> Files:
     """The queries and, if given, the further documents."""
-    known = {
-        name: (own_file(options.path, one), *([options.path / one.documents] if one.documents else []))
-        for name, one in options.sets.items()
-    }
-    return select_own(options, known, TASK)
+    return select_own(options, options.sets, TASK)
 
 
 def read_set(paths: tuple[Path, ...], chosen: QuerySet) -> Relevance:

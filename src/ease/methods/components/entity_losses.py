@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ease.methods.components.losses import mean_over_rows, unit
+from ease.methods.components.losses import mean_over_rows, own_columns, unit
 
 NO_ENTITY = -1
 """Entity row of a missing hard negative."""
@@ -33,8 +33,7 @@ def excluded_candidates(
     Returns:
         (n, m), or (n, 2m) with hard negatives; true for excluded candidates, never for a sentence's own positive.
     """
-    if own is None:
-        own = torch.arange(len(positives), device=positives.device)
+    own = own_columns(positives, own)
     candidates = positives if hard_negatives is None else torch.cat([positives, hard_negatives])  # (m or 2m,)
     missing = (candidates == NO_ENTITY).expand(len(own), -1)
     if not mask_same_entity:
@@ -106,14 +105,14 @@ def several_positives_loss(
 
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ candidates.T / temperature  # (rows, m)
-        left_out = (candidate_ids == NO_ENTITY).expand_as(logits)
+        skipped = (candidate_ids == NO_ENTITY).expand_as(logits)
         if excluded is not None:
-            left_out = left_out | excluded[rows]
+            skipped = skipped | excluded[rows]
         for ids in positive_ids[rows].T:
-            left_out = left_out | (ids.unsqueeze(1) == candidate_ids)
+            skipped = skipped | (ids.unsqueeze(1) == candidate_ids)
         # Finite: all candidates of an anchor may be excluded.
         lowest = torch.finfo(logits.dtype).min
-        negatives = logits.masked_fill(left_out, lowest).logsumexp(dim=1, keepdim=True)  # (rows, 1)
+        negatives = logits.masked_fill(skipped, lowest).logsumexp(dim=1, keepdim=True)  # (rows, 1)
         own = (positives[rows] @ anchors[rows].unsqueeze(2)).squeeze(2) / temperature  # (rows, p)
         return (shares[rows] * functional.softplus(negatives - own)).sum()
 

@@ -113,7 +113,7 @@ class EntityTable(nn.Module):
 
 
 def _copy(values: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor to a device; a GPU copies it from the host's memory while the host goes on."""
+    """Copy a tensor to a device; a GPU copies it from the host's memory while the host continues."""
     if values.device.type == "cpu" and device.type == "cuda":
         values = values.pin_memory()
     return values.to(device, non_blocking=True)

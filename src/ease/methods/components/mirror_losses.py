@@ -39,19 +39,26 @@ def mirrored_loss(
     References:
         Liu et al. 2021 (Mirror-BERT), equation 1.
     """
-    candidates = views if candidates is None else candidates
-    anchors, columns = unit(views.flatten(0, 1)), unit(candidates.flatten(0, 1))  # (2n, d), (2m, d)
-    own = own_columns(views[0], own)
-    other = own + candidates.shape[1]  # the column of the pair's second view
-    itself, positive = torch.cat([own, other]).unsqueeze(1), torch.cat([other, own]).unsqueeze(1)  # (2n, 1)
-    left_out = itself if positive_in_denominator else torch.cat([itself, positive], dim=1)
+    anchors, columns, itself, positive = _mirrored(views, candidates, own)
+    excluded = itself if positive_in_denominator else torch.cat([itself, positive], dim=1)
 
     def summed(rows: slice) -> Tensor:
         logits = anchors[rows] @ columns.T / temperature  # (rows, 2m)
-        negatives = logits.scatter(1, left_out[rows], -torch.inf)
+        negatives = logits.scatter(1, excluded[rows], -torch.inf)
         return (negatives.logsumexp(dim=1) - logits.gather(1, positive[rows]).squeeze(1)).sum()
 
     return mean_over_rows(summed, len(anchors), mini_batch_size)
+
+
+def _mirrored(
+    views: Tensor, candidates: Tensor | None, own: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the anchors, (2n, d), all columns, (2m, d), and each anchor's own and its positive's column, (2n, 1)."""
+    candidates = views if candidates is None else candidates
+    own = own_columns(views[0], own)
+    other = own + candidates.shape[1]  # the column of the pair's second view
+    itself, positive = torch.cat([own, other]).unsqueeze(1), torch.cat([other, own]).unsqueeze(1)
+    return unit(views.flatten(0, 1)), unit(candidates.flatten(0, 1)), itself, positive
 
 
 class MultiSimilarity(StrictModel):
@@ -91,19 +98,15 @@ def multi_similarity_loss(
     References:
         Wang et al. 2019 (multi-similarity loss); Liu et al. 2021 (SapBERT), section 2.
     """
-    candidates = views if candidates is None else candidates
-    anchors, columns = unit(views.flatten(0, 1)), unit(candidates.flatten(0, 1))  # (2n, d), (2m, d)
-    own = own_columns(views[0], own)
-    other = own + candidates.shape[1]  # the column of the pair's second view
-    itself, positive = torch.cat([own, other]).unsqueeze(1), torch.cat([other, own]).unsqueeze(1)  # (2n, 1)
-    left_out = torch.cat([itself, positive], dim=1)
+    anchors, columns, itself, positive = _mirrored(views, candidates, own)
+    excluded = torch.cat([itself, positive], dim=1)
 
     def summed(rows: slice) -> Tensor:
         cosines = anchors[rows] @ columns.T  # (rows, 2m)
         near = cosines.gather(1, positive[rows])  # (rows, 1)
         with torch.no_grad():
             distances, limit = _distances(cosines), _distances(near) + options.margin
-            hard = (distances <= limit).scatter(1, left_out[rows], False)
+            hard = (distances <= limit).scatter(1, excluded[rows], False)
         pushed = (options.negative_scale * (cosines - options.base)).masked_fill(~hard, -torch.inf)
         # A column of zeros adds the 1 of log(1 + Σ), and keeps rows without a hard negative finite.
         repelled = (

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ease.methods.components.losses import mean_over_rows, unit
+from ease.methods.components.losses import mean_over_rows, own_columns, unit
 
 
 def cosine_distillation(students: Tensor, teachers: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def similarity_distillation(
     students, teachers = unit(students), unit(teachers)
     columns = students if candidates is None else unit(candidates)  # (m, d)
     teacher_columns = teachers if teacher_candidates is None else unit(teacher_candidates)  # (m, t)
-    itself = torch.arange(len(students), device=students.device) if own is None else own
+    itself = own_columns(students, own)
 
     taught, absent = _taught(teachers), ~_taught(teacher_columns)
 

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.contamination import ContaminationOptions
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.evaluation.tasks import AVERAGE
+from ease.evaluation.text_fingerprints import ContaminationOptions
 from ease.io.lazy import ibis
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
@@ -45,7 +45,7 @@ def find_contaminated_items(
         One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
         text that was found, with its best match.
     """
-    from ease.evaluation.contamination_scan import contaminated_items, find_matches, read_task_texts
+    from ease.evaluation.contamination import contaminated_items, find_matches, read_task_texts
 
     located = read_located(evaluation_data)
     references = scorable(evaluate.references(setting.test_tasks), located)

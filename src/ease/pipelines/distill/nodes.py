@@ -110,7 +110,7 @@ def _distill(
     usage: str,
 ) -> tuple[Path, Rows]:
     """Train a student, refine it if its options say so, and save its metadata beside it."""
-    from ease.encoders.whitening import distinct_sentences
+    from ease.entities.sentences import distinct_sentences
     from ease.training.students.distilling import distill_student
 
     setting = given.setting

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ease.entities.bitext import CandidateOptions, LanguagePair
 from ease.entities.hashing import draw
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
 from ease.io.result_versions import BITEXT

@@ -145,7 +145,7 @@ def _measure_training(
     """Measure the start encoder on parsed sentences, unless it would have to be downloaded."""
     from ease.encoders.check import cached_folder
     from ease.encoders.encoder import build_encoder
-    from ease.evaluation.search import best_device
+    from ease.io.device import best_device
 
     name = setting.encoder.name
     if not (name.startswith(RANDOM) or Path(name).exists() or cached_folder(name)):

@@ -24,7 +24,7 @@ from ease.reporting.exports import main_rows, write_eval_results
 from ease.reporting.hub_card import hub_card
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
-from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entities
+from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
 from ease.wikimedia.wikinews.licences import UNKNOWN
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def write_model(
     drawn = draw_sentences(training_pairs, options.check_sentences, options.widgets, options.seed)
     sections = {}
     if has_entities(encoder):
-        count = write_entities(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
+        count = write_entity_table(encoder, _labels(encoder, options.setting, vocabulary), folder / ENTITIES)
         sections["Entities"] = _entities_text(count)
     forms = export_encoder(load_encoder(str(encoder)), folder, drawn.sentences, options.forms)
     if forms:

@@ -193,7 +193,7 @@ def log_tables(report: Report) -> None:
     """Log the tables that contain one of our models."""
     for table in report.tables:
         logger.info("%s, %s", table.title, table_markdown(table))
-    for line in report.left_out:
+    for line in report.skipped:
         logger.info(line)
     if not report.tables:
         logger.warning("The report is empty: `kedro run --pipelines=evaluate` makes scores")

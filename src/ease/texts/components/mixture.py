@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ease.entities.hashing import draw
-from ease.entities.integers import as_int64
+from ease.entities.ibis_workarounds import as_int64
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.texts.components.options import COLUMNS, Source, SourceOptions

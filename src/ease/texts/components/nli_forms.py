@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ease.entities.hashing import draw
+from ease.entities.ibis_workarounds import as_table
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.texts.components.nli_files import CONTRADICTION, ENTAILMENT
@@ -57,14 +58,14 @@ def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: boo
     contradictions = pairs.filter(pairs.label == CONTRADICTION)
     counts = contradictions.group_by("prompt").agg(contradictions=contradictions.count())
     entailments = pairs.filter(pairs.label == ENTAILMENT).left_join(counts, "prompt")
-    entailments = _apart(
+    entailments = as_table(
         entailments.select(
             "key", "pair", "prompt", "languages", nth=entailments.place % entailments.contradictions
         )
     )
     if each_premise:
         given = numbered.select("pair", key="row", first="number")
-        wanted = _apart(entailments.drop("key").inner_join(given, "pair"))
+        wanted = as_table(entailments.drop("key").inner_join(given, "pair"))
     else:
         first = draw(seed, entailments.key, ibis.literal(_SENTENCE)) % entailments.languages
         wanted = entailments.mutate(first=first)
@@ -81,8 +82,8 @@ def triplets(rows: ir.Table, reference: str | None, seed: int, each_premise: boo
     premises = numbered.select("pair", first="number", sentence="premise")
     hypotheses = numbered.select("pair", second="number", positive="hypothesis")
     negatives = numbered.select(other="pair", third="number", negative="hypothesis")
-    whole = _apart(_apart(drawn).inner_join(premises, ["pair", "first"]))
-    whole = _apart(whole.inner_join(hypotheses, ["pair", "second"]))
+    whole = as_table(as_table(drawn).inner_join(premises, ["pair", "first"]))
+    whole = as_table(whole.inner_join(hypotheses, ["pair", "second"]))
     return whole.left_join(negatives, ["other", "third"]).select("key", "sentence", "positive", "negative")
 
 
@@ -94,11 +95,6 @@ def _with_prompt(rows: ir.Table, reference: str | None) -> ir.Table:
     joined = rows.left_join(named, "pair").select(*rows.columns, "named")
     # A pair that the reference language does not have is a separate premise.
     return joined.mutate(prompt=joined.prompt.coalesce(joined.named, joined.pair)).drop("named")
-
-
-def _apart(joined: ir.Table) -> ir.Table:
-    """Return a join as a new table: Ibis cannot join again on a column that a join has computed."""
-    return joined.mutate()
 
 
 def _by_language(rows: ir.Table, apart: bool) -> ir.Table:
@@ -128,7 +124,7 @@ def premise_hypothesis(rows: ir.Table, cross_lingual: bool, seed: int) -> ir.Tab
         "pair", "row", "premise", partner=others + (others >= several.number).cast("int64")
     )
     hypotheses = numbered.select("pair", partner="number", positive="hypothesis")
-    crossed = _apart(drawn).inner_join(hypotheses, ["pair", "partner"])
+    crossed = as_table(drawn).inner_join(hypotheses, ["pair", "partner"])
     return own.union(
         crossed.select(key=crossed.row * 2 + 1, sentence=crossed.premise, positive=crossed.positive)
     )
@@ -145,7 +141,7 @@ def every_hypothesis(rows: ir.Table) -> ir.Table:
     count = int(numbers.count().execute())
     others = rows.inner_join(numbers, "language").select("pair", "number", positive="hypothesis")
     premises = rows.select("pair", "row", sentence="premise")
-    crossed = _apart(premises.inner_join(others, "pair"))
+    crossed = as_table(premises.inner_join(others, "pair"))
     return crossed.select("sentence", "positive", key=crossed.row * count + crossed.number)
 
 

@@ -18,9 +18,9 @@ from ease.encoders.encoder import embedding_dimension, load_encoder, save_encode
 from ease.encoders.encoding import encode_with, fingerprint
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
-from ease.evaluation.search import best_device
 from ease.io.atomic import atomic_folder, write_text_atomically
 from ease.io.code_digest import code_version
+from ease.io.device import best_device
 from ease.io.files import hash_contents, read_json
 from ease.training.progress import Report
 from ease.training.students.learning import History, learn

@@ -14,6 +14,7 @@ from scipy.linalg import eigh
 from ease.encoders.encoder import embedding_dimension
 from ease.encoders.encoding import Encoding
 from ease.errors import EaseError
+from ease.evaluation.metrics import unit_or_zero_rows
 from ease.io.atomic import atomic_path
 
 BLOCK = 8192
@@ -66,7 +67,7 @@ def write_targets(encode: Encoding, sentences: pa.ChunkedArray, target: Path) ->
                 file, {"descr": "<f2", "fortran_order": False, "shape": shape}
             )
             for block in blocks(sentences):
-                file.write(_unit(encode(block)).astype("<f2").tobytes())
+                file.write(unit_or_zero_rows(encode(block)).astype("<f2").tobytes())
 
 
 def open_targets(file: Path) -> Targets:
@@ -91,12 +92,6 @@ def principal_directions(targets: Targets, kept: int | None) -> NDArray[np.float
         squares += block.T @ block
     directions: NDArray[np.float64] = eigh(squares)[1][:, ::-1]
     return directions[:, :kept]
-
-
-def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: NDArray[np.float32] = rows / np.maximum(lengths, 1e-12)
-    return scaled
 
 
 def check_dimensions(matryoshka: Sequence[int], dimension: int) -> None:

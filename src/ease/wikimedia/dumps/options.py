@@ -16,13 +16,13 @@ class IngestOptions(StrictModel):
 
     splitter: SplitterEngine = Field(
         "polyglot",
-        description="Sentence splitter. icu finds the same boundaries without polyglot, which is under GPLv3.",
+        description="sentence splitter; icu finds the same boundaries without polyglot, which is under GPLv3",
     )
     truncated: Literal["keep", "drop"] = Field(
-        "keep", description="Whether to keep the readable beginning of a truncated file, or to drop the file."
+        "keep", description="whether to keep the readable beginning of a truncated file, or to drop the file"
     )
     max_page_bytes: int = Field(
-        DEFAULT_MAX_PAGE_BYTES, ge=1000, description="Pages with more bytes of XML are skipped."
+        DEFAULT_MAX_PAGE_BYTES, ge=1000, description="pages with more bytes of XML are skipped"
     )
-    bytes_per_shard: int = Field(32 << 20, ge=1, description="Bytes of a dump file in one shard.")
-    workers: int | None = Field(None, ge=1, description="Processes that parse. null uses one per core.")
+    bytes_per_shard: int = Field(32 << 20, ge=1, description="bytes of a dump file in one shard")
+    workers: int | None = Field(None, ge=1, description="processes that parse; null uses one per core")

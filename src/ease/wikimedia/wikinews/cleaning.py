@@ -31,18 +31,18 @@ class CleaningOptions(StrictModel):
     """Which sentences are removed from the edition `clean`."""
 
     min_width: int = Field(
-        20, ge=1, description="Least width of a sentence in columns; East Asian characters take two."
+        20, ge=1, description="least width of a sentence in columns; East Asian characters take two"
     )
     max_repeats: int = Field(
-        10, ge=1, description="A sentence on more pages is a notice: none of its copies is kept."
+        10, ge=1, description="a sentence on more pages is a notice: none of its copies is kept"
     )
     similarity: float = Field(
         0.8,
         gt=0,
         le=1,
-        description="Sentences whose sets of n-grams have at least this Jaccard similarity are near duplicates.",
+        description="sentences whose sets of n-grams have at least this Jaccard similarity are near duplicates",
     )
-    characters: int = Field(5, ge=1, description="Characters of these n-grams.")
+    characters: int = Field(5, ge=1, description="characters of these n-grams")
 
 
 def clean(table: pa.Table, language: str, options: CleaningOptions) -> tuple[pa.Table, Counter[str]]:

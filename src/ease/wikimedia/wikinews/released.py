@@ -87,7 +87,7 @@ def _log(language: str, rows: int, found: Counts) -> None:
 
 
 def _read(folder: Path, language: str) -> pa.Table:
-    """Read a language's sentences and labels; blank sentences are left out."""
+    """Read a language's sentences and labels; blank sentences are skipped."""
     paths = [folder / f"{language}_{name}.txt" for name in ("sentences", "categories")]
     rows = []
     for number, (text, label) in read_parallel_lines(paths):

@@ -22,13 +22,13 @@ SPLITS = (SMALL, EARLIER, RECENT)
 class SplitOptions(StrictModel):
     """How a language of the edition `clean` is split."""
 
-    small: int = Field(2048, ge=1, description="Largest number of rows of the balanced split `small`.")
+    small: int = Field(2048, ge=1, description="largest number of rows of the balanced split `small`")
     recent_since: date = Field(
         date(2022, 1, 1),
-        description="First day of the split `recent`; older articles are in `earlier`, and articles whose date is "
-        "not known in neither.",
+        description="first day of the split `recent`; older articles are in `earlier`, and articles whose date is "
+        "not known in neither",
     )
-    seed: int = Field(42, ge=0, description="Seed of the split `small`.")
+    seed: int = Field(42, ge=0, description="seed of the split `small`")
 
 
 def write_splits(folder: Path, language: str, table: pa.Table, options: SplitOptions) -> dict[str, int]:

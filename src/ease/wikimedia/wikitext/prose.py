@@ -11,11 +11,11 @@ _FULL_WIDTH = "（"
 _OPENING_GAP = {
     brackets: re.compile(rf"[{brackets}][{_JOINTS}]*+{GAP}") for brackets in (r"(\[", rf"(\[{_FULL_WIDTH}")
 }
-_AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{GAP}[{GAP}{_JOINTS}]*+")
+AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{GAP}[{GAP}{_JOINTS}]*+")
 _BEFORE_CLOSING = re.compile(rf"{GAP}[{GAP}{_JOINTS}]*+([)\]）]?)")
 _GAPS = re.compile(rf"{GAP}[ {GAP}]*+")
 _JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + GAP
-_EMPTY = (f"({GAP})", f"[{GAP}]", f"（{GAP}）")
+EMPTY_BRACKETS = (f"({GAP})", f"[{GAP}]", f"（{GAP}）")
 _NO_SPACE_AFTER = "\n([（“«" + LINK_START
 _NO_SPACE_BEFORE = "\n,.)]）" + LINK_END
 _ITEM_MARKS = "*#:; \t"
@@ -33,7 +33,7 @@ def normalize_gaps(text: str) -> str:
     """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup."""
     if GAP not in text:
         return text
-    text = _drop_before_closing(_drop_empty_brackets(text))
+    text = _drop_before_closing(drop_empty_brackets(text))
     pieces, position = [], 0
     for gap in _GAPS.finditer(text):
         left = text[position : gap.start()]
@@ -49,7 +49,7 @@ def normalize_gaps(text: str) -> str:
     return "".join(pieces)
 
 
-def _drop_empty_brackets(text: str) -> str:
+def drop_empty_brackets(text: str) -> str:
     """Drop brackets with nothing but gaps, and the spaces and commas between an opening bracket and a gap."""
     pieces: list[str] = []
     position = 0
@@ -60,8 +60,8 @@ def _drop_empty_brackets(text: str) -> str:
         end = len(text) if end < 0 else end
         line = text[start:end]
         for _ in range(2):
-            line = _AFTER_OPENING.sub(rf"\1{GAP}", line)
-            for brackets in _EMPTY:
+            line = AFTER_OPENING.sub(rf"\1{GAP}", line)
+            for brackets in EMPTY_BRACKETS:
                 line = line.replace(brackets, GAP)
         pieces += (text[position:start], line)
         position = end

@@ -28,13 +28,12 @@ class OwnSet(StrictModel):
     )
     licence: str = Field(min_length=1, description="licence of the texts, such as `CC BY 4.0` or `private`")
 
+    def files(self, folder: Path) -> tuple[Path, ...]:
+        """Return the files of the set, in the folder of its task."""
+        return (folder / self.file,)
 
-def own_file(folder: Path, chosen: OwnSet) -> Path:
-    """Return the place of a set's file."""
-    return folder / chosen.file
 
-
-def select_own(options: SubsetOptions, sets: Mapping[str, tuple[Path, ...]], task: str) -> Files:
+def select_own(options: SubsetOptions, sets: Mapping[str, OwnSet], task: str) -> Files:
     """Return the files of the chosen sets.
 
     Raises:
@@ -45,7 +44,7 @@ def select_own(options: SubsetOptions, sets: Mapping[str, tuple[Path, ...]], tas
             f"No set {', '.join(options.subsets)}: configure `tasks.{task}.sets.{options.subsets[0]}` "
             "(docs/own_data.md)."
         )
-    return options.select(sets)
+    return options.select({name: chosen.files(options.path) for name, chosen in sets.items()})
 
 
 def require_own(files: Files, task: str) -> Files:
