@@ -7,6 +7,7 @@ from typing import Any
 
 from ease.errors import EaseError
 from ease.io.addresses import kind_of, located
+from ease.io.models import split_words
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.wikimedia.companions import nearest_companions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
@@ -27,16 +28,11 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     language = str(taught.get("language") or "")
     if setting.get("languages") is None:
         among = PAPER_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
-        companions = words(taught.get("companions"))
+        companions = split_words(taught.get("companions"))
         chosen = nearest_companions(language, among) if companions is None else companions
         setting["languages"] = list(dict.fromkeys([language, *chosen]))
     if isinstance(encoder, dict) and encoder.get("name") is None:
         encoder["name"] = taught.get("encoder")
-
-
-def words(value: Any) -> list[str] | None:
-    """Return a list that may be given as words."""
-    return value.split() if isinstance(value, str) else value
 
 
 def check_taught_sources(
@@ -85,7 +81,7 @@ def check_taught_language(language: str, companions: Any, acquire: AcquireOption
     Raises:
         EaseError: With the parameter and the remedy.
     """
-    given = words(companions)
+    given = split_words(companions)
     if given is not None and not given:
         raise EaseError(
             "`teach.companions` names no language: name at least one, such as en, or set it to null."
