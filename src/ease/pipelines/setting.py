@@ -17,6 +17,9 @@ from ease.io.registry import check_name
 from ease.io.validation import format_validation_error
 from ease.wikimedia.languages import check_codes
 
+EASE_PLUS = "ease_plus"
+"""The method whose encoder teaches students, mines parallel sentences, and is taught a language, by default"""
+
 MLM = "mlm"
 """Masked-language modelling, the method whose encoder other methods may start from."""
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.files import read_json
+from ease.io.names import UNTRAINED
 from ease.io.project import read_globals
 from ease.io.suggestions import suggest
 
@@ -93,7 +94,7 @@ class Sources:
         """Return the names of the trained encoders and `untrained`, in the order of their training."""
         folder = self.data / "06_models" / self.setting
         names = {path.parts[-4] for path in folder.glob("*/encoder/*/encoder")}
-        order = ["untrained", "simcse", "ease", "ease_plus"]
+        order = [UNTRAINED, "simcse", "ease", "ease_plus"]
         return [*(name for name in order if name in names), *sorted(names - set(order))]
 
     def model(self, name: str) -> Model:

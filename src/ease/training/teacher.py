@@ -12,7 +12,7 @@ from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
 from ease.io.models import StrictModel, Words
 
-START = "start"
+START_ENCODER = "start"
 """Name of the encoder before the training, as a teacher or guide."""
 
 
@@ -22,7 +22,7 @@ class FrozenEncoder(StrictModel):
     encoder: str | None = Field(
         None,
         min_length=1,
-        description=f"a hub name, a folder, or `{START}`: the encoder before the training; null: none",
+        description=f"a hub name, a folder, or `{START_ENCODER}`: the encoder before the training; null: none",
     )
     pooling: PoolingName | None = Field(None, description="its pooling; null: as it was saved")
     batch_size: int | None = Field(
@@ -50,7 +50,7 @@ class FrozenEncoder(StrictModel):
             start: The encoder that the training starts from.
         """
         assert self.encoder is not None
-        return start if self.encoder == START else self.encoder
+        return start if self.encoder == START_ENCODER else self.encoder
 
 
 class TeacherOptions(FrozenEncoder):
@@ -82,7 +82,7 @@ def check_frozen(options: FrozenEncoder, role: str) -> None:
     Raises:
         EaseError: With its name and the remedy.
     """
-    if options.encoder in (None, START):
+    if options.encoder in (None, START_ENCODER):
         return
     try:
         check_encoder(str(options.encoder))

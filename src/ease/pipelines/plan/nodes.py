@@ -24,7 +24,7 @@ from ease.pipelines.plan.options import PlanOptions
 from ease.pipelines.plan.rates import ParsingRate, measure_parsing, measure_training
 from ease.pipelines.plan.sources import DumpSize, folder_size, measure_dumps
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.pipelines.teach.nodes import with_page_props
 from ease.pipelines.teach.options import TEACH, check_taught_sources
 from ease.pipelines.teach.sizes import fit_recipe
@@ -81,7 +81,7 @@ def plan_job(
     dumps = measure_dumps(acquire, setting.languages)
     scratch = scratch_for_run(work, "plan")
     rate, measured_on = _measure_parsing(dumps, acquire, ingest, options, scratch)
-    speed = _measure_training(setting, rate, own["ease_plus"], encoders, options)
+    speed = _measure_training(setting, rate, own[EASE_PLUS], encoders, options)
     costs = _costs(name, own, dumps, rate, speed, ingest, texts.memory_limit, encoders)
     facts = {
         "Job": f"`kedro run --pipelines={options.of}`",

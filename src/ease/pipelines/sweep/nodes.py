@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from ease.errors import EaseError
 from ease.evaluation.sets import check_scorable, read_located
 from ease.io.lazy import ibis
+from ease.io.names import DEVELOPMENT
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
@@ -20,7 +21,6 @@ from ease.pipelines.gathering import TextOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import (
-    DEVELOPMENT,
     TEST,
     Inputs,
     joined_rows,

@@ -18,7 +18,7 @@ from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
-from ease.io.names import safe_name
+from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.each import score_all, score_rows
@@ -31,8 +31,8 @@ from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.train.nodes import drawn_sentences, required_pairs, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 
-TEST, DEVELOPMENT = "test", "development"
-"""Values of the column `split`: the score of a test task, or of a development task that is no test task."""
+TEST = "test"
+"""Value of the column `split` for a score of a test task; else, `DEVELOPMENT`"""
 
 
 class Inputs(NamedTuple):
@@ -100,7 +100,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
     """
     setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
     folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
-    untrained = folder / "untrained"
+    untrained = folder / UNTRAINED
     if not untrained.exists():
         with atomic_folder(untrained) as partial:
             write_encoder(inputs.sentences, setting, partial)

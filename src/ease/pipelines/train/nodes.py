@@ -12,6 +12,7 @@ from ease.entities.hashing import draw
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
+from ease.io.names import PREPARATION
 from ease.pipelines.acquire.nodes import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions, gather_data
@@ -19,7 +20,7 @@ from ease.pipelines.mlflow_runs import TrackingOptions, flatten_options, log_val
 from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.starts import PREPARATION, missing_start
+from ease.pipelines.starts import missing_start
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
 from ease.pipelines.work import lock_for_run, scratch_for_run
 

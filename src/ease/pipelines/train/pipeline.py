@@ -2,6 +2,7 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
+from ease.io.names import UNTRAINED
 from ease.methods import reads_entities
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import MLM
@@ -12,8 +13,6 @@ from ease.pipelines.train.nodes import (
     train_encoder,
     whiten_encoder,
 )
-
-UNTRAINED = "untrained"
 
 
 def create_encoder_pipeline(setting: str) -> Pipeline:
