@@ -9,7 +9,7 @@ import ibis
 import pandas as pd
 import pytest
 
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions
 from ease.pipelines.setting import Setting

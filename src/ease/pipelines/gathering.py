@@ -15,7 +15,8 @@ from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 from ease.io.parquet import read_parquet
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, source_options
 from ease.texts.components.workspace import open_workspace

@@ -21,7 +21,7 @@ from ease.evaluation.scoring import task_name
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.validation import format_validation_error
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.checks import check_tasks
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.analysis.pipeline import ANALYSIS_TAG

@@ -24,7 +24,7 @@ from ease.io.addresses import is_remote
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
 from ease.io.parquet import files_of
-from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.gathering import write_parquet
 from ease.pipelines.mlflow_runs import (
     RunReport,

@@ -8,24 +8,14 @@ from typing import Any
 
 from ease.errors import EaseError
 from ease.io.addresses import address_of, kind_of, located
-from ease.pipelines.acquire.options import AcquireOptions
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.pipelines.setting import Setting
-from ease.sample import SampleFiles, write_sample
 from ease.wikimedia.dumps.files import dump_date, find_dumps, find_wikidata
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
-from ease.wikimedia.languages import PAPER_LANGUAGES
 from ease.wikimedia.wikidata.page_props import find_page_props
 
 logger = logging.getLogger(__name__)
-
-SAMPLE = "sample:"
-
-__all__ = ["SAMPLE", "AcquireOptions", "locate_dumps", "make_sample"]
-
-
-def make_sample(options: AcquireOptions) -> SampleFiles:
-    """Write the sample wiki, or reuse a complete one."""
-    return write_sample(options.sample_folder, PAPER_LANGUAGES, options.sample)
 
 
 def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from ease.sample import SampleOptions
 from ease.wikimedia.dumps.files import WikidataForm
 from ease.wikimedia.dumps.mirrors import LATEST, MirrorOptions
 
+SAMPLE = "sample:"
+"""Address of the sample wiki; its files are `sample:NAME`."""
+
 _DATE = rf"^(\d{{8}}|{LATEST})$"
 
 

@@ -15,7 +15,7 @@ from ease.entities import bitext
 from ease.entities.bitext import language_pairs, number_sentences
 from ease.errors import EaseError
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.gathering import TextOptions
 from ease.pipelines.mine_bitext.options import BitextOptions
 from ease.pipelines.mine_bitext.parts import Mining, mined_part

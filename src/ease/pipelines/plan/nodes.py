@@ -15,7 +15,7 @@ from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.io.addresses import is_remote
 from ease.io.atomic import write_text_atomically
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions
 from ease.pipelines.ingest.nodes import CachedIngestOptions

@@ -14,7 +14,7 @@ from ease.errors import EaseError
 from ease.evaluation.sets import check_scorable, read_located
 from ease.io.lazy import ibis
 from ease.io.names import DEVELOPMENT
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions

@@ -19,7 +19,7 @@ from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
 from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.each import score_all, score_rows
 from ease.pipelines.gathering import TextOptions, gather_data, open_gathered

@@ -9,8 +9,8 @@ from typing import Any
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.nodes import locate_dumps as locate
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
 from ease.pipelines.audit.nodes import FOLDER as AUDIT
 from ease.pipelines.encoder_defaults import EncoderDefaults

@@ -8,7 +8,7 @@ from typing import Any
 from ease.errors import EaseError
 from ease.io.addresses import kind_of, located
 from ease.io.models import split_words
-from ease.pipelines.acquire.options import AcquireOptions
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.wikimedia.companions import nearest_companions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import is_mirror
@@ -16,7 +16,6 @@ from ease.wikimedia.languages import PAPER_LANGUAGES, WIKIPEDIA_LANGUAGES, check
 from ease.wikimedia.wikidata.page_props import find_page_props
 
 TEACH = "teach"
-SAMPLE = "sample:"
 
 
 def complete_taught_setting(parameters: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
 from ease.io.names import PREPARATION
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import TrackingOptions, flatten_options, log_values, training_run
