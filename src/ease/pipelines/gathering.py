@@ -10,13 +10,12 @@ from typing import Any
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from ease.errors import EaseError
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
 from ease.io.parquet import read_parquet
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
-from ease.pipelines.acquire.sample_wiki import make_sample
+from ease.pipelines.acquire.sample_wiki import sample_file
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, source_options
 from ease.texts.components.workspace import open_workspace
@@ -88,11 +87,7 @@ def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, An
     address = str(source.get("path", ""))
     if not address.startswith(SAMPLE):
         return dict(source)
-    name = address.removeprefix(SAMPLE)
-    if name not in SAMPLE_TEXTS:
-        known = " and ".join(f"{SAMPLE}{text}" for text in SAMPLE_TEXTS)
-        raise EaseError(f"`path` {address} in `data`: the sample has the training texts {known}.")
-    return {**source, "path": getattr(make_sample(acquire), name)}
+    return {**source, "path": sample_file(address, SAMPLE_TEXTS, "training texts", acquire)}
 
 
 def write_parquet(table: ibis.Table, path: Path) -> None:
