@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ease.errors import EaseError
-from ease.io.addresses import kind_of, located
 from ease.io.models import split_words
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.wikimedia.companions import nearest_companions
-from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.dumps.files import DumpFile, find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import PAPER_LANGUAGES, WIKIPEDIA_LANGUAGES, check_codes, check_languages
 from ease.wikimedia.wikidata.page_props import find_page_props
@@ -63,10 +62,8 @@ def find_page_props_beside(
     Raises:
         EaseError: With the missing files and the remedy.
     """
-    is_folder = kind_of(located(source)) == "directory"
-    places = [located(source)] if is_folder else sorted({dump.path.parent for dump in dumps})
     try:
-        return find_page_props(places, languages)
+        return find_page_props(table_folders(source, dumps), languages)
     except EaseError as error:
         raise EaseError(
             f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
