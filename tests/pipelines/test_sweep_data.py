@@ -11,11 +11,11 @@ import pytest
 
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import Inputs, variant_data
 from ease.pipelines.sweep.variants import Variant
 from ease.pipelines.training_jobs import TrainingData
+from ease.pipelines.training_texts import TextOptions
 
 SETTING = Setting(
     name="mine", languages="en", encoder={"name": "any"}, dev_tasks="stsb:dev", test_tasks="stsb:test"

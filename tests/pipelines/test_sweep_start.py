@@ -11,10 +11,10 @@ from transformers import AutoConfig
 
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import Inputs, start_encoder
 from ease.pipelines.training_jobs import TrainingData
+from ease.pipelines.training_texts import TextOptions
 
 ENCODER: dict[str, Any] = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "vocabulary_size": 300}
 

@@ -23,9 +23,8 @@ from ease.evaluation.sets import at_paths, read_located, require_sets
 from ease.io.addresses import is_remote
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
-from ease.io.parquet import files_of
+from ease.io.parquet import files_of, write_parquet
 from ease.pipelines.acquire.options import SAMPLE
-from ease.pipelines.gathering import write_parquet
 from ease.pipelines.mlflow_runs import (
     RunReport,
     TrackingOptions,

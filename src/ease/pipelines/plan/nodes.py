@@ -17,7 +17,6 @@ from ease.io.addresses import is_remote
 from ease.io.atomic import write_text_atomically
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions
 from ease.pipelines.ingest.nodes import CachedIngestOptions
 from ease.pipelines.plan.costs import Cost, download_cost, pairs_cost, parsing_cost, training_cost
 from ease.pipelines.plan.options import PlanOptions
@@ -28,6 +27,7 @@ from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.pipelines.teach.nodes import with_page_props
 from ease.pipelines.teach.options import TEACH, check_taught_sources
 from ease.pipelines.teach.sizes import fit_recipe
+from ease.pipelines.training_texts import TextOptions
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 

@@ -17,7 +17,6 @@ from ease.io.names import DEVELOPMENT
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import (
@@ -29,6 +28,7 @@ from ease.pipelines.sweep.trainings import (
 )
 from ease.pipelines.sweep.variants import PIVOT, Sweep
 from ease.pipelines.training_jobs import TrainingData
+from ease.pipelines.training_texts import TextOptions
 from ease.pipelines.work import lock_for_run, remove_after_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants

@@ -22,7 +22,6 @@ from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.each import score_all, score_rows
-from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import MLM, Setting
@@ -30,6 +29,7 @@ from ease.pipelines.sweep.joined import score_joined
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.pipelines.train.nodes import drawn_sentences, required_pairs, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
+from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
 
 TEST = "test"
 """Value of the column `split` for a score of a test task; else, `DEVELOPMENT`"""

@@ -15,7 +15,6 @@ from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.audit.nodes import FOLDER as AUDIT
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.options import EvaluateOptions
-from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
 from ease.pipelines.mlflow_runs import TrackingOptions
 from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
@@ -24,6 +23,7 @@ from ease.pipelines.teach.options import check_taught_language
 from ease.pipelines.teach.sizes import fit_recipe
 from ease.pipelines.train.nodes import build_encoder, drawn_sentences, required_pairs, train_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
+from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
 from ease.pipelines.work import lock_for_run
 from ease.wikimedia.languages import Language
 

@@ -15,13 +15,13 @@ from ease.io.lazy import ibis
 from ease.io.names import PREPARATION
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import TrackingOptions, flatten_options, log_values, training_run
 from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.starts import missing_start
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
+from ease.pipelines.training_texts import TextOptions, gather_data
 from ease.pipelines.work import lock_for_run, scratch_for_run
 
 WHITENING = "whitening"

@@ -1,4 +1,4 @@
-"""Gather the training texts that a recipe's `data` names into one file."""
+"""The training texts that a recipe's `data` names, gathered into one file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from pydantic import Field
 
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
-from ease.io.parquet import read_parquet
+from ease.io.parquet import read_parquet, write_parquet
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.sample_wiki import sample_file
 from ease.pipelines.recipe import CompleteRecipe, Recipe
@@ -22,10 +21,6 @@ from ease.texts.components.workspace import open_workspace
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
 """The sample's own training texts, addressed as `sample:NAME`."""
-
-
-BATCH_ROWS = 100_000
-"""Rows held in memory while a table is written."""
 
 
 class TextOptions(StrictModel):
@@ -88,10 +83,3 @@ def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, An
     if not address.startswith(SAMPLE):
         return dict(source)
     return {**source, "path": sample_file(address, SAMPLE_TEXTS, "training texts", acquire)}
-
-
-def write_parquet(table: ibis.Table, path: Path) -> None:
-    """Write a table as one file; Spark's own writer would make a folder of files with random names."""
-    with report_write_errors(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
-        for batch in table.to_pyarrow_batches(chunk_size=BATCH_ROWS):
-            writer.write_batch(batch)
