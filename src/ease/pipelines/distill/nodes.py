@@ -18,7 +18,7 @@ from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import missing_teacher
-from ease.pipelines.train.nodes import required_pairs
+from ease.pipelines.training_inputs import required_pairs
 from ease.pipelines.training_jobs import TrainingData, describe_data
 from ease.pipelines.work import lock_for_run
 

@@ -27,7 +27,7 @@ from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.joined import score_joined
 from ease.pipelines.sweep.variants import START, Sweep, Variant
-from ease.pipelines.train.nodes import drawn_sentences, required_pairs, write_encoder
+from ease.pipelines.training_inputs import drawn_sentences, required_pairs, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
 

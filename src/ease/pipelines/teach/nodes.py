@@ -21,7 +21,8 @@ from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.options import check_taught_language
 from ease.pipelines.teach.sizes import fit_recipe
-from ease.pipelines.train.nodes import build_encoder, drawn_sentences, required_pairs, train_encoder
+from ease.pipelines.train.nodes import build_encoder, train_encoder
+from ease.pipelines.training_inputs import drawn_sentences, required_pairs
 from ease.pipelines.training_jobs import TrainingData, train_tracked
 from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
 from ease.pipelines.work import lock_for_run
