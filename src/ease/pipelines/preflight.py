@@ -28,6 +28,7 @@ from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.mine_bitext.options import BitextOptions
+from ease.pipelines.node_checks import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import (
@@ -36,7 +37,6 @@ from ease.pipelines.starts import (
     find_missing_teachers,
     find_stale_starts,
 )
-from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.sweep.checks import sweep_checks
 from ease.pipelines.teach.options import TEACH, check_taught_sources
 from ease.training.students import StudentOptions

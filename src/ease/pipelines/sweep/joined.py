@@ -13,7 +13,7 @@ from ease.evaluation.scoring import TaskOptions, score_tasks, task_name
 from ease.evaluation.sets import at_paths, read_located, scorable
 from ease.io.models import StrictModel, Words
 from ease.io.registry import check_name
-from ease.pipelines.evaluate.each import score_rows
+from ease.pipelines.evaluate.scoring import score_rows
 from ease.pipelines.mlflow_runs import log_scores, nested_run
 
 TASKS = ["bli"]

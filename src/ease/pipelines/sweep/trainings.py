@@ -21,7 +21,7 @@ from ease.io.locks import folder_lock
 from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.evaluate.each import score_all, score_rows
+from ease.pipelines.evaluate.scoring import score_all, score_rows
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import MLM, Setting

@@ -9,6 +9,7 @@ from ease.encoders.model_card import model_card
 from ease.encoders.options import EncodingOptions, WhiteningOptions
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
+from ease.io.names import UNTRAINED
 from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.mlflow_runs import TrackingOptions, flatten_options, log_values, training_run
@@ -26,7 +27,7 @@ WHITENING = "whitening"
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
     """Build or load the encoder that every method of the setting starts from."""
-    folder = scratch_for_run(work, f"{setting.name}.untrained") / "encoder"
+    folder = scratch_for_run(work, f"{setting.name}.{UNTRAINED}") / "encoder"
     write_encoder(sentences, setting, folder)
     return folder
 
