@@ -31,7 +31,7 @@ def rows_of(variant: Variant, seed: int, recipe: dict[str, Any], folder: Path) -
     pairs = ibis.memtable(PAIRS)
     data = TrainingData(Path(), pairs, None, None, {}, {}, {}, SETTING)
     acquire = AcquireOptions.model_construct()
-    inputs = Inputs(None, data, acquire, TextOptions(), recipes, DEFAULTS, folder, {})
+    inputs = Inputs(None, data, acquire, TextOptions(), recipes, DEFAULTS, folder)
     given = variant_data(variant, variant.recipe(recipes, seed, "any", DEFAULTS), data, inputs)
     return given.rows.to_pandas()
 

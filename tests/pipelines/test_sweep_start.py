@@ -39,7 +39,7 @@ def start(folder: Path, rows: int = 40, seed: int = 1, pooling: str = "mean", **
     return start_encoder(
         seed,
         setting,
-        Inputs(table, data, acquire, TextOptions(), {}, EncoderDefaults.model_construct({}), folder, {}),
+        Inputs(table, data, acquire, TextOptions(), {}, EncoderDefaults.model_construct({}), folder),
     )
 
 

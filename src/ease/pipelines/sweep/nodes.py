@@ -90,15 +90,18 @@ def run_sweep(
     data = TrainingData(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
-    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder, {})
+    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
     trainings = sweep.chosen_trainings(setting.languages)
     lock_for_run(folder)
+    models: dict[str, Path] = {}
     rows = []
     for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
         logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
-        rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
+        varied = sweep.varied_setting(setting, variant, seed)
+        models[name], scored = run_variant(variant, seed, varied, inputs)
+        rows += scored
     if sweep.only is None:
-        rows += joined_rows(sweep, setting, inputs)
+        rows += joined_rows(sweep, setting, inputs, models)
     remove_after_run(_finished_work(folder, sweep, setting))
     return rows
 
