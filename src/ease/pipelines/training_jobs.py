@@ -48,7 +48,8 @@ TEXT_LICENCE = "as its publisher says"
 class TrainingData(NamedTuple):
     """The inputs of a training."""
 
-    encoder: Path
+    encoder: str | Path
+    """The encoder to train, or the teacher of a student: a folder or a hub name"""
     rows: ibis.Table
     """Pairs of sentences and entities, or training texts, with a `pair_id`"""
     vocabulary: ibis.Table | None
