@@ -97,7 +97,8 @@ def mine_with_tables(tables: LinkTables, folder: Path, per_language: int, engine
     pairs = stage("pairs", select_pairs(sentences, links, vocabulary, pair_options))
     appearing = links.select("language", "page_id", "entity")
     mined = stage(
-        "negatives", mine_hard_negatives(pairs, appearing, types, vocabulary, HardNegativeOptions())
+        "negatives",
+        mine_hard_negatives(pairs, appearing, types, vocabulary, HardNegativeOptions(without="drop")),
     )
     seconds = time.perf_counter() - started
     process = connection._session._jvm.ProcessHandle.current().pid() if engine == "spark" else "self"

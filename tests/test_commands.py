@@ -12,9 +12,8 @@ import pytest
 from kedro.config import OmegaConfigLoader
 from mlflow.tracking import MlflowClient
 
-from ease.io.names import safe_name
+from ease.io.names import PREPARATION, safe_name
 from ease.pipeline_registry import LOW_RESOURCE, SETTINGS, SWEEPS, register_pipelines
-from ease.pipelines.starts import PREPARATION
 from ease.pipelines.sweep.variants import Sweep
 from ease.settings import CONFIG_LOADER_ARGS
 from tests.project import METHODS, Done, Project

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kedro.pipeline import Pipeline
 
+from ease.io.names import UNTRAINED
 from ease.methods import method_names
 from ease.pipelines import (
     acquire,
@@ -29,11 +30,12 @@ from ease.pipelines import (
     train,
     validate_evaluation,
 )
+from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.stages import StagesOutermost, in_stage
 
 SETTINGS = ("multilingual", "monolingual")
-EASE, MLM = "ease", "mlm"
-COMPARED = ("simcse", EASE, "ease_plus")
+EASE = "ease"
+COMPARED = ("simcse", EASE, EASE_PLUS)
 """The methods that `train_<setting>` trains; `train` trains all methods."""
 LOW_RESOURCE = "low_resource"
 """The setting that adds languages to a multilingual encoder, one model for each."""
@@ -101,7 +103,7 @@ def setting_pieces(setting: str, methods: Sequence[str]) -> dict[str, Pipeline]:
     start = train.create_encoder_pipeline(setting)
     # If MLM is not trained, no stage would make its encoder.
     trainings = [train.create_pipeline(setting, method, mlm_start=MLM in methods) for method in methods]
-    evaluations = [evaluate.create_pipeline(setting, name) for name in (train.UNTRAINED, *methods)]
+    evaluations = [evaluate.create_pipeline(setting, name) for name in (UNTRAINED, *methods)]
     pieces = {
         "acquire": acquire.create_pipeline(setting),
         "acquire_evaluation": acquire_evaluation.create_pipeline(setting),

@@ -84,7 +84,7 @@ def mine_tables(case: Iterable[ibis.Table], options: HardNegativeOptions) -> ibi
 
 def mine(engine: SQLBackend, case: Case, **options: Any) -> list[dict[str, Any]]:
     """Return the mined rows in order."""
-    mined = mine_tables(map(ibis.memtable, case), HardNegativeOptions(**options))
+    mined = mine_tables(map(ibis.memtable, case), HardNegativeOptions(**{"without": "drop"} | options))
     assert mined.schema()["hard_negative"].is_int64()
     return engine.to_pyarrow(mined).to_pylist()
 
@@ -187,7 +187,9 @@ def test_a_pair_is_known_to_have_a_negative_before_one_is_mined(
 ) -> None:
     for seed in range(2):
         case = make_case(tables, seed)
-        options = HardNegativeOptions(further_types=further_types, exhaustive_limit=4, seed=seed)
+        options = HardNegativeOptions(
+            without="drop", further_types=further_types, exhaustive_limit=4, seed=seed
+        )
         pairs, links, types, vocabulary = map(ibis.memtable, case)
         mined = engine.to_pyarrow(mine_hard_negatives(pairs, links, types, vocabulary, options)).to_pylist()
         expected = {(row["language"], row["page_id"], row["entity"]) for row in mined}

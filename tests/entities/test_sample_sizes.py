@@ -97,7 +97,7 @@ def test_pairs_that_are_kept_without_a_negative_are_sampled_alike(
 
 def test_no_pair_with_a_negative_is_reported(duckdb_engine: SQLBackend, tables: Any) -> None:
     sentences, links, types, vocabulary = make_wiki(tables)
-    mining = Mining(links, types.filter(types.qid < 0), HardNegativeOptions())
+    mining = Mining(links, types.filter(types.qid < 0), HardNegativeOptions(without="drop"))
     funnel = count_filters(sentences, links, vocabulary, PairOptions(), mining)
     with pytest.raises(EaseError, match="removed: 600 by `hard_negatives.without: drop`"):
         check_pairs_left(duckdb_engine.to_pyarrow(funnel).to_pandas())

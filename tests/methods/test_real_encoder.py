@@ -19,9 +19,9 @@ from ease.encoders.encoder import load_encoder
 from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.tasks import stsb
+from ease.io.parquet import write_parquet
 from ease.methods import get_method, method_names
 from ease.methods.base import SENTENCE
-from ease.pipelines.gathering import write_parquet
 from ease.texts import gather_texts, source_options
 from ease.texts.components.workspace import open_workspace
 from ease.training.job import run_job

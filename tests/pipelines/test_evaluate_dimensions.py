@@ -17,7 +17,7 @@ from ease.datasets.files import ScoresDataset
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.metrics import pairwise_cosine, spearman
 from ease.evaluation.sets import LocatedSet, locate_sets
-from ease.pipelines.evaluate.each import Scored, rows_of, score_each
+from ease.pipelines.evaluate.scoring import Scored, rows_of, score_each
 from ease.pipelines.mlflow_runs import headline
 from ease.reporting.dimensions import dimension_tables, full_rows
 from tests.encoders.test_language_subspace import make_encoder

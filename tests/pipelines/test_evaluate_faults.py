@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.sets import locate_sets
-from ease.pipelines.evaluate.each import score_each
+from ease.pipelines.evaluate.scoring import score_each
 from tests.encoders.test_language_subspace import make_encoder
 from tests.project import Project
 

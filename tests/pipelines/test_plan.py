@@ -55,7 +55,7 @@ def test_a_wrong_language_or_job_is_refused(planned: Project) -> None:
     wrong = planned.run("plan", check=False, plan__of="teach", teach__language="xq")
     assert "Unknown language 'xq' in `teach.language`" in wrong.stderr
     unknown = planned.run("plan", check=False, plan__of="everything")
-    assert "Parameter `plan`" in unknown.stderr
+    assert "Unknown job of `plan.of` 'everything'" in unknown.stderr
 
 
 @pytest.mark.parametrize(("limit", "gigabytes"), [("4GB", 4.0), ("32GB", 32.0), ("80%", 63.0)])

@@ -8,8 +8,7 @@ import yaml
 from mlflow.tracking import MlflowClient
 
 from ease.hooks.tracking import variant_headlines
-from ease.io.names import safe_name
-from ease.pipelines.starts import PREPARATION
+from ease.io.names import PREPARATION, safe_name
 from tests.project import Project
 
 GRID = {

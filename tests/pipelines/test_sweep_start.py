@@ -9,12 +9,12 @@ import ibis
 import pandas as pd
 from transformers import AutoConfig
 
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import Inputs, start_encoder
 from ease.pipelines.training_jobs import TrainingData
+from ease.pipelines.training_texts import TextOptions
 
 ENCODER: dict[str, Any] = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "vocabulary_size": 300}
 
@@ -39,7 +39,7 @@ def start(folder: Path, rows: int = 40, seed: int = 1, pooling: str = "mean", **
     return start_encoder(
         seed,
         setting,
-        Inputs(table, data, acquire, TextOptions(), {}, EncoderDefaults.model_construct({}), folder, {}),
+        Inputs(table, data, acquire, TextOptions(), {}, EncoderDefaults.model_construct({}), folder),
     )
 
 

@@ -13,10 +13,10 @@ from huggingface_hub import ModelCard
 
 from ease.errors import EaseError
 from ease.pipelines.acquire.options import AcquireOptions
-from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
-from ease.pipelines.train.nodes import chosen_start
+from ease.pipelines.training_inputs import chosen_start
+from ease.pipelines.training_texts import TextOptions, gather_data
 from ease.sample import SampleOptions
 from tests.project import Project
 

@@ -10,9 +10,10 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from ease.encoders.encoder import load_encoder
+from ease.io.names import DEVELOPMENT
 from ease.methods import get_method, method_options
 from ease.training.model import TrainingModel
-from ease.training.selection import DEVELOPMENT_SCORE, BestModel, score_encoder
+from ease.training.selection import BestModel, score_encoder
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_a_method_without_parts_saves_none(model: TrainingModel, tmp_path: Path)
 
 def test_an_evaluation_that_draws_leaves_the_random_state_of_the_training(model: TrainingModel) -> None:
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
-        return {DEVELOPMENT_SCORE: torch.rand(1).item()}
+        return {DEVELOPMENT: torch.rand(1).item()}
 
     state = torch.get_rng_state()
     score_encoder(model, evaluate)

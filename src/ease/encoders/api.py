@@ -14,12 +14,10 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import score_tasks, task_name
 from ease.io.suggestions import suggest
 from ease.io.validation import format_validation_error
+from ease.io.versions import MODELS, saved_encoders, trained_methods
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-MODELS = Path("data/06_models")
-"""Folder of trained encoders in a project."""
 
 Tasks = str | Sequence[str] | Mapping[str, Mapping[str, Any]]
 
@@ -112,11 +110,10 @@ def load(
     """
     from ease.encoders.encoder import load_encoder
 
-    models = Path(project) / MODELS
-    versions = sorted((models / setting / method / "encoder").glob("*/encoder"))
-    if versions:
+    models = Path(project) / "data" / MODELS
+    if versions := saved_encoders(models, setting, method):
         return load_encoder(str(versions[-1]))
-    trained = sorted({"/".join(path.parts[-5:-3]) for path in models.glob("*/*/encoder/*/encoder")})
+    trained = ["/".join(names) for names in trained_methods(models)]
     raise EaseError(
         f"No encoder of the setting {setting!r} and the method {method!r} in {models}: "
         + (

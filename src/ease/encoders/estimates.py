@@ -1,8 +1,8 @@
 """Estimates of the memory and time of a training from an encoder's sizes; nothing is measured. Does not import torch.
 
-Weights, gradients and both moments of AdamW have 4 bytes each. Activations are in bf16, as in Korthikanti et al. (2022,
-equation 2) without their factor for a feed-forward layer of four times the hidden size. The entity table, whose size
-depends on the vocabulary, and the memory that the CUDA context occupies are not included.
+Activations are in bf16, as in Korthikanti et al. (2022, equation 2) without their factor for a feed-forward layer of
+four times the hidden size. The entity table, whose size depends on the vocabulary, and the memory that the CUDA context
+occupies are not included.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from typing import Any
 
 from ease.encoders.known import KnownEncoder
 
+TRAINED_BYTES = 16
+"""Memory of a trained weight, its gradient and both moments of AdamW"""
+FROZEN_BYTES = 4
+"""Memory of a weight that is not trained"""
 VIEWS = 2
 """Forward passes of a sentence in a step"""
 TOKENS = 32
 """Tokens of a sentence; shorter ones need less."""
 GATED = ("modernbert", "qwen3", "gemma3_text", "nomic_bert")
 """Architectures whose feed-forward layers multiply two projections"""
+SENTENCES = 1e6
+"""Sentences of the pass whose hours are estimated"""
 PEAK = 312e12
 """Operations per second of an A100 in bf16"""
 UTILISATION = 0.3
@@ -35,17 +41,19 @@ def training_memory(known: KnownEncoder, method: str = "ease", *, lora: bool | N
     rank = _rank(known) if lora is None else (_rank(known) or 16) * lora
     trained = adapter_weights(known.architecture, rank) if rank else known.parameters
     frozen = known.parameters if rank else 0
-    return (4 * frozen + 16 * trained + _activations(known, _batch_size(known, method))) / 1e9
+    return (
+        FROZEN_BYTES * frozen + TRAINED_BYTES * trained + _activations(known, _batch_size(known, method))
+    ) / 1e9
 
 
-def hours(known: KnownEncoder, sentences: float = 1e6, peak: float = PEAK) -> float:
-    """Return the hours of one pass over some sentences on one GPU.
+def hours(known: KnownEncoder) -> float:
+    """Return the hours of one pass over a million sentences on one A100.
 
     The forward pass has 2 operations per weight and token, the backward pass 4, or 2 with LoRA, which needs no
     gradients of the frozen weights. The token embeddings are looked up, not multiplied.
     """
     operations = 4 if _rank(known) else 6
-    return operations * _layer_weights(known) * sentences * VIEWS * TOKENS / (peak * UTILISATION) / 3600
+    return operations * _layer_weights(known) * SENTENCES * VIEWS * TOKENS / (PEAK * UTILISATION) / 3600
 
 
 def _rank(known: KnownEncoder) -> int:

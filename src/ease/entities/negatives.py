@@ -30,7 +30,7 @@ _SAMPLED_SHARE = 4
 class HardNegativeOptions(StrictModel):
     """How hard negatives are mined."""
 
-    without: Literal["drop", "keep"] = Field("drop", description="drop or keep pairs without a hard negative")
+    without: Literal["drop", "keep"] = Field(description="drop or keep pairs without a hard negative")
     exhaustive_limit: int = Field(
         256,
         ge=0,

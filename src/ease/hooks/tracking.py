@@ -22,7 +22,7 @@ from ease.evaluation.sets import read_located
 from ease.hooks.provenance import input_versions
 from ease.io.code_digest import code_version
 from ease.io.files import hash_contents
-from ease.io.names import safe_name
+from ease.io.names import DEVELOPMENT, safe_name
 from ease.io.nested import dotted
 from ease.pipelines.mlflow_runs import TRAINING_TAG, flatten_options, headline, log_parameters, log_values
 from ease.pipelines.setting import Setting
@@ -139,7 +139,7 @@ def variant_headlines(sweep: str, rows: pd.DataFrame) -> dict[str, float]:
     """
     values: dict[str, list[float]] = {}
     scored = rows.dropna(subset=["value"])
-    scored = scored[scored["split"] != "development"]
+    scored = scored[scored["split"] != DEVELOPMENT]
     for (variant, _), own in scored.groupby(["variant", "seed"], sort=False):
         for name, value in headline(own.to_dict("records")).items():
             values.setdefault(f"{sweep}.{safe_name(variant)}/{name}", []).append(value)

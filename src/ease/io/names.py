@@ -1,4 +1,4 @@
-"""Names of files, and names chosen by users, made safe for MLflow, file names and namespaces."""
+"""Names that several packages use, and names chosen by users, made safe for MLflow, file names and namespaces."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ import re
 
 RUN_FILE = "training/mlflow_run.json"
 """The place, in an encoder's folder, of the file that says from what and by which run of MLflow it was trained."""
+
+BASELINES = "baselines"
+"""Name, in place of a setting, of encoders that are scored but not trained here"""
+
+UNTRAINED = "untrained"
+"""Name, in place of a method, of the encoder that methods start from"""
+
+DEVELOPMENT = "development"
+"""Name of scores on development tasks; those of a task's subsets are named `development/<task>/<subset>`."""
+
+PREPARATION = "acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings"
+"""Tags of the stages before a training"""
 
 _SAFE = re.compile(r"[\w-]([\w .-]*[\w-])?")
 _LONGEST = 100

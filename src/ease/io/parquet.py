@@ -14,10 +14,14 @@ import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 
 from ease.io.addresses import address_of, as_remote, is_remote, report_store_errors
+from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_BATCH_ROWS = 100_000
+"""Rows held in memory while a table is written"""
 
 _files_read: dict[str, list[Path]] = {}
 """The files behind each table that `read_parquet` returned, by the table's name, which Ibis draws at random."""
@@ -42,6 +46,13 @@ def read_parquet(engine: Any, files: Sequence[Path]) -> ibis.Table:
         table = engine.table(name)
     _files_read[table.get_name()] = list(files)
     return table
+
+
+def write_parquet(table: ibis.Table, path: Path) -> None:
+    """Write a table as one file; Spark's own writer would make a folder of files with random names."""
+    with report_write_errors(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
+        for batch in table.to_pyarrow_batches(chunk_size=_BATCH_ROWS):
+            writer.write_batch(batch)
 
 
 def files_of(table: ibis.Table) -> list[Path]:

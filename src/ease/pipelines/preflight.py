@@ -21,7 +21,7 @@ from ease.evaluation.scoring import task_name
 from ease.io.addresses import is_remote
 from ease.io.files import check_free_space, check_writable
 from ease.io.validation import format_validation_error
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.checks import check_tasks
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.analysis.pipeline import ANALYSIS_TAG
@@ -29,6 +29,7 @@ from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.mine_bitext.options import BitextOptions
 from ease.pipelines.missing_inputs import find_missing_inputs
+from ease.pipelines.node_checks import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import (
@@ -37,7 +38,6 @@ from ease.pipelines.starts import (
     find_missing_teachers,
     find_stale_starts,
 )
-from ease.pipelines.steps import Catalog, Check, Step, development_checks, read_step, text_checks
 from ease.pipelines.sweep.checks import sweep_checks
 from ease.pipelines.teach.options import TEACH, check_taught_sources
 from ease.training.students import StudentOptions

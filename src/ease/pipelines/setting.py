@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from ease.encoders.options import EncoderOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
-from ease.io.models import StrictModel
+from ease.io.models import StrictModel, Words
 from ease.io.nested import overlaid
 from ease.io.registry import check_name
 from ease.io.validation import format_validation_error
 from ease.wikimedia.languages import check_codes
 
-
-def _words(value: Any) -> Any:
-    """Split a string into words: a list on the command line."""
-    return value.split() if isinstance(value, str) else value
-
+EASE_PLUS = "ease_plus"
+"""The method whose encoder teaches students, mines parallel sentences, and is taught a language, by default"""
 
 MLM = "mlm"
 """Masked-language modelling, the method whose encoder other methods may start from."""
-
-Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 Overlay = dict[str, Any]
 """Some fields of a setting, which override those of a complete one."""

@@ -10,16 +10,14 @@ from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
+from ease.io.names import PREPARATION, UNTRAINED
 from ease.io.nested import dotted
-from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.pruning.versions import Version
 from ease.training.students import StudentOptions
 
 TRAINING = ("train_encoder", "whiten_encoder")
 """Nodes that start from an encoder."""
-
-PREPARATION = "acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,entity_embeddings"
-"""Tags of the stages before a training."""
 
 
 def find_missing_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]:  # type: ignore[type-arg]
@@ -75,7 +73,7 @@ def find_stale_starts(pipeline: Pipeline, catalog: CatalogProtocol) -> list[str]
     stale: dict[str, str] = {}
     for node in pipeline.nodes:
         setting = _setting(node, catalog)
-        start = next((name for name in node.inputs if name.endswith(".untrained.encoder")), None)
+        start = next((name for name in node.inputs if name.endswith(f".{UNTRAINED}.encoder")), None)
         if setting is None or start is None or start in pipeline.all_outputs():
             continue
         built = _parameters_of(start, catalog).get(f"params:{setting.name}.setting", {})
@@ -180,8 +178,8 @@ def _lacking(
 
 def _missing_encoder(setting: str, purpose: str, option: str) -> str:
     return (
-        f"There is no encoder of `ease_plus` {purpose}: make the data by `kedro run --pipelines=train_{setting} "
-        f"--tags={PREPARATION}`, then train it by `kedro run --pipelines=train --namespaces={setting}.ease_plus`, or "
+        f"There is no encoder of `{EASE_PLUS}` {purpose}: make the data by `kedro run --pipelines=train_{setting} "
+        f"--tags={PREPARATION}`, then train it by `kedro run --pipelines=train --namespaces={setting}.{EASE_PLUS}`, or "
         f"name another encoder as {option}."
     )
 

@@ -23,9 +23,8 @@ from ease.evaluation.sets import at_paths, read_located, require_sets
 from ease.io.addresses import is_remote
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
-from ease.io.parquet import files_of
-from ease.pipelines.acquire.nodes import SAMPLE
-from ease.pipelines.gathering import write_parquet
+from ease.io.parquet import files_of, write_parquet
+from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.mlflow_runs import (
     RunReport,
     TrackingOptions,
@@ -49,7 +48,8 @@ TEXT_LICENCE = "as its publisher says"
 class TrainingData(NamedTuple):
     """The inputs of a training."""
 
-    encoder: Path
+    encoder: str | Path
+    """The encoder to train, or the teacher of a student: a folder or a hub name"""
     rows: ibis.Table
     """Pairs of sentences and entities, or training texts, with a `pair_id`"""
     vocabulary: ibis.Table | None

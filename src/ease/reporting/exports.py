@@ -15,8 +15,8 @@ import yaml
 from ease.evaluation.tasks import AVERAGE, get_task
 from ease.io.data_files import read_data_file
 from ease.io.models import StrictModel
-from ease.io.names import safe_name
-from ease.reporting.own import BASELINES, OwnModel
+from ease.io.names import BASELINES, safe_name
+from ease.reporting.own import OwnModel
 
 SPLIT = "test"
 """The split of result files of subsets that MTEB lacks, and of those that it has."""

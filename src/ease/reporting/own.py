@@ -16,14 +16,10 @@ from ease.encoders.options import RANDOM
 from ease.evaluation.item_files import read_resampled
 from ease.evaluation.resampling import Interval, Resampled, interval, seed_interval
 from ease.evaluation.tasks import AVERAGE
+from ease.io.names import BASELINES, UNTRAINED
 from ease.reporting.encoding import ENCODING
 from ease.reporting.plots import method_label
 from ease.reporting.published import Model, Source
-
-BASELINES = "baselines"
-"""Setting name of encoders that are scored but not trained here."""
-
-UNTRAINED = "untrained"
 
 COLUMNS = (
     *("setting", "method", "base", "pooling", "model", "sweep", "seed", "task", "subset", "metric"),

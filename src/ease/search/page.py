@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from ease.errors import EaseError
+from ease.io.names import UNTRAINED
 from ease.methods import get_method, method_names
 from ease.search.engine import Found, NearEntity, Search
 from ease.search.maps import LanguageMap, map_languages
@@ -147,7 +148,7 @@ def model_title(name: str) -> str:
     """Return how the page calls a model."""
     if name in method_names():
         return get_method(name).title
-    return "Untrained" if name == "untrained" else name
+    return "Untrained" if name == UNTRAINED else name
 
 
 def marked_pieces(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:

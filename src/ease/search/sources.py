@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 from ease.errors import EaseError
 from ease.io.addresses import is_remote, located
 from ease.io.files import read_json
+from ease.io.names import UNTRAINED
 from ease.io.project import read_globals
 from ease.io.suggestions import suggest
+from ease.io.versions import MODELS, saved_encoders, saved_versions, trained_methods
 
 TRAIN = "kedro run --pipelines=train_multilingual"
 
@@ -70,7 +72,7 @@ class Sources:
         if version is not None and (folder / version / name).exists():
             found = folder / version / name
         else:
-            versions = sorted(folder.glob(f"*/{name}"))
+            versions = saved_versions(folder)
             if not versions:
                 return []
             found = versions[-1]
@@ -91,9 +93,8 @@ class Sources:
 
     def models(self) -> list[str]:
         """Return the names of the trained encoders and `untrained`, in the order of their training."""
-        folder = self.data / "06_models" / self.setting
-        names = {path.parts[-4] for path in folder.glob("*/encoder/*/encoder")}
-        order = ["untrained", "simcse", "ease", "ease_plus"]
+        names = {method for setting, method in trained_methods(self.data / MODELS) if setting == self.setting}
+        order = [UNTRAINED, "simcse", "ease", "ease_plus"]
         return [*(name for name in order if name in names), *sorted(names - set(order))]
 
     def model(self, name: str) -> Model:
@@ -102,8 +103,7 @@ class Sources:
         Raises:
             EaseError: If there is none.
         """
-        versions = sorted((self.data / "06_models" / self.setting / name / "encoder").glob("*/encoder"))
-        if versions:
+        if versions := saved_encoders(self.data / MODELS, self.setting, name):
             made = read_json(versions[-1].parent / "provenance.json") or {}
             inputs = made.get("inputs", {})
             return Model(name, str(versions[-1]), inputs.get(f"{self.setting}.entity_vocabulary"))

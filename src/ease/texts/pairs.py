@@ -7,6 +7,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from ease.errors import EaseError
+from ease.io.names import PREPARATION
 from ease.texts.components.options import Source, SourceOptions
 from ease.texts.components.workspace import BATCH_ROWS, Workspace
 
@@ -25,8 +26,7 @@ def read(options: Options, workspace: Workspace, seed: int) -> Source:
     if workspace.pairs is None:
         raise EaseError(
             "`data` of kind 'pairs' needs the setting's training pairs, and there are none: make them by `kedro run "
-            "--pipelines=train_multilingual --tags=acquire,acquire_evaluation,ingest,entity_pairs,hard_negatives,"
-            "entity_embeddings`, or of `train_monolingual`."
+            f"--pipelines=train_multilingual --tags={PREPARATION}`, or of `train_monolingual`."
         )
     chosen = workspace.pairs.select(key=workspace.pairs.pair_id, sentence=workspace.pairs.sentence)
     # Copied to a file, as the pairs may be on another engine.

@@ -23,6 +23,7 @@ from ease.evaluation.scoring import score_tasks, task_options
 from ease.evaluation.tasks import average_main_scores, get_task
 from ease.io.atomic import write_text_atomically
 from ease.io.locks import FolderLock, folder_lock
+from ease.io.names import DEVELOPMENT
 from ease.methods import get_method
 from ease.methods.components.distributed import process_rank
 from ease.training.accelerator import accelerated, uses_gpu
@@ -42,7 +43,7 @@ from ease.training.model import TrainingModel
 from ease.training.options import TrainingJob, TrainingOptions, TrainingResult, check_share
 from ease.training.packing import choose_packing
 from ease.training.progress import Progress, Report, read_metrics
-from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate
+from ease.training.selection import BestModel, Evaluate
 from ease.training.teacher import check_frozen
 
 logger = logging.getLogger(__name__)
@@ -164,8 +165,8 @@ def development_evaluation(tasks: dict[str, dict[str, Any]]) -> Evaluate:
     def evaluate(encoder: SentenceTransformer) -> dict[str, float]:
         scores = score_tasks(encode_with(encoder), list(tasks), tasks)
         main = [score for score in scores if score.metric == get_task(score.task).METRIC]
-        named = {f"{DEVELOPMENT_SCORE}/{score.task}/{score.subset}": score.value for score in main}
-        return {**named, DEVELOPMENT_SCORE: average_main_scores(scores)}
+        named = {f"{DEVELOPMENT}/{score.task}/{score.subset}": score.value for score in main}
+        return {**named, DEVELOPMENT: average_main_scores(scores)}
 
     return evaluate
 
@@ -243,8 +244,8 @@ def _finish(
         model=job.folder / "model",
         steps=steps,
         best_step=best.step,
-        best_score=scores.get(DEVELOPMENT_SCORE, best.score),
-        start_score=start_scores.get(DEVELOPMENT_SCORE),
+        best_score=scores.get(DEVELOPMENT, best.score),
+        start_score=start_scores.get(DEVELOPMENT),
         seconds=progress.seconds,
         pairs_per_second=steps * job.training.batch_size / progress.seconds,
         history=history,
@@ -258,7 +259,7 @@ def _finish(
 
 def _development_scores(history: list[dict[str, float]], step: int) -> dict[str, float]:
     """Return the development scores after a step, empty if none were computed."""
-    scored = [line for line in history if line["step"] == step and DEVELOPMENT_SCORE in line]
+    scored = [line for line in history if line["step"] == step and DEVELOPMENT in line]
     return {name: value for line in scored for name, value in line.items() if name != "step"}
 
 

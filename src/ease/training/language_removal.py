@@ -23,9 +23,10 @@ from ease.encoders.language_subspace import (
 )
 from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
+from ease.io.names import DEVELOPMENT
 from ease.methods.base import SENTENCE
 from ease.training.inputs import LANGUAGE, distinct, open_pair_table
-from ease.training.selection import DEVELOPMENT_SCORE, Evaluate
+from ease.training.selection import Evaluate
 
 logger = logging.getLogger(__name__)
 
@@ -56,11 +57,11 @@ def remove_languages(
     scored: dict[int, dict[str, float]] = {}
     for rank in ranks:
         scored[rank] = {} if evaluate is None else evaluate(_without(encoder, directions, rank))
-    chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT_SCORE, 0.0))
+    chosen = max(ranks, key=lambda rank: scored[rank].get(DEVELOPMENT, 0.0))
     logger.info(
         "Removed %d directions of the language subspace (development scores by rank: %s)",
         chosen,
-        ", ".join(f"{rank}: {scores[DEVELOPMENT_SCORE]:.2f}" for rank, scores in scored.items() if scores)
+        ", ".join(f"{rank}: {scores[DEVELOPMENT]:.2f}" for rank, scores in scored.items() if scores)
         or "none",
     )
     with atomic_folder(target) as folder:

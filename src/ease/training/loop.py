@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ease.errors import EaseError
+from ease.io.names import DEVELOPMENT
 from ease.methods.components.distributed import any_process, cpu_group, process_count, process_rank
 from ease.training.accelerator import PATIENCE
 from ease.training.accumulation import add_gradients
@@ -30,7 +31,7 @@ from ease.training.options import TrainingOptions
 from ease.training.prefetching import make_ahead
 from ease.training.progress import Progress, Report
 from ease.training.sampling import pair_indices
-from ease.training.selection import DEVELOPMENT_SCORE, BestModel, Evaluate, score_encoder
+from ease.training.selection import BestModel, Evaluate, score_encoder
 from ease.training.teacher_embeddings import Embeddings
 
 logger = logging.getLogger(__name__)
@@ -223,7 +224,7 @@ def _select(
         if scores:
             progress.publish(step, scores)
         if step:
-            best.consider(step, model, scores.get(DEVELOPMENT_SCORE))
+            best.consider(step, model, scores.get(DEVELOPMENT))
     if process_count() > 1:
         torch.distributed.barrier()
     progress.resume()

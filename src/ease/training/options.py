@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, model_validator
 
 from ease.encoders.model_card import ModelCardData
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import StrictModel
+from ease.io.models import Numbers, StrictModel, Words
 from ease.io.validation import format_validation_error
 from ease.methods import method_options
 from ease.training.sampling import BatchOptions
@@ -44,26 +44,6 @@ def check_share(options: TrainingOptions, processes: int) -> None:
             f"`{name}` {options.contrasted} does not hold two entities of {several} sentences "
             f"(`batches.sentences_per_entity`): raise it to at least {2 * several}, or lower the other."
         )
-
-
-def _numbers(value: Any) -> Any:
-    """Split a string into words, and make a list of a single number: a list on the command line."""
-    if isinstance(value, str):
-        return value.split()
-    return [value] if isinstance(value, int) else value
-
-
-Numbers = Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_numbers)]
-Dimensions = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_numbers)]
-"""Numbers of first dimensions of embeddings"""
-
-
-def _words(value: Any) -> Any:
-    """Split a string into words: a list on the command line."""
-    return value.split() if isinstance(value, str) else value
-
-
-Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
 class LoraOptions(StrictModel):

@@ -19,9 +19,7 @@ from ease.training.lora import merged
 from ease.training.model import TrainingModel
 
 Evaluate = Callable[[SentenceTransformer], dict[str, float]]
-"""Scores an encoder; `DEVELOPMENT_SCORE` selects the best model."""
-
-DEVELOPMENT_SCORE = "development"
+"""Scores an encoder; `DEVELOPMENT` selects the best model."""
 
 
 class BestModel:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.encoders.check import check_encoder
 from ease.encoders.poolings import PoolingName
 from ease.errors import EaseError
-from ease.io.models import StrictModel
+from ease.io.models import StrictModel, Words
 
-START = "start"
+START_ENCODER = "start"
 """Name of the encoder before the training, as a teacher or guide."""
-
-
-def _words(value: Any) -> Any:
-    """Split a string into words: a list on the command line."""
-    return value.split() if isinstance(value, str) else value
 
 
 class FrozenEncoder(StrictModel):
@@ -27,7 +22,7 @@ class FrozenEncoder(StrictModel):
     encoder: str | None = Field(
         None,
         min_length=1,
-        description=f"a hub name, a folder, or `{START}`: the encoder before the training; null: none",
+        description=f"a hub name, a folder, or `{START_ENCODER}`: the encoder before the training; null: none",
     )
     pooling: PoolingName | None = Field(None, description="its pooling; null: as it was saved")
     batch_size: int | None = Field(
@@ -55,7 +50,7 @@ class FrozenEncoder(StrictModel):
             start: The encoder that the training starts from.
         """
         assert self.encoder is not None
-        return start if self.encoder == START else self.encoder
+        return start if self.encoder == START_ENCODER else self.encoder
 
 
 class TeacherOptions(FrozenEncoder):
@@ -66,7 +61,7 @@ class TeacherOptions(FrozenEncoder):
         description="similarity: the similarities within a batch are matched, in any dimension; cosine: each embedding "
         "is pulled towards the teacher's, which has the same dimension",
     )
-    languages: Annotated[tuple[str, ...] | None, BeforeValidator(_words)] = Field(
+    languages: Words | None = Field(
         None,
         min_length=1,
         description="languages whose sentences are taught, for a teacher that does not know the others; null: all",
@@ -87,7 +82,7 @@ def check_frozen(options: FrozenEncoder, role: str) -> None:
     Raises:
         EaseError: With its name and the remedy.
     """
-    if options.encoder in (None, START):
+    if options.encoder in (None, START_ENCODER):
         return
     try:
         check_encoder(str(options.encoder))

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
+from pydantic import Field, PositiveFloat, field_validator
 
 from ease.errors import EaseError
 from ease.evaluation.analysis.sentence_pairs import Encoders, ParallelSentences
-from ease.io.models import StrictModel
-
-
-def _words(value: Any) -> Any:
-    """Split a string of words, as given on the command line."""
-    return value.split() if isinstance(value, str) else value
-
-
-Group = Annotated[tuple[str, ...], BeforeValidator(_words)]
+from ease.io.models import StrictModel, Words
 
 
 class LanguageIdentityOptions(StrictModel):
@@ -28,7 +19,7 @@ class LanguageIdentityOptions(StrictModel):
 
     parallel: str = Field(description="a task with parallel sentences (`sample_parallel`, `tatoeba`)")
     pivot: str = Field("en", description="language that the task pairs all others with, by the task's code")
-    groups: tuple[Group, ...] = Field(
+    groups: tuple[Words, ...] = Field(
         min_length=1, description="languages to classify, by the task's codes; one classifier per group"
     )
     sentences: int = Field(
@@ -40,7 +31,7 @@ class LanguageIdentityOptions(StrictModel):
 
     @field_validator("groups")
     @classmethod
-    def _several(cls, groups: tuple[Group, ...]) -> tuple[Group, ...]:
+    def _several(cls, groups: tuple[Words, ...]) -> tuple[Words, ...]:
         for group in groups:
             if len(set(group)) < max(2, len(group)):
                 raise EaseError(

@@ -16,12 +16,20 @@ from urllib.parse import urlsplit
 from tqdm import tqdm
 
 from ease.errors import EaseError
-from ease.io.downloads.client import Client, DownloadOptions, NotFound, Stopped, Unreachable
+from ease.io.downloads.client import (
+    Client,
+    ConnectionOptions,
+    DownloadOptions,
+    NotFound,
+    Stopped,
+    Unreachable,
+)
 from ease.io.downloads.files import RemoteFile, download
 from ease.io.files import check_free_space
 
 __all__ = [
     "Client",
+    "ConnectionOptions",
     "DownloadOptions",
     "NotFound",
     "Outcome",

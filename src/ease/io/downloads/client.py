@@ -29,10 +29,18 @@ _MAX_TEXT_BYTES = 64 << 20
 T = TypeVar("T")
 
 
-class DownloadOptions(StrictModel):
-    """Connections, retries and identification of downloads."""
+class ConnectionOptions(StrictModel):
+    """Connections and identification of downloads."""
 
     connections: int = Field(2, ge=1, le=8, description="parallel downloads; Wikimedia asks for at most two")
+    contact: str | None = Field(
+        None, description="an e-mail or web address, sent to servers: Wikimedia refuses anonymous programs"
+    )
+
+
+class DownloadOptions(ConnectionOptions):
+    """Connections, identification and retries of downloads."""
+
     attempts: int = Field(
         6, ge=1, description="consecutive attempts without progress before a download is given up"
     )
@@ -40,9 +48,6 @@ class DownloadOptions(StrictModel):
     first_pause: float = Field(1, ge=0, description="seconds before the first retry; doubles with each retry")
     longest_pause: float = Field(
         600, gt=0, description="longest pause in seconds; a server that asks for a longer one is an error"
-    )
-    contact: str | None = Field(
-        None, description="an e-mail or web address, sent to servers: Wikimedia refuses anonymous programs"
     )
 
 

@@ -7,25 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ease.errors import EaseError
-from ease.io.addresses import address_of, kind_of, located
-from ease.pipelines.acquire.options import AcquireOptions
+from ease.io.addresses import address_of
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.pipelines.setting import Setting
-from ease.sample import SampleFiles, write_sample
-from ease.wikimedia.dumps.files import dump_date, find_dumps, find_wikidata
+from ease.wikimedia.dumps.files import dump_date, find_dumps, find_wikidata, table_folders
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
-from ease.wikimedia.languages import PAPER_LANGUAGES
 from ease.wikimedia.wikidata.page_props import find_page_props
 
 logger = logging.getLogger(__name__)
-
-SAMPLE = "sample:"
-
-__all__ = ["SAMPLE", "AcquireOptions", "locate_dumps", "make_sample"]
-
-
-def make_sample(options: AcquireOptions) -> SampleFiles:
-    """Write the sample wiki, or reuse a complete one."""
-    return write_sample(options.sample_folder, PAPER_LANGUAGES, options.sample)
 
 
 def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
@@ -48,10 +38,7 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     dumps = find_dumps(source, setting.languages)
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
-    # The dumps' other tables are in the source's folder, or in the folders of its files.
-    is_folder = kind_of(located(source)) == "directory"
-    places = [located(source)] if is_folder else sorted({dump.path.parent for dump in dumps})
-    page_props = find_page_props(places, setting.languages) if own_items else []
+    page_props = find_page_props(table_folders(source, dumps), setting.languages) if own_items else []
     form = options.wikidata_types
     wikidata_file = find_wikidata(_wikidata(options), form) if options.wikidata else None
     return {

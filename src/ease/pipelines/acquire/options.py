@@ -5,21 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from ease.io.downloads import DownloadOptions
+from ease.io.downloads import ConnectionOptions, DownloadOptions
 from ease.sample import SampleOptions
 from ease.wikimedia.dumps.files import WikidataForm
 from ease.wikimedia.dumps.mirrors import LATEST, MirrorOptions
 
+SAMPLE = "sample:"
+"""Address of the sample wiki; its files are `sample:NAME`."""
+
 _DATE = rf"^(\d{{8}}|{LATEST})$"
 
 
-class AcquireOptions(BaseModel):
+class AcquireOptions(ConnectionOptions):
     """The sources of the dumps, and the folders for downloaded and generated dumps."""
 
     # A date is a number in YAML.
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
     wikipedia: str = Field(
         description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikipedia dumps, here "
@@ -50,10 +53,6 @@ class AcquireOptions(BaseModel):
     wikidata_packing: Literal["bz2", "gz"] = Field(
         "bz2",
         description="compression of Wikidata's dump; gz is 1.5 times as large and decompresses ten times as fast",
-    )
-    connections: int = Field(2, ge=1, le=8, description="parallel downloads; Wikimedia asks for two at most")
-    contact: str | None = Field(
-        None, description="an e-mail or web address sent to mirrors: Wikimedia refuses anonymous programs"
     )
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions, chosen_tasks, task_name, task_options
 from ease.evaluation.sets import development_fault, unscorable_fault
 from ease.evaluation.tasks import get_task, missing_files
-from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.acquire_evaluation.fetching import list_files
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.acquire_evaluation.sources import read_sources

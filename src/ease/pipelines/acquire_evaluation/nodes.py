@@ -12,7 +12,8 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import locate_sets, read_sets
 from ease.io.models import StrictModel
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.sample_wiki import sample_file
 from ease.pipelines.acquire_evaluation.fetching import fetch_evaluation_sets
 from ease.pipelines.acquire_evaluation.sources import read_sources
 from ease.pipelines.evaluate.options import EvaluateOptions, all_test_tasks
@@ -73,16 +74,13 @@ def locate(
     for name in dict.fromkeys(map(task_name, references)):
         if "path" not in tasks.get(name, {}):
             raise EaseError(f"The task {name!r} is to be scored, but `tasks.{name}.path` is not configured.")
-        options[name] = {**tasks[name], "path": str(_path(str(tasks[name]["path"]), acquire, sets))}
+        address = str(tasks[name]["path"])
+        is_sample = address.startswith(SAMPLE)
+        path = (
+            sample_file(address, SAMPLE_SETS, "evaluation sets", acquire)
+            if is_sample
+            else sets.folder / address
+        )
+        options[name] = {**tasks[name], "path": str(path)}
     located = read_sets(locate_sets(references, options), references, options)
     return {name: found.model_dump(mode="json") for name, found in located.items()}
-
-
-def _path(address: str, acquire: AcquireOptions, sets: EvaluationSetOptions) -> Path:
-    if not address.startswith(SAMPLE):
-        return sets.folder / address
-    name = address.removeprefix(SAMPLE)
-    if name not in SAMPLE_SETS:
-        known = ", ".join(f"{SAMPLE}{known}" for known in SAMPLE_SETS)
-        raise EaseError(f"{address}: unknown evaluation set of the sample. Choose from {known}.")
-    return Path(getattr(make_sample(acquire), name))

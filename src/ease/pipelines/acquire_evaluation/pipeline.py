@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline, node, pipeline
 
+from ease.io.names import BASELINES
 from ease.pipelines.acquire_evaluation.nodes import locate_baseline_sets, locate_evaluation_sets
-from ease.pipelines.evaluate import BASELINES
 
 SHARED = ("acquire", "acquire_evaluation", "tasks", "evaluate")
 

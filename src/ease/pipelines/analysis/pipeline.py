@@ -5,6 +5,7 @@ from typing import Any
 
 from kedro.pipeline import Node, Pipeline, node, pipeline
 
+from ease.io.names import UNTRAINED
 from ease.pipelines.analysis.nodes import (
     compare_pairs,
     draw_roc_curves,
@@ -15,7 +16,6 @@ from ease.pipelines.analysis.nodes import (
     plot_cosines,
     project_language_pair,
 )
-from ease.pipelines.train import UNTRAINED
 
 ANALYSIS_TAG = "analysis"
 """Nodes with this tag exclude encoders that do not exist yet."""

@@ -16,6 +16,7 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
+from ease.pipelines.acquire.located import has_items
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
@@ -46,7 +47,7 @@ def find_audit_candidates(
             f"{setting.name} has {', '.join(setting.languages)}: give it {options.pivot} and another language, or "
             "choose one of its languages as the pivot."
         )
-    if not (dumps["wikidata"] or dumps["page_props"]):
+    if not has_items(dumps):
         raise EaseError(
             "An audit joins articles by their Wikidata items: give a Wikidata dump (`acquire.wikidata`), or the "
             "wikis' page_props dumps beside the dumps."

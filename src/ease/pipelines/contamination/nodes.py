@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pandas as pd
 from ease.encoders.options import EncodingOptions
 from ease.errors import EaseError
 from ease.evaluation.sets import at_paths, read_located, scorable
-from ease.evaluation.tasks import AVERAGE
 from ease.evaluation.text_fingerprints import ContaminationOptions
 from ease.io.lazy import ibis
 from ease.pipelines.evaluate.options import EvaluateOptions
@@ -21,12 +19,6 @@ from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
-
-COLUMNS = [
-    *("method", "model", "task", "subset", "metric", "items", "contaminated", "whole", "clean", "difference"),
-    *("low", "high"),
-]
-"""Columns of the clean scores; `low` and `high` are the limits of the clean score's 95% interval."""
 
 Rows = list[dict[str, Any]]
 
@@ -83,66 +75,17 @@ def score_clean_items(
     Raises:
         EaseError: If no encoder has scores of these items.
     """
-    found = {(row["task"], row["subset"], row["metric"]): row for row in contaminated}
-    rows = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
-    singles = [clean for row in rows if row.get("items") and (clean := _clean_score(row, found, encoding))]
-    if not singles:
+    from ease.evaluation.clean_scores import clean_scores
+
+    given = [{"method": method, **row} for method, own in scores.items() for row in own] + baselines
+    rows = clean_scores(given, contaminated, encoding.cache) if encoding.cache else []
+    if not rows:
         raise EaseError(
             "No encoder has scores whose items are kept: run the pipeline `evaluate` with `encoding.cache`, then this "
             "one."
         )
-    table = pd.DataFrame([*singles, *_averages(singles)], columns=COLUMNS)
-    shown = table[
-        ["method", "task", "subset", "metric", "items", "contaminated", "whole", "clean", "difference"]
-    ]
+    table = pd.DataFrame(rows)
+    shown = table.drop(columns=["model", "low", "high"])
     logger.info("Scores without the contaminated items, in points of 100:\n%s", format_table(shown))
     log_table(table, "clean_scores")
     return table
-
-
-def _clean_score(
-    row: Mapping[str, Any], found: Mapping[tuple[str, str, str], Mapping[str, Any]], encoding: EncodingOptions
-) -> dict[str, Any] | None:
-    """Return a row of the clean scores; None without the row's items, or if they are of other data."""
-    from ease.evaluation.item_files import read_items
-    from ease.evaluation.resampling import FEWEST_ITEMS, interval, resample
-
-    place = row["task"], row["subset"], row["metric"]
-    file = encoding.cache / row["items"] if encoding.cache else None
-    known = found.get(place)
-    if known is None or file is None or not file.is_file():
-        return None
-    items = read_items(file)[row["subset"], row["metric"]].items
-    if items is None or known["data"] != row["data"] or len(items) != known["items"]:
-        logger.warning(
-            "%s %s of %s was scored on other data: run `evaluate` again", *place[:2], row["method"]
-        )
-        return None
-    clean = items.take(np.setdiff1d(np.arange(len(items)), known["rows"]))
-    limits = interval(resample(clean, "/".join(place[:2]))) if len(clean) >= FEWEST_ITEMS else (None, None)
-    values = (
-        len(items),
-        len(known["rows"]),
-        row["value"],
-        clean.value(),
-        clean.value() - row["value"],
-        *limits,
-    )
-    return dict(zip(COLUMNS, (row["method"], row["model"], *place, *values), strict=True))
-
-
-def _averages(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the mean over the subsets of each task that has several."""
-    keys = ["method", "model", "task", "metric"]
-    for key, own in pd.DataFrame(rows).groupby(keys, sort=False):
-        # A subset without a clean item has no clean score to compare.
-        own = own.dropna(subset=["clean"])
-        if len(own) > 1:
-            sums, means = own[["items", "contaminated"]].sum(), own[["whole", "clean"]].mean()
-            yield {
-                **dict(zip(keys, key, strict=True)),
-                "subset": AVERAGE,
-                **sums.to_dict(),
-                **means.to_dict(),
-                "difference": means["clean"] - means["whole"],
-            }

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline, node, pipeline
 
+from ease.io.names import BASELINES, UNTRAINED
 from ease.pipelines.contamination.nodes import find_contaminated_items, score_clean_items
-from ease.pipelines.train import UNTRAINED
 
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
@@ -38,7 +38,7 @@ def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
         ],
         namespace=setting,
         inputs={
-            "baseline_scores": "baselines.scores",
+            "baseline_scores": f"{BASELINES}.scores",
             **{f"{method}_scores": f"{setting}.{method}.scores" for method in scored},
         },
         parameters={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ease.encoders.model_card import STATIC_USAGE, USAGE, model_card
 from ease.encoders.options import EncoderOptions, EncodingOptions
@@ -18,7 +18,7 @@ from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import missing_teacher
-from ease.pipelines.train.nodes import required_pairs
+from ease.pipelines.training_inputs import required_pairs
 from ease.pipelines.training_jobs import TrainingData, describe_data
 from ease.pipelines.work import lock_for_run
 
@@ -31,24 +31,6 @@ STATIC = (
 SHALLOW = (
     "It has the first layers of its teacher, and learned the teacher's embeddings of the training sentences."
 )
-
-
-class Inputs(NamedTuple):
-    """The inputs of both students."""
-
-    teacher: Path | None
-    training_pairs: ibis.Table | None
-    dumps: dict[str, Any]
-    evaluation_data: dict[str, Any]
-    vocabulary: ibis.Table
-    entity_embeddings: Path
-    recipe: Recipe
-    setting: Setting
-    encoding: EncodingOptions
-    encoders: EncoderDefaults
-    tasks: dict[str, dict[str, Any]]
-    work: str
-    tracking: TrackingOptions
 
 
 def distill_static(
@@ -75,9 +57,11 @@ def distill_static(
     Raises:
         EaseError: If there is no teacher or no pair, or the options do not fit the teacher.
     """
-    tables = (teacher, training_pairs, dumps, evaluation_data, vocabulary, entity_embeddings)
-    given = Inputs(*tables, recipe, setting, encoding, encoders, tasks, work, tracking)
-    return _distill("static_student", given, options, STATIC, STATIC_USAGE)
+    source, pairs = chosen_teacher(options.teacher, teacher, setting), required_pairs(training_pairs, setting)
+    data = TrainingData(source, pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting)
+    return _distill(
+        "static_student", STATIC, STATIC_USAGE, data, options, recipe, encoding, encoders, work, tracking
+    )
 
 
 def distill_shallow(
@@ -97,66 +81,57 @@ def distill_shallow(
     tracking: TrackingOptions,
 ) -> tuple[Path, Rows]:
     """Train a student of the teacher's first layers, as `distill_static` does."""
-    tables = (teacher, training_pairs, dumps, evaluation_data, vocabulary, entity_embeddings)
-    given = Inputs(*tables, recipe, setting, encoding, encoders, tasks, work, tracking)
-    return _distill("shallow_student", given, options, SHALLOW, USAGE)
+    source, pairs = chosen_teacher(options.teacher, teacher, setting), required_pairs(training_pairs, setting)
+    data = TrainingData(source, pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting)
+    return _distill(
+        "shallow_student", SHALLOW, USAGE, data, options, recipe, encoding, encoders, work, tracking
+    )
 
 
 def _distill(
     student: str,
-    given: Inputs,
-    options: StaticStudentOptions | ShallowStudentOptions,
     summary: str,
     usage: str,
+    data: TrainingData,
+    options: StaticStudentOptions | ShallowStudentOptions,
+    recipe: Recipe,
+    encoding: EncodingOptions,
+    encoders: EncoderDefaults,
+    work: str,
+    tracking: TrackingOptions,
 ) -> tuple[Path, Rows]:
     """Train a student, refine it if its options say so, and save its metadata beside it."""
     from ease.entities.sentences import distinct_sentences
     from ease.training.students.distilling import distill_student
 
-    setting = given.setting
-    teacher = chosen_teacher(options.teacher, given.teacher, setting)
-    pairs = required_pairs(given.training_pairs, setting)
+    setting = data.setting
     start = EncoderOptions(name=options.teacher) if options.teacher else setting.encoder
     name = f"{setting.name}.{student}"
     parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": student}
-    described = describe_data(student, None, given.dumps, setting)
+    described = describe_data(student, None, data.dumps, setting)
     card = partial(_card, described, student, summary, options.model_dump(exclude={"teacher"}), usage)
     with training_run(name, parameters) as run_id:
         report = RunReport(run_id)
         made = distill_student(
-            str(teacher),
-            distinct_sentences(pairs, options.rows, options.seed),
+            str(data.encoder),
+            distinct_sentences(data.rows, options.rows, options.seed),
             options,
-            lock_for_run(Path(given.work) / name).folder,
-            encoding=given.encoding,
+            lock_for_run(Path(work) / name).folder,
+            encoding=encoding,
             card=card,
             report=report,
         )
         report.complete(made.history)
-        model, history = (
-            made.model,
-            [{"step": int(line["step"]), "name": "loss", "value": line["loss"]} for line in made.history],
-        )
+        model = made.model
+        history = [
+            {"step": int(line["step"]), "name": "loss", "value": line["loss"]} for line in made.history
+        ]
         if options.refining is not None:
-            model, history = _refined(f"{name}.refined", made.model, pairs, given, options)
-        log_model(model, name, given.tracking)
+            data = data._replace(encoder=made.model)
+            model, history = refine(f"{name}.refined", data, recipe, encoders, options, Path(work))
+        log_model(model, name, tracking)
     write_origin(model, run_id, start, options.matryoshka)
     return model, history
-
-
-def _refined(
-    name: str,
-    student: Path,
-    pairs: ibis.Table,
-    given: Inputs,
-    options: StaticStudentOptions | ShallowStudentOptions,
-) -> tuple[Path, Rows]:
-    """Train a student further with the loss of `ease_plus`."""
-    entities = (given.vocabulary, given.entity_embeddings)
-    data = TrainingData(
-        student, pairs, *entities, given.evaluation_data, given.dumps, given.tasks, given.setting
-    )
-    return refine(name, data, given.recipe, given.encoders, options, Path(given.work))
 
 
 def _card(

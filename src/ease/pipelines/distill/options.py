@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from ease.io.models import StrictModel
@@ -16,13 +18,18 @@ class RefiningOptions(StrictModel):
     evaluate_every: int = Field(50, ge=1, description="steps between evaluations on the development tasks")
 
 
+Refining = Annotated[
+    RefiningOptions | None, Field(description="steps by the loss of `ease_plus`; null: none")
+]
+
+
 class StaticStudentOptions(StaticOptions):
     """The static student, and its training after distillation."""
 
-    refining: RefiningOptions | None = Field(None, description="steps by the loss of `ease_plus`; null: none")
+    refining: Refining = None
 
 
 class ShallowStudentOptions(ShallowOptions):
     """The shallow student, and its training after distillation."""
 
-    refining: RefiningOptions | None = Field(None, description="steps by the loss of `ease_plus`; null: none")
+    refining: Refining = None

@@ -7,8 +7,9 @@ from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.distill.nodes import distill_shallow, distill_static
 from ease.pipelines.mlflow_runs import TRAINING_TAG
+from ease.pipelines.setting import EASE_PLUS
 
-TEACHER = "ease_plus"
+TEACHER = EASE_PLUS
 """The method whose encoder is the teacher, unless the parameters name another one."""
 
 STUDENTS: dict[str, Callable[..., Any]] = {

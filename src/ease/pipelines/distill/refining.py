@@ -47,7 +47,7 @@ def refine(
     refined = work / name / "student"
     with atomic_folder(refined) as folder:
         encoder = load_encoder(str(result.model))
-        card = (data.encoder / "README.md").read_text(encoding="utf-8")
+        card = (Path(data.encoder) / "README.md").read_text(encoding="utf-8")
         if isinstance(options, StaticStudentOptions):
             save_static(encoder, folder, card, int8=options.int8)
         else:

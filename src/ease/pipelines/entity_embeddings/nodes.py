@@ -11,6 +11,7 @@ from ease.entities.embeddings import EmbeddingOptions, name_entities
 from ease.entities.embeddings import embed_entities as embed
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
+from ease.pipelines.acquire.located import has_items
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.wikimedia.dumps.files import DumpFile
@@ -35,7 +36,7 @@ def embed_entities(
 
     # The paper uses vectors of the English Wikipedia; a setting without English uses its first language.
     language = "en" if "en" in setting.languages else setting.languages[0]
-    links = sitelinks if dumps["wikidata"] or dumps["page_props"] else None
+    links = sitelinks if has_items(dumps) else None
     names = name_entities(vocabulary, links, redirects, language).to_pyarrow()
     total = int(vocabulary.count().execute())
     # The size of token embeddings, to which the entity embeddings are fitted.

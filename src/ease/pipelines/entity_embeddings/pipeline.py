@@ -2,8 +2,8 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
+from ease.io.names import UNTRAINED
 from ease.pipelines.entity_embeddings.nodes import embed_entities
-from ease.pipelines.train import UNTRAINED
 
 
 def create_pipeline(setting: str) -> Pipeline:

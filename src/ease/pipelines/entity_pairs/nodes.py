@@ -17,6 +17,7 @@ from ease.entities.vocabulary import VocabularyOptions, with_min_link_count
 from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
 from ease.io.lazy import ibis
+from ease.pipelines.acquire.located import has_items
 from ease.pipelines.hard_negatives.nodes import mining_tables
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
@@ -145,5 +146,4 @@ def _entities_of_sentences(
     """Return the links, or the subjects of first sentences."""
     if options.sentences == "linking":
         return links
-    known = dumps["wikidata"] or dumps["page_props"]
-    return first_sentences(sentences, sitelinks if known else None, setting.languages)
+    return first_sentences(sentences, sitelinks if has_items(dumps) else None, setting.languages)

@@ -13,21 +13,18 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import TaskOptions
 from ease.evaluation.sets import Located, read_located
 from ease.io.lazy import ibis
+from ease.io.names import BASELINES, PREPARATION
 from ease.io.nested import dotted
-from ease.pipelines.evaluate.each import log_scored, rows_of, score_each
 from ease.pipelines.evaluate.options import Baseline, EvaluateOptions, all_test_tasks
+from ease.pipelines.evaluate.scoring import log_scored, rows_of, score_each
 from ease.pipelines.mlflow_runs import add_scores, add_to_card, log_parameters, log_scores, nested_run
 from ease.pipelines.origins import dimensions_of, origin_of
 from ease.pipelines.setting import Setting
-from ease.pipelines.starts import PREPARATION
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 logger = logging.getLogger(__name__)
-
-BASELINES = "baselines"
-"""Namespace, in place of a setting, of encoders that are scored without training."""
 
 
 def score_encoder(

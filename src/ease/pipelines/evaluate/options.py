@@ -10,10 +10,9 @@ from ease.encoders.options import LoadingOptions
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.tasks import task_names
-from ease.io.models import StrictModel
+from ease.io.models import Dimensions, StrictModel, Words
 from ease.io.registry import check_name
-from ease.pipelines.setting import Setting, Words
-from ease.training.options import Dimensions
+from ease.pipelines.setting import Setting
 
 ALL = "all"
 """The name for all evaluation tasks."""

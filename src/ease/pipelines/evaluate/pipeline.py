@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from kedro.pipeline import Pipeline, node, pipeline
 
-from ease.pipelines.evaluate.nodes import BASELINES, score_baselines, score_encoder
+from ease.io.names import BASELINES
+from ease.pipelines.evaluate.nodes import score_baselines, score_encoder
 
 SHARED = {"params:tasks", "params:evaluate", "params:encoding"}
 

@@ -18,6 +18,7 @@ from ease.io.addresses import located
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
 from ease.io.result_versions import WIKIDATA_PARTS
+from ease.pipelines.acquire.located import has_items
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
@@ -124,8 +125,7 @@ def resolve_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
     """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
-    known = dumps["wikidata"] or dumps["page_props"]
-    return resolve(sentences, redirects, sitelinks if known else None, setting.languages)
+    return resolve(sentences, redirects, sitelinks if has_items(dumps) else None, setting.languages)
 
 
 def summarize_ingest(

@@ -13,10 +13,9 @@ from pydantic import Field, field_validator
 
 from ease.encoders.model_card import SAMPLE_LICENCE
 from ease.errors import EaseError
-from ease.io.models import StrictModel
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.io.models import StrictModel, Words
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
-from ease.pipelines.setting import Words
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_mewsc16

@@ -15,13 +15,13 @@ from ease.entities import bitext
 from ease.entities.bitext import language_pairs, number_sentences
 from ease.errors import EaseError
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.nodes import SAMPLE
-from ease.pipelines.gathering import TextOptions
+from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.mine_bitext.options import BitextOptions
 from ease.pipelines.mine_bitext.parts import Mining, mined_part
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import missing_miner
+from ease.pipelines.training_texts import TextOptions
 from ease.pipelines.work import lock_for_run, scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.wikimedia.wikipedia.licences import wikipedia_licence

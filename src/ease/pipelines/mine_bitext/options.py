@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ease.entities.bitext import CandidateOptions
-from ease.pipelines.setting import Words
+from ease.io.models import Words
 from ease.texts.bitext.options import MiningOptions
 
 

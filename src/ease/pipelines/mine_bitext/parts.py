@@ -14,9 +14,10 @@ from ease.entities.hashing import draw
 from ease.entities.ibis_workarounds import as_int64
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
+from ease.io.parquet import write_parquet
 from ease.io.result_versions import BITEXT
-from ease.pipelines.gathering import TextOptions, write_parquet
 from ease.pipelines.mine_bitext.options import BitextOptions
+from ease.pipelines.training_texts import TextOptions
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -3,8 +3,9 @@
 from kedro.pipeline import Pipeline, node, pipeline
 
 from ease.pipelines.mine_bitext.nodes import find_candidates, mine_pairs
+from ease.pipelines.setting import EASE_PLUS
 
-ENCODER = "ease_plus"
+ENCODER = EASE_PLUS
 """The method whose newest encoder compares the sentences, unless the parameters name another one."""
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ByteSize, TypeAdapter
 
+from ease.encoders.estimates import TRAINED_BYTES
 from ease.methods import get_method
 from ease.pipelines.plan.rates import ParsingRate
 from ease.pipelines.recipe import CompleteRecipe
@@ -19,8 +20,8 @@ PARSER_MEMORY = 254e6
 LINK_SECONDS, LINK_MEMORY = 220 / 1e8, 63.0
 """Seconds and bytes of pairs and hard negatives for each link: 220 s and 6.3 GB for 100 million on two cores"""
 
-TRAINED, SAVED = 16, 20
-"""Bytes of memory, and of disk (start, checkpoint with AdamW's moments, model), for each parameter of an encoder"""
+SAVED_BYTES = 20
+"""Bytes of disk (start, checkpoint with AdamW's moments, model) for each parameter of an encoder"""
 
 LIBRARIES = 1.5e9
 """Bytes of a training process without its encoder"""
@@ -85,4 +86,6 @@ def training_cost(
     encoded = steps * training.batch_size * passes
     hours = encoded / sentences_per_second / 3600 if sentences_per_second else None
     amount = f"{steps:,} steps of {training.batch_size} pairs"
-    return Cost(f"train {method}", amount, hours, SAVED * parameters, LIBRARIES + TRAINED * parameters)
+    return Cost(
+        f"train {method}", amount, hours, SAVED_BYTES * parameters, LIBRARIES + TRAINED_BYTES * parameters
+    )

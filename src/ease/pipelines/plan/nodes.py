@@ -8,28 +8,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from ease.encoders.options import RANDOM
 from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.io.addresses import is_remote
 from ease.io.atomic import write_text_atomically
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
+from ease.io.registry import check_name
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions
 from ease.pipelines.ingest.nodes import CachedIngestOptions
 from ease.pipelines.plan.costs import Cost, download_cost, pairs_cost, parsing_cost, training_cost
 from ease.pipelines.plan.options import PlanOptions
+from ease.pipelines.plan.page import render_costs, render_plan
 from ease.pipelines.plan.rates import ParsingRate, measure_parsing, measure_training
 from ease.pipelines.plan.sources import DumpSize, folder_size, measure_dumps
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import MLM, Setting
+from ease.pipelines.setting import EASE_PLUS, MLM, Setting
 from ease.pipelines.teach.nodes import with_page_props
 from ease.pipelines.teach.options import TEACH, check_taught_sources
 from ease.pipelines.teach.sizes import fit_recipe
+from ease.pipelines.training_texts import TextOptions
 from ease.pipelines.work import scratch_for_run
-from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +69,9 @@ def plan_job(
         The page, in Markdown; the same as JSON.
 
     Raises:
-        EaseError: If a source lacks a language, or a language of `teach` is refused.
+        EaseError: If there is no such job, a source lacks a language, or a language of `teach` is refused.
     """
+    check_name(options.of, _jobs(of_settings), "job of `plan.of`")
     name = options.of.removeprefix("train_")
     own = _validated(name, of_settings)
     setting: Setting = own["setting"]
@@ -81,7 +81,7 @@ def plan_job(
     dumps = measure_dumps(acquire, setting.languages)
     scratch = scratch_for_run(work, "plan")
     rate, measured_on = _measure_parsing(dumps, acquire, ingest, options, scratch)
-    speed = _measure_training(setting, rate, own["ease_plus"], encoders, options)
+    speed = _measure_training(setting, rate, own[EASE_PLUS], encoders, options)
     costs = _costs(name, own, dumps, rate, speed, ingest, texts.memory_limit, encoders)
     facts = {
         "Job": f"`kedro run --pipelines={options.of}`",
@@ -91,17 +91,18 @@ def plan_job(
         f"process; {_speed(speed)}",
         "Not in the hours": "downloads, evaluations, the sample wiki and Wikipedia2Vec",
     }
-    there = _existing(own, dumps, ingest, setting)
-    table = pd.DataFrame([cost.row() for cost in costs])
-    total = {"stage": "total", "amount": "", "hours": table["hours"].sum(), "disk_gb": table["disk_gb"].sum()}
-    table = pd.concat([table, pd.DataFrame([{**total, "memory_gb": table["memory_gb"].max()}])])
-    shown = format_table(table, decimals=3)
-    logger.info("%s would do:\n%s\nThere already: %s", options.of, shown, "; ".join(there) or "nothing")
-    parts = [f"# Plan of {options.of}", "\n".join(f"- {key}: {facts[key]}" for key in facts)]
-    parts += [shown, "## There already", "\n".join(f"- {line}" for line in there) or "Nothing."]
+    there = _existing(own, dumps, ingest)
+    table = render_costs(costs)
+    logger.info("%s would do:\n%s\nThere already: %s", options.of, table, "; ".join(there) or "nothing")
     page = scratch / "plan.md"
-    write_text_atomically(page, "\n\n".join(parts) + "\n")
+    write_text_atomically(page, render_plan(options.of, facts, table, there))
     return page, {"job": options.of, "facts": facts, "costs": [cost.row() for cost in costs], "there": there}
+
+
+def _jobs(of_settings: Mapping[str, Any]) -> list[str]:
+    """Return the pipelines that can be planned: of each setting that the node reads, the complete job."""
+    names = [key.removesuffix("_setting") for key in of_settings if key.endswith("_setting")]
+    return [name if name == TEACH else f"train_{name}" for name in names]
 
 
 def _validated(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,9 +199,7 @@ def _methods(own: Mapping[str, Any], encoder: str) -> list[str]:
     return [method for method in methods if method != MLM or encoder.startswith(RANDOM)]
 
 
-def _existing(
-    own: Mapping[str, Any], dumps: Sequence[DumpSize], ingest: CachedIngestOptions, setting: Setting
-) -> list[str]:
+def _existing(own: Mapping[str, Any], dumps: Sequence[DumpSize], ingest: CachedIngestOptions) -> list[str]:
     """Describe what of the job is there already."""
     there = []
     for dump in dumps:

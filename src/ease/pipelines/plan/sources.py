@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ease.io.addresses import is_remote
 from ease.io.downloads import Client
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mirrors import LATEST, MirrorIndex, is_mirror, wiki_name
 

@@ -10,6 +10,7 @@ from typing import Any
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.io.suggestions import suggest
+from ease.io.versions import setting_and_method
 from ease.methods import method_names
 from ease.pipelines.mlflow_runs import set_alias
 from ease.pipelines.publish.options import PublishOptions
@@ -138,7 +139,7 @@ def _chosen(options: PublishOptions, encoder: Path | None) -> Path:
             f"There is no trained encoder {'.'.join(chosen)} to publish: train it by `kedro run --pipelines=train "
             f"--namespaces={'.'.join(chosen)}`, or choose one by --params publish.setting=…,publish.method=…."
         )
-    found = encoder.parts[-5:-3]
+    found = setting_and_method(encoder)
     if found != chosen:
         raise EaseError(
             f"The parameters name the encoder {'.'.join(chosen)}, but the catalog reads {'.'.join(found)}: give "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field
 
 from ease.encoders.exports.forms import Form
-from ease.io.models import StrictModel
+from ease.io.models import StrictModel, split_words
 
 
 class PublishOptions(StrictModel):
@@ -18,7 +18,9 @@ class PublishOptions(StrictModel):
     setting: str = Field(description="setting of the encoder; chosen by --params alone")
     method: str = Field(description="method of the encoder; chosen by --params alone")
     to: Path | None = Field(None, description="folder to write; an older one of this pipeline is replaced")
-    forms: tuple[Form, ...] = Field((), description="forms beside that of sentence-transformers")
+    forms: Annotated[tuple[Form, ...], BeforeValidator(split_words)] = Field(
+        (), description="forms beside that of sentence-transformers"
+    )
     check_sentences: int = Field(
         ge=1, description="training sentences on which each form is compared with torch"
     )
@@ -28,9 +30,3 @@ class PublishOptions(StrictModel):
     endpoint: str | None = Field(None, description="address of the hub; null: HF_ENDPOINT, or huggingface.co")
     private: bool = Field(True, description="whether a new repository is private")
     alias: str | None = Field(None, description="alias of the encoder's version in MLflow's registry")
-
-    @field_validator("forms", mode="before")
-    @classmethod
-    def _listed(cls, given: object) -> object:
-        """Accept words, as `--params` gives them."""
-        return given.split() if isinstance(given, str) else given

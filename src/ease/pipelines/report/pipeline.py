@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kedro.pipeline import Pipeline, node, pipeline
 
+from ease.io.names import BASELINES, UNTRAINED
 from ease.pipelines.report.nodes import (
     compare_curves,
     compare_scores,
@@ -14,7 +15,7 @@ from ease.pipelines.report.nodes import (
     write_report,
 )
 from ease.pipelines.stages import in_stage
-from ease.pipelines.train import UNTRAINED, WHITENING
+from ease.pipelines.train import WHITENING
 
 
 def create_pipeline(setting: str, methods: Sequence[str]) -> Pipeline:
@@ -85,7 +86,7 @@ def create_report_pipeline(
         "options": "params:report",
         "work": "params:work",
         "encoding": "params:encoding",
-        "baselines": "baselines.scores",
+        "baselines": f"{BASELINES}.scores",
         **{setting: f"{setting}.report_scores" for setting in methods},
     }
     written = node(

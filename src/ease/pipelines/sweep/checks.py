@@ -13,8 +13,8 @@ from ease.evaluation.sets import check_scorable, read_located
 from ease.methods import method_names
 from ease.pipelines.acquire_evaluation.checks import check_some_set, check_tasks
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
+from ease.pipelines.node_checks import Catalog, Check, Step, development_checks, text_checks
 from ease.pipelines.setting import Setting
-from ease.pipelines.steps import Catalog, Check, Step, development_checks, text_checks
 from ease.pipelines.sweep.needs import check_needs, trained_recipes
 from ease.pipelines.sweep.pipeline import KEPT
 from ease.pipelines.sweep.variants import START, Sweep, Variant

@@ -11,11 +11,10 @@ from pydantic import Field, field_validator
 from ease.encoders.options import EncodingOptions
 from ease.evaluation.scoring import TaskOptions, score_tasks, task_name
 from ease.evaluation.sets import at_paths, read_located, scorable
-from ease.io.models import StrictModel
+from ease.io.models import StrictModel, Words
 from ease.io.registry import check_name
-from ease.pipelines.evaluate.each import score_rows
+from ease.pipelines.evaluate.scoring import score_rows
 from ease.pipelines.mlflow_runs import log_scores, nested_run
-from ease.pipelines.setting import Words
 
 TASKS = ["bli"]
 """Tasks that encode each language by its own encoder."""

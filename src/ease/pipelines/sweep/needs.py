@@ -7,10 +7,10 @@ from typing import Any
 
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
+from ease.io.names import PREPARATION
 from ease.methods import reads_entities
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.starts import PREPARATION
 from ease.pipelines.sweep.variants import START, Sweep, Variant
 from ease.texts import source_options
 

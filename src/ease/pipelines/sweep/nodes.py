@@ -13,14 +13,13 @@ import plotly.graph_objects as go
 from ease.errors import EaseError
 from ease.evaluation.sets import check_scorable, read_located
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.io.names import DEVELOPMENT
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.sweep.trainings import (
-    DEVELOPMENT,
     TEST,
     Inputs,
     joined_rows,
@@ -29,6 +28,7 @@ from ease.pipelines.sweep.trainings import (
 )
 from ease.pipelines.sweep.variants import PIVOT, Sweep
 from ease.pipelines.training_jobs import TrainingData
+from ease.pipelines.training_texts import TextOptions
 from ease.pipelines.work import lock_for_run, remove_after_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_variants
@@ -90,15 +90,18 @@ def run_sweep(
     data = TrainingData(
         Path(), training_pairs, vocabulary, entity_embeddings, evaluation_data, dumps, tasks, setting
     )
-    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder, {})
+    inputs = Inputs(sentences, data, acquire, texts, recipes, encoders, folder)
     trainings = sweep.chosen_trainings(setting.languages)
     lock_for_run(folder)
+    models: dict[str, Path] = {}
     rows = []
     for number, (name, (variant, seed)) in enumerate(trainings.items(), start=1):
         logger.info("%s, training %d of %d: %s", sweep.name, number, len(trainings), name)
-        rows += run_variant(variant, seed, sweep.varied_setting(setting, variant, seed), inputs)
+        varied = sweep.varied_setting(setting, variant, seed)
+        models[name], scored = run_variant(variant, seed, varied, inputs)
+        rows += scored
     if sweep.only is None:
-        rows += joined_rows(sweep, setting, inputs)
+        rows += joined_rows(sweep, setting, inputs, models)
     remove_after_run(_finished_work(folder, sweep, setting))
     return rows
 

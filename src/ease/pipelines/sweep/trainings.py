@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,21 +19,21 @@ from ease.io.atomic import atomic_folder
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.locks import folder_lock
-from ease.io.names import safe_name
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.io.names import DEVELOPMENT, UNTRAINED, safe_name
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.evaluate.each import score_all, score_rows
-from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
+from ease.pipelines.evaluate.scoring import score_all, score_rows
 from ease.pipelines.mlflow_runs import add_scores, log_scores, nested_run
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.sweep.joined import score_joined
 from ease.pipelines.sweep.variants import START, Sweep, Variant
-from ease.pipelines.train.nodes import drawn_sentences, required_pairs, write_encoder
+from ease.pipelines.training_inputs import drawn_sentences, required_pairs, write_encoder
 from ease.pipelines.training_jobs import TrainingData, train_tracked
+from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
 
-TEST, DEVELOPMENT = "test", "development"
-"""Values of the column `split`: the score of a test task, or of a development task that is no test task."""
+TEST = "test"
+"""Value of the column `split` for a score of a test task; else, `DEVELOPMENT`"""
 
 
 class Inputs(NamedTuple):
@@ -45,18 +46,25 @@ class Inputs(NamedTuple):
     recipes: dict[str, Any]
     encoders: EncoderDefaults
     folder: Path
-    models: dict[str, Path]
-    """The encoder of each training so far, by the name of its MLflow run"""
 
 
-def joined_rows(sweep: Sweep, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
-    """Score the encoders that the sweep joins, after their trainings."""
+def joined_rows(
+    sweep: Sweep, setting: Setting, inputs: Inputs, models: Mapping[str, Path]
+) -> list[dict[str, Any]]:
+    """Score the encoders that the sweep joins, after their trainings.
+
+    Args:
+        sweep: Names the variants whose encoders are joined.
+        setting: The sweep's own setting.
+        inputs: The inputs of the trainings.
+        models: The encoder of each training, by the name of its MLflow run.
+    """
     rows = []
     for title, seed in sweep.joined_trainings().values():
         joined = sweep.joined[title]
-        models = {code: inputs.models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
+        encoders = {code: models[f"{label} seed={seed}"] for code, label in joined.encoders.items()}
         evaluation_data, tasks = inputs.data.evaluation_data, inputs.data.tasks
-        scored = score_joined(title, seed, joined, models, evaluation_data, tasks)
+        scored = score_joined(title, seed, joined, encoders, evaluation_data, tasks)
         rows += [{**row, "setting": setting.name} for row in scored]
     return rows
 
@@ -66,31 +74,46 @@ def training_folder(folder: Path, name: str) -> Path:
     return folder / safe_name(name)
 
 
-def run_variant(variant: Variant, seed: int, setting: Setting, inputs: Inputs) -> list[dict[str, Any]]:
-    """Train one variant from one seed and score it; the variant `start` is only scored."""
-    name = variant.run_name(seed)
-    data = inputs.data._replace(setting=setting, encoder=start_encoder(seed, setting, inputs))
-    about: dict[str, Any] = {"variant": variant.label, "recipe": variant.title, "under": variant.under or ""}
-    about |= {"method": variant.method, "seed": seed, "languages": " ".join(setting.languages)}
-    about |= {"base": setting.encoder.name, "pooling": setting.encoder.pooling}
-    inputs.models[name] = data.encoder
+def run_variant(
+    variant: Variant, seed: int, setting: Setting, inputs: Inputs
+) -> tuple[Path, list[dict[str, Any]]]:
+    """Train one variant from one seed and score it; the variant `start` is only scored.
+
+    Returns:
+        The folder of the scored encoder; a row for each score.
+    """
+    name, encoder = variant.run_name(seed), start_encoder(seed, setting, inputs)
+    data = inputs.data._replace(setting=setting, encoder=encoder)
+    development, seconds = None, 0.0
     if variant.method == START:
         with nested_run(name) as run_id:
-            scores = score_model(data.encoder, data)
+            scores = score_model(encoder, data)
             log_scores(run_id, [score for own in scores.values() for score in own])
-        about |= {"development": None, "seconds": 0.0}
     else:
         recipe = variant.recipe(inputs.recipes, seed, setting.encoder.name, inputs.encoders)
         data = variant_data(variant, recipe, data, inputs)
         with folder_lock(training_folder(inputs.folder, name)) as lock:
             result = train_tracked(name, data, recipe, lock)
-        inputs.models[name] = result.model
-        scores = score_model(result.model, data)
-        add_scores(result.model, [score for own in scores.values() for score in own])
-        about |= {"development": result.best_score, "seconds": result.seconds}
+        encoder, development, seconds = result.model, result.best_score, result.seconds
+        scores = score_model(encoder, data)
+        add_scores(encoder, [score for own in scores.values() for score in own])
+    about: dict[str, Any] = {
+        "variant": variant.label,
+        "recipe": variant.title,
+        "under": variant.under or "",
+        "method": variant.method,
+        "seed": seed,
+        "languages": " ".join(setting.languages),
+        "base": setting.encoder.name,
+        "pooling": setting.encoder.pooling,
+        "development": development,
+        "seconds": seconds,
+        "setting": setting.name,
+        "model": name,
+    }
     located = read_located(data.evaluation_data)
-    about |= {"setting": setting.name, "model": name}
-    return [row for split, own in scores.items() for row in score_rows(own, located, **about, split=split)]
+    rows = [row for split, own in scores.items() for row in score_rows(own, located, **about, split=split)]
+    return encoder, rows
 
 
 def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
@@ -100,7 +123,7 @@ def start_encoder(seed: int, setting: Setting, inputs: Inputs) -> Path:
     """
     setting = setting.model_copy(update={"languages": inputs.data.setting.languages})
     folder = inputs.folder / f"start {encoder_key(inputs.sentences, setting)}"
-    untrained = folder / "untrained"
+    untrained = folder / UNTRAINED
     if not untrained.exists():
         with atomic_folder(untrained) as partial:
             write_encoder(inputs.sentences, setting, partial)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from ease.errors import EaseError
-from ease.io.models import StrictModel
+from ease.io.models import Numbers, StrictModel, split_words
 from ease.io.nested import dotted
 from ease.io.registry import check_name
 from ease.methods import method_names
@@ -23,19 +23,11 @@ START = "start"
 """The method of a variant that scores the start encoder without training."""
 
 
-def _numbers(value: Any) -> Any:
-    """Split a string into numbers: a list on the command line."""
-    return (value,) if isinstance(value, int) else value.split() if isinstance(value, str) else value
-
-
-Seeds = Annotated[tuple[int, ...], BeforeValidator(_numbers)]
-
-
 class Variant(StrictModel):
     """A recipe with changes, trained from several seeds."""
 
     method: str = Field(description=f"the varied method, or `{START}`: the start encoder without training")
-    seeds: Seeds = Field(
+    seeds: Numbers = Field(
         (), description="seeds of the encoder's weights and of the training; empty: the sweep's"
     )
     name: str | None = Field(None, description="the name in tables and plots; null: the changes")
@@ -72,7 +64,7 @@ class Variant(StrictModel):
             words.append("permuted")
         if self.entity_table == "random":
             words.append("random table")
-        return " ".join([self.method, *words, *_listed(languages)])
+        return " ".join([self.method, *words, *split_words(languages)])
 
     @property
     def label(self) -> str:
@@ -119,15 +111,11 @@ class Variant(StrictModel):
         return recipe
 
 
-def _listed(value: Any) -> list[str]:
-    return value.split() if isinstance(value, str) else list(value)
-
-
 class Grid(StrictModel):
     """All combinations of several values of parameters, each trained from every seed."""
 
     method: str = Field(description="the method whose recipe is varied")
-    seeds: Seeds = Field((), description="seeds of each combination; empty: the sweep's")
+    seeds: Numbers = Field((), description="seeds of each combination; empty: the sweep's")
     options: dict[str, tuple[Any, ...]] = Field({}, description="the values of method parameters")
     training: dict[str, tuple[Any, ...]] = Field({}, description="the values of parameters of the loop")
     rows: tuple[int, ...] = Field((), description="numbers of training texts, or of pairs of each language")
@@ -153,7 +141,7 @@ class Sweep(StrictModel):
     name: str = Field(pattern=r"^[\w-]+$", description="the sweep's name, as in paths")
     variants: tuple[Variant, ...] = Field((), description="single variants")
     grids: tuple[Grid, ...] = Field((), description="combinations of values")
-    seeds: Seeds = Field((), description="seeds of the variants that give none")
+    seeds: Numbers = Field((), description="seeds of the variants that give none")
     setting: Overlay = Field({}, description="changed fields of the setting, for all variants")
     settings: dict[str, Overlay] = Field(
         {}, description="further changed fields by a name, such as encoders: variants are trained under each"

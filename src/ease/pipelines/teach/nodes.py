@@ -9,21 +9,22 @@ from typing import Any
 from ease.encoders.options import RANDOM
 from ease.errors import EaseError
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.nodes import locate_dumps as locate
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate_evaluation_sets
 from ease.pipelines.audit.nodes import FOLDER as AUDIT
 from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.evaluate.options import EvaluateOptions
-from ease.pipelines.gathering import TextOptions, gather_data, open_gathered
 from ease.pipelines.mlflow_runs import TrackingOptions
 from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import MLM, Setting
 from ease.pipelines.teach.options import check_taught_language
 from ease.pipelines.teach.sizes import fit_recipe
-from ease.pipelines.train.nodes import build_encoder, drawn_sentences, required_pairs, train_encoder
+from ease.pipelines.train.nodes import build_encoder, train_encoder
+from ease.pipelines.training_inputs import drawn_sentences, required_pairs
 from ease.pipelines.training_jobs import TrainingData, train_tracked
+from ease.pipelines.training_texts import TextOptions, gather_data, open_gathered
 from ease.pipelines.work import lock_for_run
 from ease.wikimedia.languages import Language
 

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ease.errors import EaseError
-from ease.io.addresses import kind_of, located
-from ease.pipelines.acquire.options import AcquireOptions
+from ease.io.models import split_words
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.wikimedia.companions import nearest_companions
-from ease.wikimedia.dumps.files import DumpFile, find_dumps
+from ease.wikimedia.dumps.files import DumpFile, find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
 from ease.wikimedia.languages import PAPER_LANGUAGES, WIKIPEDIA_LANGUAGES, check_codes, check_languages
 from ease.wikimedia.wikidata.page_props import find_page_props
 
 TEACH = "teach"
-SAMPLE = "sample:"
 
 
 def complete_taught_setting(parameters: dict[str, Any]) -> None:
@@ -27,16 +26,11 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     language = str(taught.get("language") or "")
     if setting.get("languages") is None:
         among = PAPER_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
-        companions = words(taught.get("companions"))
+        companions = split_words(taught.get("companions"))
         chosen = nearest_companions(language, among) if companions is None else companions
         setting["languages"] = list(dict.fromkeys([language, *chosen]))
     if isinstance(encoder, dict) and encoder.get("name") is None:
         encoder["name"] = taught.get("encoder")
-
-
-def words(value: Any) -> list[str] | None:
-    """Return a list that may be given as words."""
-    return value.split() if isinstance(value, str) else value
 
 
 def check_taught_sources(
@@ -68,10 +62,8 @@ def find_page_props_beside(
     Raises:
         EaseError: With the missing files and the remedy.
     """
-    is_folder = kind_of(located(source)) == "directory"
-    places = [located(source)] if is_folder else sorted({dump.path.parent for dump in dumps})
     try:
-        return find_page_props(places, languages)
+        return find_page_props(table_folders(source, dumps), languages)
     except EaseError as error:
         raise EaseError(
             f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "
@@ -85,7 +77,7 @@ def check_taught_language(language: str, companions: Any, acquire: AcquireOption
     Raises:
         EaseError: With the parameter and the remedy.
     """
-    given = words(companions)
+    given = split_words(companions)
     if given is not None and not given:
         raise EaseError(
             "`teach.companions` names no language: name at least one, such as en, or set it to null."

@@ -2,16 +2,17 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
+from ease.io.names import UNTRAINED
 from ease.pipelines import audit, entity_pairs, evaluate, hard_negatives, ingest, train
 from ease.pipelines.entity_embeddings.nodes import embed_entities
 from ease.pipelines.mlflow_runs import TRAINING_TAG
-from ease.pipelines.setting import MLM
+from ease.pipelines.setting import EASE_PLUS, MLM
 from ease.pipelines.stages import in_stage
 from ease.pipelines.teach.nodes import build_start, locate_taught_dumps, locate_taught_sets, teach_encoder
 from ease.pipelines.teach.options import TEACH
 from ease.pipelines.teach.report import report_teaching
 
-METHOD = "ease_plus"
+METHOD = EASE_PLUS
 
 
 def create_pipeline() -> Pipeline:
@@ -24,8 +25,7 @@ def create_pipeline() -> Pipeline:
         "hard_negatives": hard_negatives.create_pipeline(TEACH),
         "entity_embeddings": _create_start() + _create_entity_embeddings(),
         "train": _create_training(),
-        "evaluate": evaluate.create_pipeline(TEACH, train.UNTRAINED)
-        + evaluate.create_pipeline(TEACH, METHOD),
+        "evaluate": evaluate.create_pipeline(TEACH, UNTRAINED) + evaluate.create_pipeline(TEACH, METHOD),
         "report": _create_report(),
     }
     return sum((in_stage(piece, TEACH, name) for name, piece in pieces.items()), Pipeline([]))
@@ -62,7 +62,7 @@ def _create_start() -> Pipeline:
     given = [*tables, "params:recipe", "params:setting", *(f"params:{name}" for name in (*shared, *own[1:]))]
     return pipeline(
         [node(build_start, given, "encoder", name="build_encoder", tags=TRAINING_TAG)],
-        namespace=f"{TEACH}.{train.UNTRAINED}",
+        namespace=f"{TEACH}.{UNTRAINED}",
         inputs={table: f"{TEACH}.{table}" for table in tables},
         parameters={
             "params:recipe": f"params:{TEACH}.{MLM}",
@@ -87,7 +87,7 @@ def _create_entity_embeddings() -> Pipeline:
             )
         ],
         namespace=TEACH,
-        inputs={"untrained_encoder": f"{TEACH}.{train.UNTRAINED}.encoder"},
+        inputs={"untrained_encoder": f"{TEACH}.{UNTRAINED}.encoder"},
         parameters={"params:work"},
         tags="entity_embeddings",
     )
@@ -113,7 +113,7 @@ def _create_report() -> Pipeline:
         ],
         namespace=TEACH,
         inputs={
-            "before": f"{TEACH}.{train.UNTRAINED}.scores",
+            "before": f"{TEACH}.{UNTRAINED}.scores",
             "after": f"{TEACH}.{METHOD}.scores",
             "history": f"{TEACH}.{METHOD}.history",
         },

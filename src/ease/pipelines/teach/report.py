@@ -10,6 +10,7 @@ import pandas as pd
 
 from ease.io.atomic import write_text_atomically
 from ease.io.lazy import ibis
+from ease.io.names import DEVELOPMENT
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
@@ -17,9 +18,6 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.teaching import compare_before_after, render_teaching, summarize_kinds
 
 logger = logging.getLogger(__name__)
-
-DEVELOPMENT = "development"
-"""Name in a history of the score that chooses the checkpoint"""
 
 
 def report_teaching(

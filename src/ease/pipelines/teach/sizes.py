@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ease.encoders.options import RANDOM
 from ease.pipelines.encoder_defaults import DURATION, EncoderDefaults
 from ease.pipelines.recipe import Recipe
-from ease.training.teacher import START
+from ease.training.teacher import START_ENCODER
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,11 @@ def fit_recipe(
     if encoder.startswith(RANDOM) and teacher:
         chosen["teacher"] = None
         logger.info("No teacher: the start has random weights, so that no language could be lost")
-    elif isinstance(teacher, dict) and teacher.get("encoder") == START and teacher.get("languages") is None:
+    elif (
+        isinstance(teacher, dict)
+        and teacher.get("encoder") == START_ENCODER
+        and teacher.get("languages") is None
+    ):
         chosen["teacher"] = {**teacher, "languages": list(companions)}
         logger.info("The start is the teacher of the sentences of %s", ", ".join(companions))
     return recipe.model_copy(update={"training": training | chosen})

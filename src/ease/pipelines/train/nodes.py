@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ease.encoders.model_card import model_card
 from ease.encoders.options import EncodingOptions, WhiteningOptions
-from ease.entities.hashing import draw
-from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.io.names import UNTRAINED
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.encoder_defaults import EncoderDefaults
-from ease.pipelines.gathering import TextOptions, gather_data
 from ease.pipelines.mlflow_runs import TrackingOptions, flatten_options, log_values, training_run
 from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import MLM, Setting
-from ease.pipelines.starts import PREPARATION, missing_start
+from ease.pipelines.setting import Setting
+from ease.pipelines.training_inputs import chosen_start, required_pairs, write_encoder
 from ease.pipelines.training_jobs import TrainingData, describe_data, history_rows, train_tracked
+from ease.pipelines.training_texts import TextOptions, gather_data
 from ease.pipelines.work import lock_for_run, scratch_for_run
 
 WHITENING = "whitening"
@@ -29,27 +27,9 @@ WHITENING = "whitening"
 
 def build_encoder(sentences: ibis.Table, setting: Setting, work: str) -> Path:
     """Build or load the encoder that every method of the setting starts from."""
-    folder = scratch_for_run(work, f"{setting.name}.untrained") / "encoder"
+    folder = scratch_for_run(work, f"{setting.name}.{UNTRAINED}") / "encoder"
     write_encoder(sentences, setting, folder)
     return folder
-
-
-def write_encoder(sentences: ibis.Table, setting: Setting, folder: Path) -> None:
-    """Build or load a setting's encoder and save it in a folder."""
-    from ease.encoders.encoder import build_encoder as build
-    from ease.encoders.encoder import save_encoder
-
-    save_encoder(build(setting.encoder, drawn_sentences(sentences, setting)), folder)
-    write_origin(folder, None, setting.encoder)
-
-
-def drawn_sentences(sentences: ibis.Table, setting: Setting) -> Iterator[str]:
-    """Yield sentences of all languages in a seeded random order; nothing is read before the first."""
-    ticket = draw(setting.encoder.seed, sentences.page_id, sentences.sentence_index)
-    keys = [ticket, sentences.language, sentences.page_id, sentences.sentence_index]
-    drawn = sentences.order_by(keys).limit(setting.encoder.random.tokenizer_sentences).select("text")
-    for batch in drawn.to_pyarrow_batches():
-        yield from batch.column("text").to_pylist()
 
 
 def gather_texts(
@@ -153,35 +133,3 @@ def whiten_encoder(
         save_encoder(encoder, folder, card)
         write_origin(folder, run_id, start)
     return made
-
-
-def required_pairs(training_pairs: ibis.Table | None, setting: Setting) -> ibis.Table:
-    """Return the setting's training pairs.
-
-    Raises:
-        EaseError: If there are none yet, with the command that makes the pairs.
-    """
-    if training_pairs is None:
-        raise EaseError(
-            f"There are no training pairs: make them by `kedro run --pipelines=train_{setting.name} "
-            f"--tags={PREPARATION}`."
-        )
-    return training_pairs
-
-
-def chosen_start(setting: Setting, method: str, untrained: Path | None, mlm: Path | None) -> Path:
-    """Return the encoder that a method of the setting starts from; MLM itself always starts untrained.
-
-    Raises:
-        EaseError: If there is no such encoder yet, with the command that makes it.
-    """
-    if setting.start == MLM and method != MLM:
-        if mlm is None:
-            raise EaseError(missing_start(setting.name, [method]))
-        return mlm
-    if untrained is None:
-        raise EaseError(
-            "There is no encoder to train: make it by `kedro run "
-            f"--pipelines=train_{setting.name} --tags=entity_embeddings`."
-        )
-    return untrained

@@ -2,6 +2,7 @@
 
 from kedro.pipeline import Pipeline, node, pipeline
 
+from ease.io.names import UNTRAINED
 from ease.methods import reads_entities
 from ease.pipelines.mlflow_runs import TRAINING_TAG
 from ease.pipelines.setting import MLM
@@ -12,8 +13,6 @@ from ease.pipelines.train.nodes import (
     train_encoder,
     whiten_encoder,
 )
-
-UNTRAINED = "untrained"
 
 
 def create_encoder_pipeline(setting: str) -> Pipeline:
@@ -37,39 +36,64 @@ def create_pipeline(setting: str, method: str, mlm_start: bool = True) -> Pipeli
         mlm_start: Whether the encoder of the method `mlm` is an input, too; MLM itself always starts untrained.
     """
     starts = (UNTRAINED, MLM) if mlm_start and method != MLM else (UNTRAINED,)
-    # Inputs are in the order of the functions' arguments: Kedro finds the types of parameters by their places.
+    encoders = {start: f"{setting}.{start}.encoder" for start in starts}
     if method == WHITENING:
-        given = _same(UNTRAINED, "training_pairs", "dumps")
-        given |= {"options": f"params:{WHITENING}"} | _params("setting", "encoding", "work") | {MLM: MLM}
-        nodes = [node(whiten_encoder, given, "encoder", name="whiten_encoder", tags=TRAINING_TAG)]
-    else:
-        rows = "training_pairs" if reads_entities(method) else "texts"
-        given = {UNTRAINED: UNTRAINED, "rows": rows} | _same("evaluation_data", "dumps")
-        given |= _params("recipe", "setting", "encoders", "tasks", "work", "tracking")
-        if reads_entities(method):
-            given |= {"vocabulary": "entity_vocabulary", "entity_embeddings": "entity_embeddings"}
-        given |= _same(*starts[1:])
-        nodes = [node(train_encoder, given, ["encoder", "history"], name="train_encoder", tags=TRAINING_TAG)]
-        if not reads_entities(method):
-            gathered = _same("training_pairs") | _params("acquire", "texts", "recipe", "setting", "work")
-            nodes += [node(gather_texts, gathered, ["texts", "text_report"], name="gather_texts")]
-    read = {name for one in nodes for name in one.inputs}
-    made = {name for one in nodes for name in one.outputs}
-    own = {"recipe": method, "setting": "setting", WHITENING: WHITENING}
+        return _create_whitening(setting, encoders)
+    training = _create_training(setting, method, encoders)
+    return training if reads_entities(method) else _create_gathering(setting, method) + training
+
+
+# Inputs are in the order of the functions' arguments: Kedro finds the types of parameters by their places.
+
+
+def _create_whitening(setting: str, encoders: dict[str, str]) -> Pipeline:
+    tables, shared = ("training_pairs", "dumps"), ("encoding", "work")
+    given = _same(UNTRAINED, *tables) | {"options": f"params:{WHITENING}"} | _params("setting", *shared)
+    given |= _same(*encoders)
     return pipeline(
-        nodes,
-        namespace=f"{setting}.{method}",
-        inputs={
-            name: f"{setting}.{name}.encoder" if name in starts else f"{setting}.{name}"
-            for name in read - made
-            if not name.startswith("params:")
-        },
+        [node(whiten_encoder, given, "encoder", name="whiten_encoder", tags=TRAINING_TAG)],
+        namespace=f"{setting}.{WHITENING}",
+        inputs=encoders | {table: f"{setting}.{table}" for table in tables},
         parameters={
-            f"params:{name}": f"params:{setting}.{own[name]}" if name in own else f"params:{name}"
-            for name in (name.removeprefix("params:") for name in read if name.startswith("params:"))
+            f"params:{WHITENING}": f"params:{setting}.{WHITENING}",
+            "params:setting": f"params:{setting}.setting",
+            **_shared(*shared),
         },
         tags="train",
     )
+
+
+def _create_gathering(setting: str, method: str) -> Pipeline:
+    """Create the node that gathers the texts of a method without entities."""
+    given = _same("training_pairs") | _params("acquire", "texts", "recipe", "setting", "work")
+    return pipeline(
+        [node(gather_texts, given, ["texts", "text_report"], name="gather_texts")],
+        namespace=f"{setting}.{method}",
+        inputs={"training_pairs": f"{setting}.training_pairs"},
+        parameters=_recipe_of(setting, method) | _shared("acquire", "texts", "work"),
+        tags="train",
+    )
+
+
+def _create_training(setting: str, method: str, encoders: dict[str, str]) -> Pipeline:
+    tables, shared = ["evaluation_data", "dumps"], ("encoders", "tasks", "work", "tracking")
+    given = {UNTRAINED: UNTRAINED, "rows": "texts"} | _same(*tables) | _params("recipe", "setting", *shared)
+    if reads_entities(method):
+        pairs = {"rows": "training_pairs", "vocabulary": "entity_vocabulary"} | _same("entity_embeddings")
+        given |= pairs
+        tables += pairs.values()
+    given |= _same(*encoders)
+    return pipeline(
+        [node(train_encoder, given, ["encoder", "history"], name="train_encoder", tags=TRAINING_TAG)],
+        namespace=f"{setting}.{method}",
+        inputs=encoders | {table: f"{setting}.{table}" for table in tables},
+        parameters=_recipe_of(setting, method) | _shared(*shared),
+        tags="train",
+    )
+
+
+def _recipe_of(setting: str, method: str) -> dict[str, str]:
+    return {"params:recipe": f"params:{setting}.{method}", "params:setting": f"params:{setting}.setting"}
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -78,3 +102,8 @@ def _same(*names: str) -> dict[str, str]:
 
 def _params(*names: str) -> dict[str, str]:
     return {name: f"params:{name}" for name in names}
+
+
+def _shared(*names: str) -> dict[str, str]:
+    """Map parameters of the project to themselves, so that they get no namespace."""
+    return {f"params:{name}": f"params:{name}" for name in names}

@@ -14,7 +14,7 @@ from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import read_located
 from ease.io.models import StrictModel
-from ease.pipelines.acquire.nodes import AcquireOptions
+from ease.pipelines.acquire.options import AcquireOptions
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions, locate
 from ease.pipelines.evaluate.nodes import about_baseline, score_baseline
 from ease.pipelines.evaluate.options import EvaluateOptions

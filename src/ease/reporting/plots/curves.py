@@ -5,10 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
+from ease.io.names import DEVELOPMENT
 from ease.reporting.plots.style import Style, finish, method_label, method_styles, nothing, panel_grid
-
-DEVELOPMENT = "development"
-"""Score that selects the checkpoint; scores of tasks and subsets are named `development/<task>/<subset>`."""
 
 
 def plot_curves(history: pd.DataFrame) -> go.Figure:

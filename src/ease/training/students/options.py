@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ease.io.models import StrictModel
-from ease.training.options import Dimensions
+from ease.io.models import Dimensions, StrictModel
 
 
 class LearningOptions(StrictModel):

@@ -173,6 +173,13 @@ def recognise_dump(path: Path) -> tuple[str, DumpFile]:
     return project, DumpFile(path, Language.from_database(database).code, dump_date(path))
 
 
+def table_folders(source: str, dumps: Iterable[DumpFile]) -> list[Path]:
+    """Return the folders that may have the wikis' other tables: the source if it is one, else those of its dumps."""
+    if kind_of(located(source)) == "directory":
+        return [located(source)]
+    return sorted({dump.path.parent for dump in dumps})
+
+
 def choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
     """Return the dumps of the newest date, or all dumps if none has a date.
 

@@ -1,4 +1,4 @@
-"""Gather the training texts that a recipe's `data` names into one file."""
+"""The training texts that a recipe's `data` names, gathered into one file."""
 
 from __future__ import annotations
 
@@ -7,25 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from pydantic import Field
 
-from ease.errors import EaseError
 from ease.io.files import hash_contents, report_write_errors
 from ease.io.lazy import ibis
 from ease.io.models import StrictModel
-from ease.io.parquet import read_parquet
-from ease.pipelines.acquire.nodes import SAMPLE, AcquireOptions, make_sample
+from ease.io.parquet import read_parquet, write_parquet
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.sample_wiki import sample_file
 from ease.pipelines.recipe import CompleteRecipe, Recipe
 from ease.texts import gather_texts, source_options
 from ease.texts.components.workspace import open_workspace
 
 SAMPLE_TEXTS = ("nli", "parallel_train")
 """The sample's own training texts, addressed as `sample:NAME`."""
-
-
-BATCH_ROWS = 100_000
-"""Rows held in memory while a table is written."""
 
 
 class TextOptions(StrictModel):
@@ -87,15 +82,4 @@ def resolved(source: Mapping[str, Any], acquire: AcquireOptions) -> dict[str, An
     address = str(source.get("path", ""))
     if not address.startswith(SAMPLE):
         return dict(source)
-    name = address.removeprefix(SAMPLE)
-    if name not in SAMPLE_TEXTS:
-        known = " and ".join(f"{SAMPLE}{text}" for text in SAMPLE_TEXTS)
-        raise EaseError(f"`path` {address} in `data`: the sample has the training texts {known}.")
-    return {**source, "path": getattr(make_sample(acquire), name)}
-
-
-def write_parquet(table: ibis.Table, path: Path) -> None:
-    """Write a table as one file; Spark's own writer would make a folder of files with random names."""
-    with report_write_errors(path), pq.ParquetWriter(path, table.schema().to_pyarrow()) as writer:
-        for batch in table.to_pyarrow_batches(chunk_size=BATCH_ROWS):
-            writer.write_batch(batch)
+    return {**source, "path": sample_file(address, SAMPLE_TEXTS, "training texts", acquire)}

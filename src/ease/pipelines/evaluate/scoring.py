@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -104,21 +105,44 @@ def score_each(
         encode = encode_with(model, kept, source=encoder)
         for name, options in chosen_tasks(there, at_paths(tasks, located)).items():
             scored.prompts[name] = encode.for_task(name, get_task(name).KIND).describe_prompts()
-            for dimension in (None, *shorter) if scores_truncated(name) else (None,):
-                try:
-                    scores, items = _score_task(name, options, encode, located[name], cache, dimension)
-                except EaseError as error:
-                    logger.warning("The task %s could not be scored: %s", name, error)
-                    scored.unscored.append(Unscored(name, None, str(error)))
-                    break
-                report(scores, dimension)
-                if dimension is None:
-                    scored.scores.extend(scores)
-                    if items is not None and encoding.cache is not None:
-                        scored.items[name] = str(items.relative_to(encoding.cache))
-                else:
-                    scored.truncated.extend((dimension, score) for score in scores)
+            tried = (None, *shorter) if scores_truncated(name) else (None,)
+            score = partial(_score_task, name, options, encode, located[name], cache)
+            _add_scores(scored, name, score, tried, report, encoding.cache)
     return scored
+
+
+def _add_scores(
+    scored: Scored,
+    name: str,
+    score: Callable[[int | None], tuple[list[Score], Path | None]],
+    dimensions: Sequence[int | None],
+    report: Report,
+    folder: Path | None,
+) -> None:
+    """Score a task at several numbers of dimensions, until one fails, and add the results to those of the encoder.
+
+    Args:
+        scored: The results of the encoder, which are changed.
+        name: The task.
+        score: Returns the scores at a number of first dimensions, and the file of their items.
+        dimensions: Numbers of first dimensions; None: all.
+        report: Called with the scores.
+        folder: The folder of the cache.
+    """
+    for dimension in dimensions:
+        try:
+            scores, items = score(dimension)
+        except EaseError as error:
+            logger.warning("The task %s could not be scored: %s", name, error)
+            scored.unscored.append(Unscored(name, None, str(error)))
+            return
+        report(scores, dimension)
+        if dimension is not None:
+            scored.truncated.extend((dimension, one) for one in scores)
+            continue
+        scored.scores.extend(scores)
+        if items is not None and folder is not None:
+            scored.items[name] = str(items.relative_to(folder))
 
 
 def _shorter(dimensions: Sequence[int], full: int, encoder: str) -> list[int]:

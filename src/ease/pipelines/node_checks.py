@@ -14,7 +14,7 @@ from kedro.pipeline.node import Node
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.evaluation.sets import read_located, require_sets
-from ease.pipelines.acquire.nodes import SAMPLE
+from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.acquire_evaluation.checks import check_development_sets
 from ease.pipelines.acquire_evaluation.nodes import EvaluationSetOptions
 from ease.pipelines.recipe import Recipe
