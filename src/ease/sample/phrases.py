@@ -1,4 +1,4 @@
-"""Sentences in 18 languages from hand-written templates, which are in `templates/`."""
+"""Sentences in several languages from hand-written templates, which are in `templates/`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ease.io.data_files import read_data_file
 from ease.sample.facts import Entity, Fact
 from ease.sample.names import WikiNames
 from ease.wikimedia.wikitext.titles import capitalize_first
+
+SAMPLE_LANGUAGES = tuple(sorted(file.stem for file in Path(__file__).with_name("templates").glob("*.yml")))
+"""The languages of the sample wiki."""
 
 _TABLES = read_data_file("ease.sample", "frames.yml")
 FRAMES: dict[str, list[str]] = _TABLES["slots"]

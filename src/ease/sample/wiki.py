@@ -12,7 +12,7 @@ from ease.sample.held_out import HeldOut, draw_held_out
 from ease.sample.names import read_names
 from ease.sample.options import SampleOptions
 from ease.sample.pages import ArticleWriter, WikiPage
-from ease.sample.phrases import Phrasebook, make_phrasebook, nouns
+from ease.sample.phrases import SAMPLE_LANGUAGES, Phrasebook, make_phrasebook, nouns
 from ease.sample.site import read_site
 from ease.sample.special_pages import (
     name_aliases,
@@ -20,7 +20,6 @@ from ease.sample.special_pages import (
     write_other_pages,
     write_redirects,
 )
-from ease.wikimedia.languages import PAPER_LANGUAGES
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Sample:
     options: SampleOptions
     world: World
     books: Mapping[str, Phrasebook]
-    """Phrasebooks of all 18 languages."""
+    """Phrasebooks of all languages of the sample."""
     held_out: HeldOut
 
 
@@ -43,7 +42,7 @@ def prepare_sample(options: SampleOptions) -> Sample:
     world = read_world(options.territories)
     books = {
         language: make_phrasebook(read_names(language, world.entities, nouns(language)))
-        for language in PAPER_LANGUAGES
+        for language in SAMPLE_LANGUAGES
     }
     return Sample(options, world, books, draw_held_out(world, books, options))
 

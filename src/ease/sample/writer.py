@@ -21,12 +21,12 @@ from ease.sample.held_out import (
 )
 from ease.sample.options import SampleOptions
 from ease.sample.page_props_dump import page_props_name, write_page_props
+from ease.sample.phrases import SAMPLE_LANGUAGES
 from ease.sample.site import read_site
 from ease.sample.training_texts import write_training_texts
 from ease.sample.truthy_dump import TRUTHY_NAME, write_truthy
 from ease.sample.wiki import prepare_sample, write_pages
 from ease.sample.wikidata_dump import WIKIDATA_NAME, wikidata_entities, write_wikidata
-from ease.wikimedia.languages import PAPER_LANGUAGES
 
 _PARALLEL = pa.schema([("fact_id", pa.string()), ("language", pa.string()), ("text", pa.string())])
 _GRADED = pa.schema([("sentence1", pa.string()), ("sentence2", pa.string()), ("score", pa.float64())])
@@ -56,7 +56,7 @@ class SampleFiles:
 
 
 def write_sample(
-    folder: Path, languages: Sequence[str] = PAPER_LANGUAGES, options: SampleOptions | None = None
+    folder: Path, languages: Sequence[str] = SAMPLE_LANGUAGES, options: SampleOptions | None = None
 ) -> SampleFiles:
     """Write the sample wiki into a subfolder named by a hash of its parameters.
 
@@ -71,7 +71,7 @@ def write_sample(
     options = options or SampleOptions()
     write = partial(_write_files, languages=sorted(languages), options=options)
     return SampleFiles(
-        generate_folder(folder, "sample", languages, PAPER_LANGUAGES, options, SAMPLE_WIKI, write)
+        generate_folder(folder, "sample", languages, SAMPLE_LANGUAGES, options, SAMPLE_WIKI, write)
     )
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from ease.errors import EaseError
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.sample import SampleFiles, write_sample
-from ease.wikimedia.languages import PAPER_LANGUAGES
+from ease.sample.phrases import SAMPLE_LANGUAGES
 
 
 def make_sample(options: AcquireOptions) -> SampleFiles:
     """Write the sample wiki, or reuse a complete one."""
-    return write_sample(options.sample_folder, PAPER_LANGUAGES, options.sample)
+    return write_sample(options.sample_folder, SAMPLE_LANGUAGES, options.sample)
 
 
 def sample_file(address: str, names: Sequence[str], kind: str, options: AcquireOptions) -> Path:

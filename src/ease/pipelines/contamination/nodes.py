@@ -24,7 +24,7 @@ Rows = list[dict[str, Any]]
 
 
 def find_contaminated_items(
-    training_pairs: ibis.Table,
+    training_pairs: ibis.Table | None,
     evaluation_data: dict[str, Any],
     tasks: dict[str, dict[str, Any]],
     setting: Setting,
@@ -36,7 +36,15 @@ def find_contaminated_items(
     Returns:
         One row per score, with the numbers of its contaminated items and the version of the data; and one row per test
         text that was found, with its best match.
+
+    Raises:
+        EaseError: If the setting has no training pairs yet.
     """
+    if training_pairs is None:
+        raise EaseError(
+            f"No run has made the training pairs of {setting.name} yet: first run `kedro run "
+            f"--pipelines=train_{setting.name}`."
+        )
     from ease.evaluation.contamination import contaminated_items, find_matches, read_task_texts
 
     located = read_located(evaluation_data)

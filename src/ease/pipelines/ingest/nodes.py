@@ -14,6 +14,7 @@ from pydantic import Field
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
+from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
@@ -53,10 +54,20 @@ class CachedIngestOptions(IngestOptions):
 
 
 def parse_wikipedia(
-    dumps: Dumps, options: CachedIngestOptions, engine: str
+    dumps: Dumps, options: CachedIngestOptions, setting: Setting, engine: str
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
-    """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages."""
+    """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages.
+
+    Raises:
+        EaseError: If the dumps are of other languages than the setting's.
+    """
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
+    found = dict.fromkeys(file.language for file in files)
+    if set(found) != set(setting.languages):
+        raise EaseError(
+            f"The located dumps are of {' '.join(found)}, but `{setting.name}.setting.languages` are "
+            f"{' '.join(setting.languages)}: run `acquire` with these languages, too (`--pipelines=acquire,ingest`)."
+        )
     parts = ingest_wikipedia(files, options, options.folder, shard_map(engine))
     return parts.sentences, parts.redirects, parts.pages, parts.counts
 

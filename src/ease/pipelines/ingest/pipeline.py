@@ -11,7 +11,7 @@ def create_pipeline(setting: str) -> Pipeline:
         [
             node(
                 parse_wikipedia,
-                ["dumps", "params:ingest", "params:engine"],
+                ["dumps", "params:ingest", "params:setting", "params:engine"],
                 ["sentences", "redirects", "pages", "page_counts"],
                 name="parse_wikipedia",
             ),

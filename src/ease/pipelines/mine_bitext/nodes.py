@@ -65,7 +65,7 @@ def mine_pairs(
         A folder with one Parquet file for each pair of languages, and one row of counts for each.
 
     Raises:
-        EaseError: If there is no encoder or no candidate.
+        EaseError: If there is no encoder or no candidate, or no two sentences count as parallel.
     """
     from ease.encoders.encoding import encode_with
     from ease.encoders.loading import load_for_evaluation
@@ -91,6 +91,11 @@ def mine_pairs(
         parts.append(part)
     _remove_others(kept, parts)
     table = pd.DataFrame(rows)
+    if not table["mined"].any():
+        raise EaseError(
+            f"No two sentences count as parallel by `mine_bitext.min_score` {options.min_score}: lower it, or name "
+            "another `mine_bitext.encoder`."
+        )
     logger.info("Mined parallel sentences by %s:\n%s", name, format_table(table))
     log_table(table, "bitext")
     return folder, rows

@@ -79,7 +79,8 @@ def training_cost(
     training = recipe.training
     steps = training.max_steps or training.epochs * max(1, pairs // training.batch_size)
     views = getattr(get_method(method), "views", None)
-    passes = float(len(views)) if isinstance(views, tuple) else 1.0  # else, it depends on the options
+    # Otherwise, it depends on the options; a method without views reads tokens, once.
+    passes = float(len(views)) if isinstance(views, tuple) and views else 1.0
     if getattr(recipe.options, "self_supervised", False):
         passes = 2.0
     passes += FORWARD if training.teacher.encoder else 0.0

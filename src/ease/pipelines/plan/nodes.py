@@ -155,8 +155,7 @@ def _measure_training(
         raise EaseError("The measured part of the dumps has no sentence: raise `plan.seconds`.")
     encoder = build_encoder(setting.encoder, rate.texts).to(best_device())
     training = recipe.complete(name, encoders).training
-    batch = min(training.batch_size, 32)
-    speed = measure_training(encoder, rate.texts, batch, training.max_tokens, options.seconds)
+    speed = measure_training(encoder, rate.texts, training, options.seconds)
     return TrainingRate(speed, sum(weight.numel() for weight in encoder.parameters()))
 
 

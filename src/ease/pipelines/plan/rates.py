@@ -18,8 +18,13 @@ from ease.wikimedia.wikipedia.articles import SENTENCES_FILE, ShardTask, write_s
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from ease.training.options import TrainingOptions
+
 SHARD = 1 << 19
 """Bytes of a dump that are parsed at once"""
+
+SENTENCES = {False: 32, True: 256}
+"""Sentences that are encoded at once, without and with a GPU"""
 
 
 class ParsingRate(NamedTuple):
@@ -71,25 +76,35 @@ def measure_parsing(
 
 
 def measure_training(
-    encoder: SentenceTransformer, texts: Sequence[str], batch_size: int, max_tokens: int, seconds: float
+    encoder: SentenceTransformer, texts: Sequence[str], training: TrainingOptions, seconds: float
 ) -> float:
-    """Return how many sentences a second the encoder encodes forward and backward; the first batch is not counted."""
+    """Return how many sentences a second the encoder encodes forward and backward, with the threads of the training."""
+    import torch
+
+    size = min(training.batch_size, SENTENCES[encoder.device.type == "cuda"])
+    many = list(texts) * (1 + size // len(texts))
+    before = torch.get_num_threads()
+    torch.set_num_threads(training.threads or before)
+    encoder.train()
+    encoder.max_seq_length = training.max_tokens
+    try:
+        _encode(encoder, many[:size])  # not counted
+        began, start, done = time.perf_counter(), 0, 0
+        while not done or time.perf_counter() - began < seconds:
+            _encode(encoder, many[start : start + size])
+            start, done = (start + size) % (len(many) - size + 1), done + size
+        return done / (time.perf_counter() - began)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _encode(encoder: SentenceTransformer, texts: list[str]) -> None:
+    """Encode texts forward and backward."""
     from sentence_transformers.util import batch_to_device
 
-    encoder.train()
-    encoder.max_seq_length = max_tokens
-    began, done, batches = 0.0, 0, 0
-    while not batches or not began or time.perf_counter() - began < seconds:
-        start = batches * batch_size % max(1, len(texts) - batch_size)
-        batch = (list(texts) * (1 + batch_size // max(1, len(texts))))[start : start + batch_size]
-        features = batch_to_device(encoder.preprocess(batch), encoder.device)
-        loss = encoder(features)["sentence_embedding"].pow(2).sum()
-        loss.backward()
-        loss.detach().item()  # waits for the device
-        encoder.zero_grad()
-        if batches:
-            done += len(batch)
-        else:
-            began = time.perf_counter()
-        batches += 1
-    return done / (time.perf_counter() - began)
+    loss = (
+        encoder(batch_to_device(encoder.preprocess(texts), encoder.device))["sentence_embedding"].pow(2).sum()
+    )
+    loss.backward()
+    loss.detach().item()  # waits for the device
+    encoder.zero_grad()

@@ -8,10 +8,11 @@ from typing import Any
 from ease.errors import EaseError
 from ease.io.models import split_words
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.sample.phrases import SAMPLE_LANGUAGES
 from ease.wikimedia.companions import nearest_companions
 from ease.wikimedia.dumps.files import DumpFile, find_dumps, table_folders
 from ease.wikimedia.dumps.mirrors import is_mirror
-from ease.wikimedia.languages import PAPER_LANGUAGES, WIKIPEDIA_LANGUAGES, check_codes, check_languages
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, check_codes, check_languages
 from ease.wikimedia.wikidata.page_props import find_page_props
 
 TEACH = "teach"
@@ -25,7 +26,7 @@ def complete_taught_setting(parameters: dict[str, Any]) -> None:
     setting, encoder = taught["setting"], taught["setting"].get("encoder")
     language = str(taught.get("language") or "")
     if setting.get("languages") is None:
-        among = PAPER_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
+        among = SAMPLE_LANGUAGES if parameters.get("acquire", {}).get("wikipedia") == SAMPLE else None
         companions = split_words(taught.get("companions"))
         chosen = nearest_companions(language, among) if companions is None else companions
         setting["languages"] = list(dict.fromkeys([language, *chosen]))
@@ -91,9 +92,9 @@ def check_taught_language(language: str, companions: Any, acquire: AcquireOption
         (language, "teach.language"),
         *((code, "teach.companions") for code in given or ()),
     ):
-        if acquire.wikipedia == SAMPLE and code in WIKIPEDIA_LANGUAGES and code not in PAPER_LANGUAGES:
+        if acquire.wikipedia == SAMPLE and code in WIKIPEDIA_LANGUAGES and code not in SAMPLE_LANGUAGES:
             raise EaseError(
-                f"The sample wiki has no {code} (`{parameter}`), only {' '.join(PAPER_LANGUAGES)}: choose one of "
+                f"The sample wiki has no {code} (`{parameter}`), only {' '.join(SAMPLE_LANGUAGES)}: choose one of "
                 "these, or set `acquire.wikipedia` to a folder of dumps or a mirror."
             )
         # A mirror has the Wikipedias that are newer than the list, and names those that it lacks.
