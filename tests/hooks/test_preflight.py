@@ -96,6 +96,22 @@ def test_every_fault_is_listed_at_once(empty: Project) -> None:
     )
 
 
+def test_missing_inputs_are_named_with_the_pipeline_that_makes_them(empty: Project) -> None:
+    assert_lines(
+        refused(empty, "hard_negatives"),
+        r"No run has made `multilingual.entity_types`, `multilingual.sentences` yet: first run "
+        r"`kedro run --pipelines=ingest`",
+        r"No run has made `multilingual.entity_vocabulary`, `multilingual.pairs` yet: first run "
+        r"`kedro run --pipelines=entity_pairs`",
+    )
+
+
+def test_a_version_that_does_not_exist_is_named(project: Project) -> None:
+    command = ("run", "--pipelines=hard_negatives", "--load-versions=multilingual.pairs:2020")
+    done = project.kedro(*command, check=False, start=False)
+    assert "Error: `multilingual.pairs` has no version 2020: see " in done.stderr
+
+
 def test_a_sweep_is_checked_before_its_data_are_made(empty: Project) -> None:
     variants: list[dict[str, Any]] = [{"method": "eaze"}, {"method": "ease", "options": {"tau": 1}}]
     variants.append({"method": "simcse", "training": {"teacher": {"encoder": "conf"}}})

@@ -41,6 +41,18 @@ def test_a_method_without_title_or_summary_is_refused_at_definition() -> None:
         type("Bare", (TrainingMethod,), {})
 
 
+@pytest.mark.parametrize(
+    ("line", "reads"),
+    [("reads_entities = True", True), ("reads_entities: ClassVar[bool] = True", True), ("", False)],
+)
+def test_reads_entities_is_found_in_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, reads: bool
+) -> None:
+    (tmp_path / "mine.py").write_text(f"class Mine:\n    {line or 'pass'}\n", encoding="utf-8")
+    monkeypatch.setattr(ease.methods, "__path__", [str(tmp_path)])
+    assert ease.methods.reads_entities("mine") == reads
+
+
 def test_the_guide_to_a_new_method_names_every_attribute() -> None:
     guide = (
         (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Add a training method")[1].split("\n## ")[0]

@@ -52,6 +52,11 @@ BAD = {
     "missing Wikidata": Bad(
         "acquire", {"acquire__wikidata": "no.json"}, r"no\.json does not exist: set the source to a folder"
     ),
+    "other languages than those of the dumps": Bad(
+        "ingest",
+        {"multilingual__setting__languages": "en ja"},
+        "The located dumps are of en ja ar de, but `multilingual.setting.languages` are en ja: run `acquire` with",
+    ),
     "unknown set of the sample": Bad(
         "acquire_evaluation",
         {"tasks__sample_graded__path": "sample:x"},

@@ -106,12 +106,16 @@ def test_a_rerun_continues_after_the_last_complete_pair(mined: tuple[Project, Do
     after = read_mined(project)
     assert all(before[pair].equals(after[pair]) for pair in PAIRS)
     # Another margin gives other parts, which replace the old ones.
-    done = project.run("mine_bitext", mine_bitext__min_score=1.2, mine_bitext__languages="de")
+    done = project.run("mine_bitext", mine_bitext__min_score=1.02, mine_bitext__languages="de")
     assert "kept" not in done.stderr
     assert list(read_mined(project)) == ["en-de"]
     assert len(read_mined(project)["en-de"]) < len(before["en-de"])
     kept = (project.folder / "data/06_models/work/multilingual.bitext").glob("*-*")
     assert len(list(kept)) == 1
+    # A margin that no sentence has is an error, and the sentences mined before stay.
+    done = project.run("mine_bitext", check=False, mine_bitext__min_score=9, mine_bitext__languages="de")
+    assert "No two sentences count as parallel by `mine_bitext.min_score` 9.0: lower it" in done.stderr
+    assert len(read_mined(project)["en-de"]) > 0
 
 
 def test_a_second_stage_is_trained_on_the_mined_sentences(

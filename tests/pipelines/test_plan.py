@@ -32,6 +32,7 @@ def test_a_plan_has_the_costs_of_each_stage_and_does_nothing(planned: Project) -
     ]
     assert costs["parse the dumps"]["amount"].endswith(" pages")
     assert costs["train ease_plus"]["hours"] > 0
+    assert costs["train mlm"]["hours"] > 0
     assert "400 steps of" in costs["train ease_plus"]["amount"]
     assert plan["facts"]["Languages"] == "eo, en"
     assert not list((planned.folder / "data").glob("06_models/teach/*"))

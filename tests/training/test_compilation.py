@@ -18,7 +18,6 @@ from ease.training.options import training_options
 from tests.training.test_resuming import Stop, assert_same, stop_at
 from tests.training.tiny_training import MakeJob, losses, weights
 
-WITH_AND_WITHOUT_PADDING = 2
 STILL: dict[str, Any] = {"encoder": "encoder_without_dropout", "development": {}}
 
 
@@ -32,8 +31,7 @@ def test_losses_are_those_without_compilation(make_job: MakeJob, changes: dict[s
     plain = run_job(make_job("plain", training=changes, **STILL))
     counters.clear()
     compiled = run_job(make_job("compiled", training={"compiled": True, **changes}, **STILL))
-    graphs = counters["stats"]["unique_graphs"]
-    assert 1 <= graphs <= WITH_AND_WITHOUT_PADDING, "both layers and all widths share their graphs"
+    assert counters["stats"]["unique_graphs"] == 1, "both layers and all widths share the graph"
     assert list(losses(compiled).values()) == pytest.approx(list(losses(plain).values()), rel=1e-5)
     assert weights(compiled).keys() == weights(plain).keys()
 
@@ -61,6 +59,11 @@ def test_a_model_without_layers_is_refused() -> None:
         EaseError, match="Identity has no transformer layers to compile: set `compiled: false`"
     ):
         compile_layers(SentenceTransformer(modules=[nn.Identity()], device="cpu"), deterministic=True)
+
+
+def test_packed_texts_are_compiled_on_a_gpu_alone(make_job: MakeJob) -> None:
+    with pytest.raises(EaseError, match="On a CPU, `compiled` is for padded texts: set `packed: false`"):
+        run_job(make_job(training={"compiled": True, "packed": True, "device": "cpu"}))
 
 
 @pytest.mark.parametrize(

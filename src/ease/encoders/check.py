@@ -23,6 +23,9 @@ WHERE_FROM = (
 )
 """Ways to name an encoder, for error messages."""
 
+HUB_NAME = r"[\w.-]+(/[\w.-]+)?"
+"""Form of names on the Hugging Face hub"""
+
 MODULES, CONFIG = "modules.json", "config.json"
 INDEX = ".index.json"
 WEIGHTS = tuple(
@@ -109,6 +112,8 @@ def _check_files(name: str) -> None:
             raise ValueError(f"there is no file {name}")
         return
     folder = Path(name) if Path(name).exists() else cached_folder(name)
+    if folder is None and not re.fullmatch(HUB_NAME, name):
+        raise ValueError(f"there is no folder {name}")
     if folder is None or (folder != Path(name) and not constants.HF_HUB_OFFLINE and not _weights(folder)):
         _check_listed(name)
     else:

@@ -58,6 +58,12 @@ def test_all_candidates_and_each_grade(folder: Path, encode: Encode) -> None:
     assert scores["average", "retrieval_accuracy"] == scores["eo-en", "retrieval_accuracy"]
 
 
+def test_both_directions_of_a_pair_are_one_item(folder: Path, encode: Encode) -> None:
+    counts = {one.metric: len(one.items) for one in evaluate(encode, Options(path=folder)) if one.items}
+    metrics = ("retrieval", "other_pages", "same_page", "same_type")
+    assert counts == {f"{name}_accuracy": items for name, items in zip(metrics, (3, 3, 2, 2), strict=True)}
+
+
 def test_another_pair_of_the_same_item_is_no_other_page(tmp_path: Path, encode: Encode) -> None:
     rows = [*both(0, 1, "a b c", "a b x"), *both(1, 1, "y z w", "a b c"), *both(2, 2, "o p q", "o p r")]
     write(tmp_path / "audit", "eo-en", rows)

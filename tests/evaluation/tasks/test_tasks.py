@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from pydantic import ValidationError
 
 from ease.errors import EaseError
+from ease.evaluation.scoring import chosen_tasks, score_task
 from ease.evaluation.tasks import (
     KINDS,
     Encode,
@@ -96,3 +97,23 @@ def test_averages_of_nothing_or_of_mixed_tasks_are_refused() -> None:
         main_score([])
     with pytest.raises(EaseError, match="not of x, y"):
         main_score([Score("x", "a", "m", 1), Score("y", "a", "m", 1)])
+
+
+def test_a_task_without_a_name_of_the_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(get_task("stsb"), "KIND")
+    with pytest.raises(TypeError, match="The task stsb lacks KIND"):
+        get_task("stsb")
+
+
+def test_scores_of_another_task_are_refused(monkeypatch: pytest.MonkeyPatch, encode: Encode) -> None:
+    task = get_task("stsb")
+    monkeypatch.setattr(task, "evaluate", lambda encode, options: [Score("stbs", "a", "spearman", 1.0)])
+    with pytest.raises(ValueError, match="The task stsb returned scores of stbs"):
+        score_task(encode, "stsb", task.Options(path=Path("nowhere")))
+
+
+def test_an_unknown_subset_is_refused_beside_its_whole_task() -> None:
+    options = {"sts17": configured("sts17")}
+    assert chosen_tasks(["sts17", "sts17:en-de"], options)["sts17"]["subsets"] is None
+    with pytest.raises(EaseError, match="Unknown subset xx: choose from"):
+        chosen_tasks(["sts17", "sts17:xx"], options)

@@ -56,8 +56,8 @@ class Hits:
     """Whether the right sentence of each pair is nearer than all wrong candidates: of all, and by grade."""
 
     every: Flags
-    graded: dict[str, Flags]
-    """Only of the pairs that have a distractor of the grade"""
+    graded: dict[str, tuple[Flags, Flags]]
+    """Hits of the pairs that have a distractor of the grade, and which pairs these are"""
 
 
 def files(options: Options) -> Files:
@@ -143,10 +143,13 @@ def _scores(subset: str, hits: tuple[Hits, Hits], texts: Sequence[tuple[str, str
     every = np.mean([one.every for one in hits], axis=0)
     scores = [Score(TASK, subset, METRIC, 100 * float(every.mean()), items=mean_items(every, texts))]
     for grade in (OTHER_PAGES, SAME_TYPE, SAME_PAGE):
-        own = np.concatenate([one.graded[grade] for one in hits])
-        if own.size:
-            metric = f"{grade}_accuracy"
-            scores.append(Score(TASK, subset, metric, 100 * float(own.mean()), items=mean_items(own)))
+        # Both directions of a pair are one item, since they depend on the same two sentences.
+        right, asked = (
+            np.sum(flags, axis=0) for flags in zip(*(one.graded[grade] for one in hits), strict=True)
+        )
+        if (rows := np.flatnonzero(asked)).size:
+            items = mean_items(right[rows], [texts[row] for row in rows.tolist()], asked[rows])
+            scores.append(Score(TASK, subset, f"{grade}_accuracy", items.value(), items=items))
     return scores
 
 
@@ -160,17 +163,21 @@ def _search(queries: Side, own: Embeddings, targets: Side, other: Embeddings) ->
         nearer: Flags = wrong < right - TIE_TOLERANCE
         return nearer
 
+    def graded_hits(wrong: NDArray[np.float64]) -> tuple[Flags, Flags]:
+        compared: Flags = np.isfinite(wrong)
+        return is_nearest(wrong) & compared, compared
+
     numbers = np.arange(len(candidates))
     own_rows = numbers[:count]
     every = _nearest(units, candidates, lambda here, there: own_rows[here, None] != numbers[None, there])
     items = queries.entities
     others = _nearest(units, candidates[:count], lambda here, there: items[here, None] != items[None, there])
-    graded = {OTHER_PAGES: is_nearest(others)[np.isfinite(others)]}
+    graded = {OTHER_PAGES: graded_hits(others)}
     for grade, pairs in targets.distractors.items():
         worst = np.full(count, -np.inf)
         cosines = np.einsum("nd,nd->n", units[pairs[:, 0]], candidates[pairs[:, 1]])
         np.maximum.at(worst, pairs[:, 0], cosines)
-        graded[grade] = is_nearest(worst)[np.isfinite(worst)]
+        graded[grade] = graded_hits(worst)
     return Hits(is_nearest(every), graded)
 
 
