@@ -85,9 +85,9 @@ def _refuse_stale_outputs(node: Node, catalog: DataCatalog) -> None:
         sidecar = _folder(dataset, dataset.resolve_load_version() or "") / SIDECAR
         then = json.loads(sidecar.read_text(encoding="utf-8")) if sidecar.is_file() else {}
         if differing := [key for key in now if now[key] != then.get(key)]:
+            changes = "".join(_changes(then.get(key), now[key]) for key in differing)
             raise EaseError(
-                f"`{name}` was made from other {' and '.join(differing)} than this run would use"
-                f"{_changes(then.get(differing[0]), now[differing[0]])}: "
+                f"`{name}` was made from other {' and '.join(differing)} than this run would use{changes}: "
                 "run without --only-missing-outputs, or delete that version."
             )
 

@@ -75,11 +75,10 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
             checks.append(partial(check_writable, Path(dataset._filepath)))
     checks.append(partial(_check_disk, steps, catalog, data, free))
     _log_excluded(pipeline, catalog)
-    finders = (
-        *(find_missing_inputs, find_missing_starts, find_stale_starts),
-        *(find_missing_teachers, find_missing_miners),
-    )
+    finders = (find_missing_starts, find_stale_starts, find_missing_teachers, find_missing_miners)
+    # Their messages name the commands that make all data.
     missing = [message for find in finders for message in find(pipeline, catalog)]
+    missing = missing or find_missing_inputs(pipeline, catalog)
     faults = [fault for fault in (*missing, *map(_fault, checks)) if fault is not None]
     # A check may repeat another one's fault and add a remedy.
     longest = [one for one in faults if not any(other != one and other.startswith(one) for other in faults)]
