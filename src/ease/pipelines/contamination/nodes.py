@@ -16,6 +16,7 @@ from ease.io.lazy import ibis
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.mlflow_runs import log_table
 from ease.pipelines.setting import Setting
+from ease.pipelines.training_inputs import required_pairs
 from ease.reporting.markdown_tables import format_table
 
 logger = logging.getLogger(__name__)
@@ -40,20 +41,16 @@ def find_contaminated_items(
     Raises:
         EaseError: If the setting has no training pairs yet.
     """
-    if training_pairs is None:
-        raise EaseError(
-            f"No run has made the training pairs of {setting.name} yet: first run `kedro run "
-            f"--pipelines=train_{setting.name}`."
-        )
     from ease.evaluation.contamination import contaminated_items, find_matches, read_task_texts
 
+    pairs = required_pairs(training_pairs, setting)
     located = read_located(evaluation_data)
     references = scorable(evaluate.references(setting.test_tasks), located)
     found, failed = read_task_texts(references, at_paths(tasks, located))
     for task, reason in failed.items():
         logger.warning("Contamination of the task %s cannot be found: %s", task, reason)
     texts = list(dict.fromkeys(text for own in found for item in own.texts for text in item))
-    matches = find_matches(texts, training_pairs, contamination)
+    matches = find_matches(texts, pairs, contamination)
     rows = []
     for own in found:
         chosen = contaminated_items(own, matches)
