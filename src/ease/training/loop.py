@@ -122,7 +122,7 @@ def _compile(
 ) -> None:
     """Compile for the first batch of the training: the order of sums depends on the size of the first batch.
 
-    A resumed training would otherwise be compiled for the batch on which it goes on, and sum in another order.
+    A resumed training would otherwise be compiled for the batch at which it resumes, and sum in another order.
     """
     device = accelerator.device
     batches = _batches(pairs, teacher, guide, model, options, 0, device)
