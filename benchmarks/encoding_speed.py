@@ -5,8 +5,9 @@
     python -m benchmarks.encoding_speed --encoder base --made --sentences 200000 --rounds 3   # a GPU without any data
 
 Both implementations encode the distinct sentences of the available evaluation sets (`inputs`) in alternating rounds,
-with the same batch size. Then the same encoder scores the available tasks twice: one by one without a cache, and
-together with a cache that starts empty. With `--made`, generated sentences are encoded and no task is scored.
+with the same batch size; on a GPU also with matrix products in TF32. Then the same encoder scores the available tasks
+twice: one by one without a cache, and together with a cache that starts empty. With `--made`, generated sentences are
+encoded and no task is scored.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.command_line import command_line_parser
@@ -31,6 +33,8 @@ from ease.encoders.encoding import encode_with
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.evaluation.scoring import TaskOptions, score_tasks
 from ease.io.device import best_device
+
+PEER = "SentenceTransformer.encode"
 
 
 def sentences_of(tasks: TaskOptions) -> list[str]:
@@ -69,6 +73,20 @@ def together(encoder: SentenceTransformer, tasks: TaskOptions, batch_size: int) 
         score_tasks(encode_with(encoder, options), list(tasks), tasks)
 
 
+def in_tf32(way: Callable[[], object]) -> Callable[[], object]:
+    """Return a function that multiplies matrices of single precision in TF32 on a GPU."""
+
+    def run() -> None:
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("high")
+        try:
+            way()
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+    return run
+
+
 def main() -> None:
     """Parse the arguments, measure and print a Markdown table."""
     parser = command_line_parser(__doc__)
@@ -92,20 +110,21 @@ def measure(given: argparse.Namespace, tasks: TaskOptions) -> None:
     encoder = encoder.to(best_device())
     options = EncodingOptions(batch_size=given.batch_size)
     ways: dict[str, Callable[[], object]] = {
-        "SentenceTransformer.encode": lambda: encoder.encode(
-            sentences, batch_size=given.batch_size, show_progress_bar=False
-        ),
+        PEER: lambda: encoder.encode(sentences, batch_size=given.batch_size, show_progress_bar=False),
         "ours": lambda: encode_with(encoder, options)(sentences),
     }
+    if encoder.device.type == "cuda":
+        ways |= {f"{name}, TF32": in_tf32(way) for name, way in ways.items()}
+    peers = dict.fromkeys(ways, PEER)
     if tasks:
         ways["tasks one by one, no cache"] = lambda: one_by_one(encoder, tasks, given.batch_size)
         ways["tasks together, with the cache"] = lambda: together(encoder, tasks, given.batch_size)
+        peers |= dict.fromkeys(list(ways)[-2:], "tasks one by one, no cache")
     seconds = in_turn(ways, given.rounds)
     print(f"{len(sentences):,} sentences; tasks: {', '.join(tasks) or 'none'}; device: {encoder.device}\n")
     print("| | seconds | ratio |\n| --- | ---: | ---: |")
-    peers = ["SentenceTransformer.encode"] * 2 + ["tasks one by one, no cache"] * 2
-    for (name, spent), peer in zip(seconds.items(), peers, strict=False):
-        print(f"| {name} | {spent:.1f} | {seconds[peer] / spent:.2f} |")
+    for name, spent in seconds.items():
+        print(f"| {name} | {spent:.1f} | {seconds[peers[name]] / spent:.2f} |")
 
 
 if __name__ == "__main__":

@@ -197,6 +197,7 @@ def fingerprint(model: SentenceTransformer) -> str:
         "prompts": [model.prompts, model.default_prompt_name],
         **({} if model.truncate_dim is None else {"truncated": model.truncate_dim}),
         "device": model.device.type,
+        **({"products": torch.get_float32_matmul_precision()} if model.device.type == "cuda" else {}),
         "libraries": [torch.__version__, transformers.__version__, sentence_transformers.__version__],
         "code": EMBEDDINGS,
         "tokenizer": _describe_tokenizer(model.tokenizer),
