@@ -30,6 +30,8 @@ from ease.pipelines.mewsc16.nodes import Mewsc16Options
 from ease.pipelines.mine_bitext.options import BitextOptions
 from ease.pipelines.missing_inputs import find_missing_inputs
 from ease.pipelines.node_checks import Catalog, Check, Step, development_checks, read_step, text_checks
+from ease.pipelines.publish.nodes import check_token, free_folder
+from ease.pipelines.publish.options import PublishOptions
 from ease.pipelines.recipe import Recipe
 from ease.pipelines.setting import Setting
 from ease.pipelines.starts import (
@@ -70,6 +72,7 @@ def find_faults(pipeline: Pipeline, catalog: Catalog, data: Path, free: int) -> 
     for step in steps:
         checks += [*_checks(step, locating, catalog, made), *sweep_checks(step, locating, catalog)]
         checks += [*_recipe_checks(step), *_teacher_checks(step), *_mining_checks(step)]
+        checks += _publish_checks(step)
     for dataset in (catalog.get(name) for name in sorted(pipeline.all_outputs())):
         if isinstance(dataset, AbstractVersionedDataset) and not getattr(dataset, "_fs_prefix", ""):
             checks.append(partial(check_writable, Path(dataset._filepath)))
@@ -176,6 +179,14 @@ def _mining_checks(step: Step) -> Iterator[Check]:
         yield partial(language_pairs, step.get(Setting).languages, step.get(BitextOptions))
     elif step.name == "mine_pairs" and (encoder := step.get(BitextOptions).encoder):
         yield partial(check_encoder, encoder)
+
+
+def _publish_checks(step: Step) -> Iterator[Check]:
+    """Yield checks of the folder to write, and of the token of a push."""
+    if step.name == "write_published_folder":
+        options = step.get(PublishOptions)
+        yield partial(free_folder, options.to)
+        yield partial(check_token, options)
 
 
 def _language_checks(step: Step) -> Iterator[Check]:

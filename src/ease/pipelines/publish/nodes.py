@@ -55,8 +55,8 @@ def write_folder(
     from ease.io.atomic import atomic_folder
     from ease.pipelines.publish.contents import write_data_set, write_model
 
-    target = _free(options.to)
-    _check_token(options)
+    target = free_folder(options.to)
+    check_token(options)
     with atomic_folder(target) as folder:
         if options.what == "mewsc16":
             about = write_data_set(folder, mewsc16)
@@ -97,7 +97,7 @@ def announce(options: PublishOptions, summary: dict[str, Any], encoder: Path | N
     return {"commit": commit, "registered": registered}
 
 
-def _free(target: Path | None) -> Path:
+def free_folder(target: Path | None) -> Path:
     """Return the folder to write.
 
     Raises:
@@ -114,7 +114,7 @@ def _free(target: Path | None) -> Path:
     return target
 
 
-def _check_token(options: PublishOptions) -> None:
+def check_token(options: PublishOptions) -> None:
     """Refuse a push without a token before the work is done."""
     if options.repository is not None:
         from ease.io.hub import require_token
