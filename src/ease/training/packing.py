@@ -107,6 +107,8 @@ def _encodes_alike(encoder: SentenceTransformer, form: Packing, first_position: 
     config: Any = encoder[0].config
     positions = getattr(config, "max_position_embeddings", None) or LONGEST
     longest = min(encoder.max_seq_length or LONGEST, LONGEST, positions - first_position)
+    if longest < 1:  # the number of the padding token is above all positions
+        return False
     texts = encoder.tokenizer(
         ["a", "a b c d e", "a b " * longest],
         truncation=True,
