@@ -181,6 +181,7 @@ def train_all(jobs: dict[str, list[str]]) -> dict[str, Any]:
     from ease.training.accumulation import add_gradients
     from ease.training.optimizers import Optimizers
     from ease.training.options import TrainingJob
+    from ease.training.packing import choose_packing
 
     ran: list[str] = []
     waiting: list[str] = []
@@ -199,7 +200,11 @@ def train_all(jobs: dict[str, list[str]]) -> dict[str, Any]:
             accelerator.state.device = DEVICE
             yield accelerator
 
+    def for_gpu(packed: Any, encoder: Any, on_gpu: bool) -> Any:
+        return choose_packing(packed, encoder, on_gpu=True)
+
     job.accelerated = on_device  # type: ignore[attr-defined]
+    job.choose_packing = for_gpu  # type: ignore[attr-defined]
     loop.add_gradients = guarded("gradients", add_gradients)  # type: ignore[attr-defined]
     Optimizers.step = guarded("update", Optimizers.step)  # type: ignore[method-assign]
     outcomes: dict[str, Any] = {}
