@@ -41,6 +41,7 @@ SMALL: dict[str, Any] = {
     "mewsc16.min_class_size": 2,
     "publish.to": "data/02_intermediate/published",
     "audit.min_pairs": 2,
+    "mine_bitext.min_score": 1.0,  # an encoder of a few steps gives small margins
     "teach.language": "eo",
     "teach.companions": "en ca",
     "teach.vocabulary.min_link_count": 2,
