@@ -79,7 +79,7 @@ def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
         ("parameters.yml", b"multilingul: {setting: {seed: 1}}", "did you mean multilingual.setting.seed"),
     ],
 )
-def test_a_wrong_configuration_file_is_named_with_what_is_wrong(
+def test_a_broken_configuration_file_is_named_with_its_fault(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     project = make_project(tmp_path)

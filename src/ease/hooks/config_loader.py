@@ -27,7 +27,7 @@ def with_norwegian(values: Any, name: str = "") -> Any:
 
 
 def fault_in(file: Path) -> str | None:
-    """Return what is wrong with a configuration file, with the line if there is one."""
+    """Return the fault of a configuration file, with its line if it has one; None for a readable file."""
     try:
         values = OmegaConf.load(file)
     except UnicodeDecodeError:
@@ -73,7 +73,7 @@ class ConfigLoader(OmegaConfigLoader):
         return deepcopy(self._resolved[key][1])
 
     def _first_fault(self) -> str | None:
-        """Return what is wrong with the first broken file of the environments in use."""
+        """Return the fault of the first broken file in the environments of the run."""
         folders = [Path(self.conf_source, env) for env in (self.base_env, self.env or self.default_run_env)]
         files = [
             file
