@@ -60,7 +60,7 @@ BAD = {
     "unknown set of the sample": Bad(
         "acquire_evaluation",
         {"tasks__sample_graded__path": "sample:x"},
-        "sample:x: .*sample:parallel and sample:graded",
+        "sample:x: .*sample:parallel, sample:graded",
     ),
     "unknown task": Bad(
         "acquire_evaluation",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
+from accelerate import Accelerator
 from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch._dynamo.utils import counters
 from torch._inductor.utils import fresh_cache
 
 from ease.errors import EaseError
+from ease.methods.base import SENTENCE
+from ease.training import accumulation
+from ease.training.batches import Batch
 from ease.training.compilation import compile_layers
 from ease.training.job import run_job
 from ease.training.options import training_options
@@ -43,6 +48,27 @@ def test_an_interrupted_training_resumes_exactly(make_job: MakeJob) -> None:
     with pytest.raises(Stop):
         run_job(broken, stop_at(6))
     assert_same(run_job(broken), expected)
+
+
+def test_a_resumed_training_is_compiled_for_its_first_batch_too(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of sums depends on the size of the batch that a process compiles for."""
+    seen: list[torch.Tensor] = []
+
+    def add_gradients(model: nn.Module, batches: Sequence[Batch], accelerator: Accelerator) -> Any:
+        seen.append(batches[0].columns[SENTENCE].chunks[0].tokens)
+        return accumulation.add_gradients(model, batches, accelerator)
+
+    monkeypatch.setattr("ease.training.loop.add_gradients", add_gradients)
+    job = make_job(training={"compiled": True})
+    with pytest.raises(Stop):
+        run_job(job, stop_at(6))
+    assert torch.equal(seen[0], seen[1]), "once to compile, and once to train"
+    before = len(seen)
+    run_job(job)
+    assert torch.equal(seen[before], seen[0])
+    assert not torch.equal(seen[before], seen[before + 1])
 
 
 def test_a_missing_compiler_is_reported(make_job: MakeJob) -> None:

@@ -1,8 +1,8 @@
 """Packing for a GPU: rows of 64 tokens with several whole texts each, and attention within each text.
 
 A GPU computes a few large operations faster than many small ones, so texts are not grouped by their length. The rows
-are padded texts to torch's attention, with a mask that keeps every token to its own text. At most 64 tokens attend to
-each other, so that torch's kernels compute their gradients in one block, and thus in a fixed order.
+are padded texts to torch's attention, with a mask that keeps every token to its own text. With at most 64 tokens in a
+row, torch's kernels compute their gradients in one block, and thus in a fixed order.
 """
 
 from __future__ import annotations

@@ -30,6 +30,6 @@ def sample_file(address: str, names: Sequence[str], kind: str, options: AcquireO
     """
     name = address.removeprefix(SAMPLE)
     if name not in names:
-        known = " and ".join(f"{SAMPLE}{known}" for known in names)
+        known = ", ".join(f"{SAMPLE}{known}" for known in names)
         raise EaseError(f"`path` {address}: the sample has the {kind} {known}.")
     return Path(getattr(make_sample(options), name))

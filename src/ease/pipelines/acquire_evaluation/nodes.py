@@ -75,12 +75,10 @@ def locate(
         if "path" not in tasks.get(name, {}):
             raise EaseError(f"The task {name!r} is to be scored, but `tasks.{name}.path` is not configured.")
         address = str(tasks[name]["path"])
-        is_sample = address.startswith(SAMPLE)
-        path = (
-            sample_file(address, SAMPLE_SETS, "evaluation sets", acquire)
-            if is_sample
-            else sets.folder / address
-        )
+        if address.startswith(SAMPLE):
+            path = sample_file(address, SAMPLE_SETS, "evaluation sets", acquire)
+        else:
+            path = sets.folder / address
         options[name] = {**tasks[name], "path": str(path)}
     located = read_sets(locate_sets(references, options), references, options)
     return {name: found.model_dump(mode="json") for name, found in located.items()}

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 SHARD = 1 << 19
 """Bytes of a dump that are parsed at once"""
 
-SENTENCES = {False: 32, True: 256}
-"""Sentences that are encoded at once, without and with a GPU"""
-
 
 class ParsingRate(NamedTuple):
     """What was parsed, and in which time, by one process."""
@@ -81,7 +78,9 @@ def measure_training(
     """Return how many sentences a second the encoder encodes forward and backward, with the threads of the training."""
     import torch
 
-    size = min(training.batch_size, SENTENCES[encoder.device.type == "cuda"])
+    from ease.encoders.batches import CPU_SENTENCES, GPU_SENTENCES
+
+    size = min(training.batch_size, GPU_SENTENCES if encoder.device.type == "cuda" else CPU_SENTENCES)
     many = list(texts) * (1 + size // len(texts))
     before = torch.get_num_threads()
     torch.set_num_threads(training.threads or before)
@@ -102,9 +101,8 @@ def _encode(encoder: SentenceTransformer, texts: list[str]) -> None:
     """Encode texts forward and backward."""
     from sentence_transformers.util import batch_to_device
 
-    loss = (
-        encoder(batch_to_device(encoder.preprocess(texts), encoder.device))["sentence_embedding"].pow(2).sum()
-    )
+    features = batch_to_device(encoder.preprocess(texts), encoder.device)
+    loss = encoder(features)["sentence_embedding"].pow(2).sum()
     loss.backward()
     loss.detach().item()  # waits for the device
     encoder.zero_grad()
