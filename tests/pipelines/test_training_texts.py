@@ -172,6 +172,6 @@ def test_the_sample_has_texts_for_every_method(acquire: AcquireOptions, tmp_path
 
 def test_an_unknown_part_of_the_sample_is_refused(acquire: AcquireOptions, tmp_path: Path) -> None:
     given = recipe({"kind": "lines", "path": "sample:graded"})
-    known = "has the training texts sample:nli and sample:parallel_train"
+    known = "has the training texts sample:nli, sample:parallel_train"
     with pytest.raises(EaseError, match=f"sample:graded.*{known}"):
         gather_data(given, given.seed, None, acquire, TextOptions(), tmp_path / "w")
