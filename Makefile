@@ -12,7 +12,7 @@ RUN := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 DEMO := $(VENV)/.installed-demo
 NOTEBOOK := $(VENV)/.installed-notebook
-PINS := pyproject.toml constraints.txt $(wildcard hatch_build.py src/ease/wikimedia/wikitext/compiled/*.p[xy][xi])
+PINS := pyproject.toml constraints.txt $(wildcard hatch_build.py $(addsuffix /*.p[xy][xi],src/ease/wikimedia/dumps src/ease/wikimedia/wikitext/compiled))
 # Only `make lock` needs it: `pipx install uv`
 UV ?= uv
 # Compiling every module of every library takes longer than the rest of the set-up; Python does it at first import instead.

@@ -1,4 +1,4 @@
-"""Compile the scanner of wikitext when the package is built; without a compiler, build the package without it."""
+"""Compile the slowest parts of ingestion when the package is built; without a compiler, build it without them."""
 
 from __future__ import annotations
 
@@ -9,47 +9,58 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("src/ease/wikimedia/wikitext/compiled/_scanner.pyx")
-MODULE = "ease.wikimedia.wikitext.compiled._scanner"
+SOURCES = (
+    Path("src/ease/wikimedia/dumps/_bz2_decoder.pyx"),
+    Path("src/ease/wikimedia/wikitext/compiled/_scanner.pyx"),
+)
 
 
-def compile_scanner(source: Path, folder: Path) -> Path:
-    """Compile the module into a folder and return its file; any failure is an exception."""
+def compile_modules(root: Path, folder: Path) -> dict[Path, Path]:
+    """Compile the modules of a checkout into a folder; return their files by their sources.
+
+    Any failure is an exception.
+    """
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    for file in [source, *source.parent.glob("*.pxi")]:
-        shutil.copy(file, folder)
-    extensions = cythonize([Extension(MODULE, [str(folder / source.name)], language="c++")], quiet=True)
+    names = {source: ".".join(source.with_suffix("").parts[1:]) for source in SOURCES}
+    extensions = cythonize(
+        [Extension(name, [str(root / source)], language="c++") for source, name in names.items()],
+        build_dir=str(folder),
+        quiet=True,
+    )
     command = Distribution({"ext_modules": extensions}).get_command_obj("build_ext")
     command.build_lib, command.build_temp = str(folder / "lib"), str(folder / "temp")
     command.ensure_finalized()
     command.run()
-    return Path(command.get_ext_fullpath(MODULE))
+    return {source: Path(command.get_ext_fullpath(name)) for source, name in names.items()}
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds the compiled scanner to a wheel; for an editable installation, puts it beside its source."""
+    """Adds the compiled modules to a wheel; for an editable installation, puts them beside their sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile the scanner, or say why the package is built without it."""
-        source = Path(self.root) / SOURCE
+        """Compile the modules, or say why the package is built without them."""
+        root = Path(self.root)
         if version == "editable":
-            for stale in source.parent.glob("_scanner.*.so"):
-                stale.unlink()
+            for source in SOURCES:
+                for stale in (root / source.parent).glob(f"{source.stem}.*.so"):
+                    stale.unlink()
         self._folder = tempfile.TemporaryDirectory()
         try:
-            built = compile_scanner(source, Path(self._folder.name))
+            built = compile_modules(root, Path(self._folder.name))
         except (Exception, SystemExit) as error:
             self.app.display_warning(
-                f"The scanner of wikitext is not compiled ({type(error).__name__}: {error}). "
+                f"The readers of bz2 and wikitext are not compiled ({type(error).__name__}: {error}). "
                 "Ingestion gives the same rows in more time."
             )
             return
-        if version == "editable":
-            shutil.copy(built, source.parent)
-        else:
-            build_data["force_include"][str(built)] = str(built.relative_to(built.parents[4]))
+        for source, file in built.items():
+            if version == "editable":
+                shutil.copy(file, root / source.parent)
+            else:
+                build_data["force_include"][str(file)] = str(Path(*source.parent.parts[1:], file.name))
+        if version != "editable":
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
 

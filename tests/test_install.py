@@ -86,42 +86,52 @@ def build(folder: Path, version: str) -> dict[str, Any]:
     return data
 
 
+def compiled_files(folder: Path) -> list[Path]:
+    """Return where an editable installation puts its compiled modules; their folders are made."""
+    files = [(folder / source).with_suffix(".cpython-311.so") for source in hatch_build.SOURCES]
+    for file in files:
+        file.parent.mkdir(parents=True)
+    return files
+
+
 @pytest.mark.parametrize("version", ["standard", "editable"])
 def test_failed_compilation_is_reported_and_leaves_a_pure_package(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(source: Path, folder: Path) -> Path:
+    def fail(root: Path, folder: Path) -> dict[Path, Path]:
         raise SystemExit("no compiler")
 
-    monkeypatch.setattr(hatch_build, "compile_scanner", fail)
-    compiled = tmp_path / hatch_build.SOURCE.parent
-    compiled.mkdir(parents=True)
-    (compiled / "_scanner.cpython-311.so").touch()
+    monkeypatch.setattr(hatch_build, "compile_modules", fail)
+    files = compiled_files(tmp_path)
+    for file in files:
+        file.touch()
     assert build(tmp_path, version) == {"force_include": {}}
     printed = "".join(capsys.readouterr())
-    assert "The scanner of wikitext is not compiled (SystemExit: no compiler)." in printed
-    # The scanner of an earlier installation in the checkout may have other code.
-    assert [path.name for path in compiled.iterdir()] == (
-        [] if version == "editable" else ["_scanner.cpython-311.so"]
-    )
+    assert "The readers of bz2 and wikitext are not compiled (SystemExit: no compiler)." in printed
+    # The modules of an earlier installation in the checkout may have other code.
+    assert [file.is_file() for file in files] == [version == "standard"] * len(files)
 
 
-def test_compiled_scanner_is_installed_for_this_platform(
+def test_compiled_modules_are_installed_for_this_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def compile_scanner(source: Path, folder: Path) -> Path:
-        built = folder / "lib" / Path(*hatch_build.MODULE.split(".")).with_suffix(".so")
-        built.parent.mkdir(parents=True)
-        built.touch()
+    def compile_modules(root: Path, folder: Path) -> dict[Path, Path]:
+        built = {source: folder / f"{source.stem}.cpython-311.so" for source in hatch_build.SOURCES}
+        for file in built.values():
+            file.touch()
         return built
 
-    monkeypatch.setattr(hatch_build, "compile_scanner", compile_scanner)
-    (tmp_path / hatch_build.SOURCE.parent).mkdir(parents=True)
+    monkeypatch.setattr(hatch_build, "compile_modules", compile_modules)
+    files = compiled_files(tmp_path)
     wheel = build(tmp_path, "standard")
-    assert list(wheel.pop("force_include").values()) == ["ease/wikimedia/wikitext/compiled/_scanner.so"]
+    assert list(wheel.pop("force_include").values()) == [
+        "ease/wikimedia/dumps/_bz2_decoder.cpython-311.so",
+        "ease/wikimedia/wikitext/compiled/_scanner.cpython-311.so",
+    ]
     assert wheel == {"pure_python": False, "infer_tag": True}
+    assert not any(file.is_file() for file in files)
     assert build(tmp_path, "editable") == {"force_include": {}}
-    assert (tmp_path / hatch_build.SOURCE).with_suffix(".so").is_file()
+    assert all(file.is_file() for file in files)
 
 
 @pytest.mark.slow

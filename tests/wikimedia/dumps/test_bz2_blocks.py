@@ -1,4 +1,4 @@
-"""Read bz2 files block by block."""
+"""Read bz2 files block by block, with the compiled decoder where it was built, and without it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import accumulate
 
 import pytest
 
+from ease.wikimedia.dumps import bz2_blocks
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
 BLOCK_MARK, END_MARK = 0x314159265359, 0x177245385090
@@ -16,6 +17,13 @@ RANDOM = random.Random(0)
 TEXT = b"".join(b"%d is a line of %d.\n" % (RANDOM.randrange(10**6), number) for number in range(60_000))
 """Seventeen blocks of level 1."""
 ONE_STREAM = bz2.compress(TEXT, 1)
+
+
+@pytest.fixture(params=["compiled", "libbz2"], autouse=True)
+def _decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read with the decoder of this installation, and with libbz2 alone."""
+    if request.param == "libbz2":
+        monkeypatch.setattr(bz2_blocks, "decode_block", lambda _: b"")
 
 
 def read(
