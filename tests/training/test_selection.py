@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,8 +15,11 @@ from torch import nn
 from ease.encoders.encoder import load_encoder
 from ease.io.names import DEVELOPMENT
 from ease.methods import get_method, method_options
+from ease.training.checkpoints import Checkpoints
+from ease.training.job import run_job
 from ease.training.model import TrainingModel
 from ease.training.selection import BestModel, score_encoder
+from tests.training.tiny_training import MakeJob
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +51,49 @@ def test_the_model_of_the_last_checkpoint_stays_until_the_next(model: TrainingMo
         assert folders(tmp_path) == ["best-00000010", f"best-{step:08d}"]
     best.prune()
     assert folders(tmp_path) == ["best-00000030"]
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were written to the disk, in order."""
+    found: list[Path] = []
+
+    def fsync(descriptor: int) -> None:
+        found.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the file of a descriptor")
+def test_the_training_waits_for_the_disk_when_it_is_flushed(
+    model: TrainingModel, tmp_path: Path, flushed: list[Path]
+) -> None:
+    best = BestModel(tmp_path)
+    best.consider(10, model, 50.0)
+    assert flushed == []
+    best.flush()
+    assert {best.path, *best.path.rglob("*")} == set(flushed)
+
+
+@pytest.mark.training
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the file of a descriptor")
+def test_a_checkpoint_and_the_result_name_models_that_are_on_disk(
+    make_job: MakeJob, flushed: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job()
+    named: list[Path] = []
+
+    def save(self: Checkpoints, step: int, *rest: Any) -> None:
+        named.append(job.folder / f"best-{rest[-1]['best_step']:08d}")
+        assert named[-1] / "model.safetensors" in flushed
+        save_checkpoint(self, step, *rest)
+
+    save_checkpoint = Checkpoints.save
+    monkeypatch.setattr(Checkpoints, "save", save)
+    result = run_job(job)
+    assert named
+    assert job.folder / f"best-{result.best_step:08d}" / "model.safetensors" in flushed
 
 
 def test_without_scores_the_last_model_is_kept(model: TrainingModel, tmp_path: Path) -> None:

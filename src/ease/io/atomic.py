@@ -21,12 +21,12 @@ def partial_path(target: Path) -> Path:
 
 
 @contextmanager
-def atomic_path(target: Path) -> Iterator[Path]:
+def atomic_path(target: Path, flush: bool = True) -> Iterator[Path]:
     """Yield a free path to write a file or a folder to, and rename the result to `target` when the block ends.
 
     An older file or folder is replaced. If the block fails, it stays. Only one process at a time may write a target: a
     killed writer's partial file is removed by the next one. A file for a remote target is written on this machine and
-    uploaded.
+    uploaded. Without `flush`, a power failure may leave the target incomplete until `flush_to_disk` is called.
 
     Raises:
         EaseError: If the target cannot be written.
@@ -42,7 +42,8 @@ def atomic_path(target: Path) -> Iterator[Path]:
         _remove(partial)
         try:
             yield partial
-            flush_to_disk(partial)
+            if flush:
+                flush_to_disk(partial)
             if partial.is_dir():
                 remove_folder(target)
             os.replace(partial, target)
@@ -52,9 +53,9 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(target: Path) -> Iterator[Path]:
+def atomic_folder(target: Path, flush: bool = True) -> Iterator[Path]:
     """Yield a new folder that replaces `target` when the block ends, as `atomic_path` does."""
-    with atomic_path(target) as folder:
+    with atomic_path(target, flush) as folder:
         folder.mkdir()
         yield folder
 

@@ -228,6 +228,7 @@ def _finish(
     history = read_metrics(job.folder / "metrics.jsonl")
     steps = int(history[-1]["step"])
     scores = _development_scores(history, best.step)
+    best.flush()
     made = best.path
     if job.training.language_ranks and best.path.exists():
         made = job.folder / "without_languages"

@@ -95,6 +95,7 @@ def train(
             # Checked after every step, since steps may be slow; all processes stop after the same step.
             stopping = any_process(bool(stop), group)
             if stopping or (not last and any_process(not process_rank() and checkpoints.due(step), group)):
+                best.flush()
                 checkpoints.save(step, model, optimizers, {**progress.state(), **best.state()})
                 best.prune()
                 progress.resume()

@@ -13,7 +13,8 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import save_encoder
-from ease.io.atomic import atomic_folder
+from ease.io.atomic import atomic_folder, flush_to_disk
+from ease.io.files import report_write_errors
 from ease.methods.components.distributed import process_rank
 from ease.training.lora import merged
 from ease.training.model import TrainingModel
@@ -35,14 +36,23 @@ class BestModel:
         self.score: float | None = None
 
     def consider(self, step: int, model: TrainingModel, score: float | None) -> None:
-        """Save the model if its score is the best so far; without scores, the last model is the best."""
+        """Save the model if its score is the best so far; without scores, the last model is the best.
+
+        The training does not wait for the disk, which takes seconds for a large entity table: `flush` does.
+        """
         if score is not None and self.score is not None and score <= self.score:
             return
         self.step, self.score = step, score
-        with merged(model.encoder), atomic_folder(self.path) as aside:
+        with merged(model.encoder), atomic_folder(self.path, flush=False) as aside:
             save_encoder(model.encoder, aside)
             save_training_parts(model, aside / "training")
         self._keep(self._recorded, step)
+
+    def flush(self) -> None:
+        """Wait until the best model is on disk: before a checkpoint names it, and before it is published."""
+        if not process_rank() and self.path.exists():
+            with report_write_errors(self.path):
+                flush_to_disk(self.path)
 
     @property
     def path(self) -> Path:
