@@ -1,4 +1,4 @@
-"""Read bz2 files block by block, with the compiled decoder where it was built, and without it."""
+"""Read bz2 files block by block, with the compiled functions where they were built, and without them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TEXT = b"".join(b"%d is a line of %d.\n" % (RANDOM.randrange(10**6), number) for
 ONE_STREAM = bz2.compress(TEXT, 1)
 
 
-@pytest.fixture(params=["compiled", "libbz2"], autouse=True)
-def _decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read with the decoder of this installation, and with libbz2 alone."""
-    if request.param == "libbz2":
-        monkeypatch.setattr(bz2_blocks, "decode_block", lambda _: b"")
+@pytest.fixture(params=["compiled", "Python"], autouse=True)
+def _form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read with the functions that were compiled on installation, and without them."""
+    if request.param == "Python":
+        monkeypatch.setattr(bz2_blocks, "IS_COMPILED", False)
 
 
 def read(

@@ -1,14 +1,15 @@
-"""The compiled decoder of bz2 blocks gives what libbz2 gives, or nothing."""
+"""The compiled decoder of bz2 blocks gives what libbz2 gives, or nothing; markers are found at every bit."""
 
 from __future__ import annotations
 
 import bz2
+import importlib
 import random
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 
-Decoder = Callable[[bytes], bytes]
 Texts = Callable[[random.Random, int], bytes]
 
 TEXTS: dict[str, Texts] = {
@@ -29,16 +30,15 @@ TEXTS: dict[str, Texts] = {
 SIZES = [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 100, 511, 512, 513, 5_000, 80_000]
 
 
-@pytest.fixture
-def decode() -> Decoder:
-    """The compiled decoder of this installation."""
+@pytest.fixture(scope="module")
+def compiled() -> ModuleType:
+    """The compiled functions of this installation."""
     try:
-        from ease.wikimedia.dumps._bz2_decoder import decode_block
+        return importlib.import_module("ease.wikimedia.dumps._bz2_decoder")
     except ImportError:
         pytest.skip(
             "The decoder is not compiled: install the package anew where a C++ compiler works (pip -v)"
         )
-    return decode_block
 
 
 def by_libbz2(stream: bytes) -> bytes:
@@ -52,24 +52,24 @@ def by_libbz2(stream: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_texts_of_all_sizes_are_decoded(text: str, decode: Decoder) -> None:
+def test_texts_of_all_sizes_are_decoded(text: str, compiled: ModuleType) -> None:
     generator = random.Random(text)
     for size in SIZES:
         content = TEXTS[text](generator, size)
         stream = bz2.compress(content, generator.randint(1, 9))
-        assert decode(stream) == content, size
+        assert compiled.decode_block(stream) == content, size
 
 
-def test_the_largest_block_is_decoded(decode: Decoder) -> None:
+def test_the_largest_block_is_decoded(compiled: ModuleType) -> None:
     generator = random.Random(0)
     incompressible = generator.randbytes(890_000)
     longest = bytes(255) * 179_000 + b"end"
     for content in (incompressible, b"aaaa\xff" * 140_000, longest):
-        assert decode(bz2.compress(content)) == content
+        assert compiled.decode_block(bz2.compress(content)) == content
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_broken_streams_give_what_libbz2_gives_or_nothing(text: str, decode: Decoder) -> None:
+def test_broken_streams_give_what_libbz2_gives_or_nothing(text: str, compiled: ModuleType) -> None:
     generator = random.Random(text)
     refused = 0
     for size in (1, 50, 2_000):
@@ -80,19 +80,32 @@ def test_broken_streams_give_what_libbz2_gives_or_nothing(text: str, decode: Dec
                 # Most faults in the tables at the beginning, which lead furthest.
                 end = generator.choice([min(80, len(broken)), len(broken)])
                 broken[generator.randrange(4, end)] ^= 1 << generator.randrange(8)
-            found = decode(bytes(broken))
+            found = compiled.decode_block(bytes(broken))
             assert found in (b"", by_libbz2(bytes(broken))), bytes(broken)
             refused += not found
     assert refused > 600
 
 
-def test_an_incomplete_stream_has_no_content(decode: Decoder) -> None:
+def test_an_incomplete_stream_has_no_content(compiled: ModuleType) -> None:
     for content in (b"one", b"some words " * 500):
         stream = bz2.compress(content)
-        assert [decode(stream[:size]) for size in range(len(stream))] == [b""] * len(stream)
-        assert decode(stream) == content
+        assert [compiled.decode_block(stream[:size]) for size in range(len(stream))] == [b""] * len(stream)
+        assert compiled.decode_block(stream) == content
 
 
-def test_a_stream_of_two_blocks_is_left_to_libbz2(decode: Decoder) -> None:
+def test_a_stream_of_two_blocks_is_left_to_libbz2(compiled: ModuleType) -> None:
     content = random.Random(0).randbytes(120_000)
-    assert decode(bz2.compress(content, 1)) == b""
+    assert compiled.decode_block(bz2.compress(content, 1)) == b""
+
+
+def test_markers_are_found_at_every_bit_and_only_whole(compiled: ModuleType) -> None:
+    generator = random.Random(0)
+    for marker in (0x314159265359, 0x177245385090):
+        for bit in range(40):
+            size = bit // 8 + generator.randint(7, 9)
+            rest = 8 * size - bit - 48
+            around = generator.getrandbits(8 * size) & ~((1 << 48) - 1 << rest)
+            content = (around | marker << rest).to_bytes(size, "big")
+            assert (bit, marker == 0x177245385090) in compiled.find_markers(content), bit
+            assert compiled.find_markers(content[: bit // 8 + 6]) == []
+            assert compiled.find_markers(content[bit // 8 + 1 :]) == []

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
 # distutils: language = c++
-"""Decoder of bz2 blocks, faster than libbz2.
+"""Compiled functions of `bz2_blocks`: the search for blocks, and a decoder that is faster than libbz2.
 
 A block is a text in three codes: runs of bytes, the Burrows-Wheeler transform, and Huffman codes of moved-to-front
 bytes (J. Tsai, "BZIP2: Format Specification", 2016). Reverting the transform means following a chain of up to 900,000
@@ -31,6 +31,10 @@ cdef enum:
     MAX_PIECES = 512
     BEGINS_PIECE = 1 << 30
     INVALID = -1
+
+cdef enum:
+    MARKER_BITS = 48
+    WINDOW = 7  # bytes that contain a marker starting at any bit of the first byte
 
 cdef uint64_t BLOCK_MARKER = 0x314159265359
 cdef uint64_t END_MARKER = 0x177245385090
@@ -71,6 +75,38 @@ cdef struct Block:
     uint32_t links[MAX_LENGTH]  # the next place in the chain, times 256, and the byte of this place
     Piece pieces[MAX_PIECES]
     uint8_t lanes[LANES][MAX_LENGTH]
+
+cdef bint SECOND_LAST[256]  # values of the byte before the last one that has bits of a marker
+
+
+def find_markers(bytes content not None):
+    """Return the first bit of each marker, and whether it ends a stream; ignores a marker truncated at either end."""
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(content)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(content), index, bit
+    cdef uint64_t window = 0, found
+    cdef int after
+    markers = []
+    for index in range(size):
+        window = window << 8 | data[index]
+        if not SECOND_LAST[window >> 8 & 255]:
+            continue
+        for after in range(8):
+            found = window >> after & ((<uint64_t> 1 << MARKER_BITS) - 1)
+            if found == BLOCK_MARKER or found == END_MARKER:
+                bit = 8 * (index + 1) - after - MARKER_BITS
+                if bit >= 0 and bit // 8 + WINDOW <= size:
+                    markers.append((bit, found == END_MARKER))
+    return markers
+
+
+cdef void make_second_last() noexcept:
+    cdef int after
+    for after in range(8):
+        SECOND_LAST[BLOCK_MARKER << after >> 8 & 255] = True
+        SECOND_LAST[END_MARKER << after >> 8 & 255] = True
+
+
+make_second_last()
 
 
 def decode_block(bytes stream not None):

@@ -20,12 +20,11 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 try:
-    from ease.wikimedia.dumps._bz2_decoder import decode_block
-except ImportError:  # not compiled when the package was installed (hatch_build.py)
+    from ease.wikimedia.dumps._bz2_decoder import decode_block, find_markers
 
-    def decode_block(stream: bytes) -> bytes:
-        """Leave all blocks to libbz2."""
-        return b""
+    IS_COMPILED = True
+except ImportError:  # not compiled when the package was installed (hatch_build.py)
+    IS_COMPILED = False
 
 
 _MARKER_BITS = 48
@@ -241,6 +240,8 @@ def _after(end: _Marker) -> int:
 
 def _find_markers(content: bytes) -> list[_Marker]:
     """Return the markers in some bytes, with offsets in bits; ignores a marker truncated at either end."""
+    if IS_COMPILED:
+        return [_Marker(*found) for found in find_markers(content)]
     markers = []
     for match in _MIDDLES.finditer(content, 1):
         marker, bit = _MARKERS[match[0]]
@@ -268,7 +269,7 @@ def _decode(stream: bytes) -> bytes:
 
     libbz2 has the last word on a block that the compiled decoder refuses, so the results are the same without it.
     """
-    if content := decode_block(stream):
+    if IS_COMPILED and (content := decode_block(stream)):
         return content
     decoder = bz2.BZ2Decompressor()
     try:

@@ -32,6 +32,8 @@ _OVERLAP = 32
 """Bytes kept of a block without a tag, since a tag may span two blocks."""
 _HEAD_BYTES = 4096
 """Bytes kept of an oversized page, to report its title."""
+# huge_tree lifts libxml2's limit of 10 MB per text; the size of a page is limited before it is parsed.
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
 
 
 class Page(NamedTuple):
@@ -214,9 +216,7 @@ def _parse_page(content: bytes) -> Page:
         XMLSyntaxError: The element is not well-formed.
         ValueError: A required element is missing, or an id is not a number.
     """
-    # huge_tree lifts libxml2's limit of 10 MB per text; the scanner has already bounded the page.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
-    page = etree.fromstring(content, parser)
+    page = etree.fromstring(content, _PARSER)
     parts = {_local_name(child): child for child in page}
     if "revision" not in parts:
         raise ValueError("it has no revision")
