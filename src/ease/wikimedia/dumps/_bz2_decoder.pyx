@@ -26,7 +26,7 @@ cdef enum:
     LONGEST_CODE = 20
     SHORT_BITS = 10  # the symbols of codes up to this length stand in a table
     RUN_SYMBOLS = 2
-    NEAR = 8  # places at the front of the moved bytes that stand in one integer
+    NEAR = 8
     LANES = 8
     MAX_PIECES = 512
     BEGINS_PIECE = 1 << 30
@@ -52,6 +52,11 @@ cdef struct Code:
     uint32_t limits[LONGEST_CODE + 2]
     int32_t offsets[LONGEST_CODE + 2]
     uint16_t symbols[MAX_SYMBOLS]
+
+cdef struct Front:
+    # The bytes of a block by their last use: the first ones in an integer, from its lowest byte on, then the others.
+    uint64_t near
+    uint8_t far[256 - NEAR]
 
 cdef struct Piece:
     # A part of the text, found by following links from `link` to the beginning of another piece.
@@ -295,20 +300,11 @@ cdef inline int read_symbol(Bits* bits, const Code* code) noexcept nogil:
 cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
     """Read the transformed text, and count its bytes."""
     cdef Bits bits = given[0]
+    cdef Front front = front_of(block)
     cdef const Code* code
-    cdef uint8_t* text = block.text
     cdef uint32_t length = 0, run = 0, weight = 1
-    cdef uint64_t near = 0, moved
-    cdef uint8_t far[256]
-    cdef uint8_t byte
-    cdef int group, symbol, place, end_symbol = block.used_bytes + 1
-    for place in range(256):
-        byte = block.bytes_used[place] if place < block.used_bytes else 0
-        block.counts[place] = 0
-        if place < NEAR:
-            near |= <uint64_t> byte << (8 * place)
-        else:
-            far[place - NEAR] = byte
+    cdef int group, symbol, end_symbol = block.used_bytes + 1
+    memset(block.counts, 0, sizeof(block.counts))
     for group in range(block.selector_count):
         if bits.next > bits.end:
             return False
@@ -317,17 +313,14 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
             symbol = read_symbol(&bits, code)
             if symbol == INVALID:
                 return False
-            if symbol < RUN_SYMBOLS:
+            if symbol < RUN_SYMBOLS:  # digits of the length of a run, in base 2 with the digits 1 and 2
                 run += weight << symbol
                 weight <<= 1
                 if run > MAX_LENGTH - length:
                     return False
                 continue
             if run:
-                byte = <uint8_t> near
-                memset(text + length, byte, run)
-                block.counts[byte] += run
-                length += run
+                add_bytes(block, <uint8_t> front.near, run, &length)
                 run = 0
                 weight = 1
             if symbol == end_symbol:
@@ -336,20 +329,43 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
                 return True
             if length == MAX_LENGTH:
                 return False
-            place = symbol - 1
-            if place < NEAR:
-                moved = <uint64_t> -1 >> (56 - 8 * place)
-                byte = <uint8_t> (near >> (8 * place))
-                near = (near & ~moved) | (near << 8 & moved) | byte
-            else:
-                byte = far[place - NEAR]
-                memmove(far + 1, far, place - NEAR)
-                far[0] = <uint8_t> (near >> 56)
-                near = near << 8 | byte
-            text[length] = byte
-            length += 1
-            block.counts[byte] += 1
+            add_bytes(block, move_to_front(&front, symbol - 1), 1, &length)
     return False
+
+
+cdef inline void add_bytes(Block* block, uint8_t byte, uint32_t count, uint32_t* length) noexcept nogil:
+    memset(block.text + length[0], byte, count)
+    block.counts[byte] += count
+    length[0] += count
+
+
+cdef Front front_of(const Block* block) noexcept nogil:
+    cdef Front front
+    cdef int place
+    cdef uint8_t byte
+    front.near = 0
+    for place in range(256):
+        byte = block.bytes_used[place] if place < block.used_bytes else 0
+        if place < NEAR:
+            front.near |= <uint64_t> byte << (8 * place)
+        else:
+            front.far[place - NEAR] = byte
+    return front
+
+
+cdef inline uint8_t move_to_front(Front* front, int place) noexcept nogil:
+    cdef uint64_t near = front.near, moved
+    cdef uint8_t byte
+    if place < NEAR:
+        moved = <uint64_t> -1 >> (56 - 8 * place)
+        byte = <uint8_t> (near >> (8 * place))
+        front.near = (near & ~moved) | (near << 8 & moved) | byte
+    else:
+        byte = front.far[place - NEAR]
+        memmove(front.far + 1, front.far, place - NEAR)
+        front.far[0] = <uint8_t> (near >> 56)
+        front.near = near << 8 | byte
+    return byte
 
 
 cdef void revert_transform(Block* block) noexcept nogil:
