@@ -68,12 +68,12 @@ cdef struct Piece:
 cdef struct Block:
     uint32_t checksum
     uint32_t origin
-    int used_bytes
+    int distinct_bytes
     int code_count
     int selector_count
     uint32_t length
     uint32_t counts[256]
-    uint8_t bytes_used[256]
+    uint8_t byte_values[256]
     uint8_t selectors[MAX_SELECTORS]
     Code codes[MAX_CODES]
     uint8_t text[MAX_LENGTH]  # the transformed text, then the text
@@ -187,7 +187,7 @@ cdef bint read_text(Block* block, const uint8_t* stream, Py_ssize_t size) noexce
     if read(&bits, 1):  # randomised
         return False
     block.origin = <uint32_t> read(&bits, 24)
-    if not (read_bytes_used(block, &bits) and read_selectors(block, &bits) and read_codes(block, &bits)):
+    if not (read_byte_values(block, &bits) and read_selectors(block, &bits) and read_codes(block, &bits)):
         return False
     if not read_symbols(block, &bits) or block.origin >= block.length:
         return False
@@ -196,19 +196,19 @@ cdef bint read_text(Block* block, const uint8_t* stream, Py_ssize_t size) noexce
     return 8 * (bits.next - stream) - bits.count <= 8 * size
 
 
-cdef bint read_bytes_used(Block* block, Bits* bits) noexcept nogil:
+cdef bint read_byte_values(Block* block, Bits* bits) noexcept nogil:
     """Read which bytes the block contains."""
     cdef uint64_t groups = read(bits, 16), group
     cdef int high, low
-    block.used_bytes = 0
+    block.distinct_bytes = 0
     for high in range(16):
         if groups >> (15 - high) & 1:
             group = read(bits, 16)
             for low in range(16):
                 if group >> (15 - low) & 1:
-                    block.bytes_used[block.used_bytes] = <uint8_t> (16 * high + low)
-                    block.used_bytes += 1
-    return block.used_bytes > 0
+                    block.byte_values[block.distinct_bytes] = <uint8_t> (16 * high + low)
+                    block.distinct_bytes += 1
+    return block.distinct_bytes > 0
 
 
 cdef bint read_selectors(Block* block, Bits* bits) noexcept nogil:
@@ -241,7 +241,7 @@ cdef bint read_codes(Block* block, Bits* bits) noexcept nogil:
     """Read the lengths of the Huffman codes, each as its difference from the one before."""
     cdef uint8_t lengths[MAX_SYMBOLS]
     cdef int index, symbol, length
-    cdef int symbols = block.used_bytes + RUN_SYMBOLS
+    cdef int symbols = block.distinct_bytes + RUN_SYMBOLS
     for index in range(block.code_count):
         length = <int> read(bits, 5)
         for symbol in range(symbols):
@@ -303,7 +303,7 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
     cdef Front front = front_of(block)
     cdef const Code* code
     cdef uint32_t length = 0, run = 0, weight = 1
-    cdef int group, symbol, end_symbol = block.used_bytes + 1
+    cdef int group, symbol, end_symbol = block.distinct_bytes + 1
     memset(block.counts, 0, sizeof(block.counts))
     for group in range(block.selector_count):
         if bits.next > bits.end:
@@ -345,7 +345,7 @@ cdef Front front_of(const Block* block) noexcept nogil:
     cdef uint8_t byte
     front.near = 0
     for place in range(256):
-        byte = block.bytes_used[place] if place < block.used_bytes else 0
+        byte = block.byte_values[place] if place < block.distinct_bytes else 0
         if place < NEAR:
             front.near |= <uint64_t> byte << (8 * place)
         else:
