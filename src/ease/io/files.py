@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +48,7 @@ def report_write_errors(place: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, SafetensorError) as error:
+    except Exception as error:
         if not _is_of_writing(error, place):
             raise
         message = error.strerror if isinstance(error, OSError) else error
@@ -57,10 +58,15 @@ def report_write_errors(place: Path) -> Iterator[None]:
         ) from error
 
 
-def _is_of_writing(error: OSError | SafetensorError, place: Path) -> bool:
+def _is_of_writing(error: Exception, place: Path) -> bool:
     """Return whether a disk failed, or an error names the place, a folder above it, or a file beside or in it."""
     if isinstance(error, SafetensorError):
         return "while serializing" in str(error)
+    if type(error) is Exception:  # raised by the library tokenizers
+        code = re.search(r"\(os error (\d+)\)$", str(error))
+        return code is not None and int(code[1]) in _DISK_ERRORS
+    if not isinstance(error, OSError):
+        return False
     if error.errno in _DISK_ERRORS:
         return True
     above = error.filename is not None and place.is_relative_to(error.filename)
