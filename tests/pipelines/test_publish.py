@@ -128,14 +128,18 @@ def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> N
 def test_the_static_student_of_the_model_is_beside_it(project: Project, tmp_path: Path) -> None:
     student = tmp_path / "version" / "encoder"
     shutil.copytree(project.latest(MODEL), student)
-    made_from = {"inputs": {"multilingual.ease_plus.encoder": project.latest(MODEL).parent.name}}
+    made_from: dict[str, Any] = {
+        "inputs": {"multilingual.ease_plus.encoder": project.latest(MODEL).parent.name}
+    }
     (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
     written(project, tmp_path / "made", student)
     assert SentenceTransformer(str(tmp_path / "made" / "static"), device="cpu").encode(TEXTS).shape == (3, 32)
-    made_from["inputs"]["multilingual.ease_plus.encoder"] = "2020-01-01T00.00.00.000Z"
-    (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
-    written(project, tmp_path / "made", student)
-    assert not (tmp_path / "made" / "static").exists()
+    another = made_from | {"parameters": {"params:multilingual.static_student": {"teacher": "another"}}}
+    older = {"inputs": {"multilingual.ease_plus.encoder": "2020-01-01T00.00.00.000Z"}}
+    for made_from in (another, older):
+        (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
+        written(project, tmp_path / "made", student)
+        assert not (tmp_path / "made" / "static").exists()
 
 
 def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Path) -> None:

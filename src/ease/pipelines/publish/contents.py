@@ -116,8 +116,11 @@ def _is_of(student: Path | None, encoder: Path, options: PublishOptions) -> bool
     """Return whether a student was distilled from this very encoder."""
     if student is None:
         return False
-    made_from = Version(student.parent).provenance().get("inputs", {})
-    if made_from.get(f"{options.setting}.{options.method}.encoder") == encoder.parent.name:
+    made = Version(student.parent).provenance()
+    given = made.get("parameters", {}).get(f"params:{options.setting}.static_student", {})
+    own = made.get("inputs", {}).get(f"{options.setting}.{options.method}.encoder")
+    # The setting's encoder is an input of the student's node even if the parameters name another teacher.
+    if own == encoder.parent.name and given.get("teacher") is None:
         return True
     logger.warning(
         "The static student is of another encoder and is not published: run `kedro run --pipelines=distill`"
