@@ -237,10 +237,15 @@ def test_mewsc16_is_pushed_as_a_data_set(
     announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
     files = hub.repositories["datasets/owner/mewsc16"]
     assert files["en.parquet"] == (made / "en.parquet").read_bytes()
+    files |= {"croissant.json": b"{}", "en_small.parquet": b"", "notes.md": b""}
+    announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
+    assert {"croissant.json", "en_small.parquet"} & files.keys() == set()
+    assert "notes.md" in files
 
 
 def test_mewsc16_with_unknown_licences_is_refused(tmp_path: Path) -> None:
     made = news(tmp_path / "made", "unknown")
+    shutil.copy(made / "en.parquet", made / "en_small.parquet")
     with pytest.raises(EaseError, match=r"The licence of some sentences is not known \(en: 1\)"):
         write_folder(options(tmp_path / "out", what="mewsc16"), None, None, [], None, None, made)
     assert not (tmp_path / "out").exists()

@@ -26,6 +26,7 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
 from ease.wikimedia.wikinews.licences import UNKNOWN
+from ease.wikimedia.wikinews.splits import SPLITS
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ def write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
     if made is None:
         raise EaseError("There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`.")
     unknown = {}
-    for file in sorted(made.glob("*.parquet")):
+    splits = {file for split in SPLITS for file in made.glob(f"*_{split}.parquet")}
+    for file in sorted(set(made.glob("*.parquet")) - splits):
         licences = pq.read_table(file, columns=["licence"])["licence"]
         if rows := pc.sum(pc.equal(licences, UNKNOWN)).as_py():
             unknown[file.stem] = rows
