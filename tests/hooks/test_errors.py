@@ -44,6 +44,7 @@ def test_the_cause_of_a_dataset_error_is_printed(
     ("error", "words"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (MlflowException("(sqlite3.OperationalError) disk I/O error"), "disk I/O error"),
         (MlflowException("(sqlite3.OperationalError) database or disk is full"), "database or disk is full"),
     ],
 )

@@ -30,8 +30,11 @@ from ease.hooks.parameters import (
 from ease.pipelines.engine import ENGINES, check_engine
 from ease.training.interruption import TrainingInterrupted
 
-_FULL_DISK = (os.strerror(errno.ENOSPC), "database or disk is full")
-"""Words of the system, and of SQLite"""
+_FULL_DISK = (
+    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT)),
+    *("database or disk is full", "disk I/O error"),
+)
+"""Words of the system, and of SQLite, whose I/O error is that of an exceeded quota, too"""
 
 _FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException)
 
