@@ -23,17 +23,16 @@ from ease.wikimedia.dumps.files import find_dumps
 from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikipedia import articles
 from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
-from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.parser import read_prose
 
 
-def seconds_to_ingest(dump: Path, show: bool) -> float:
-    """Return the CPU seconds of ingesting a dump, with or without the templates that write words."""
+def seconds_to_ingest(dump: Path, show: bool, folder: Path) -> float:
+    """Return the CPU seconds of ingesting a dump into a folder, with or without the templates that write words."""
     language = dump.name.partition("wiki")[0]
-    with tempfile.TemporaryDirectory() as folder:
-        with patch.object(articles, "parse_wikitext", partial(parse_wikitext, show=show)):
-            start = time.process_time()
-            ingest_wikipedia(find_dumps(dump, [language]), IngestOptions(workers=1), Path(folder))
-            return time.process_time() - start
+    with patch.object(articles, "read_prose", partial(read_prose, show=show)):
+        start = time.process_time()
+        ingest_wikipedia(find_dumps(dump, [language]), IngestOptions(workers=1), folder)
+        return time.process_time() - start
 
 
 def compare(source: Path, megabytes: float, rounds: int, work: Path) -> str:
@@ -43,7 +42,8 @@ def compare(source: Path, megabytes: float, rounds: int, work: Path) -> str:
     found: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(rounds):
         for show, seconds in found.items():
-            seconds.append(seconds_to_ingest(dump, show))
+            with tempfile.TemporaryDirectory(dir=work) as folder:
+                seconds.append(seconds_to_ingest(dump, show, Path(folder)))
     shown, removed = (size / min(seconds) for seconds in found.values())
     name = source.name.partition("-pages")[0]
     return f"| {name} | {size:.0f} | {shown:.2f} | {removed:.2f} | {100 * shown / removed:.0f} % |"

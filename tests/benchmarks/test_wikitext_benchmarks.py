@@ -6,9 +6,10 @@ import re
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import wikitext_growth, wikitext_speed
+from benchmarks import template_speed, wikitext_growth, wikitext_speed
 from tests.wikimedia.made_dumps import article, made, make_page
 
 
@@ -29,6 +30,14 @@ def test_speed_of_a_dump_covers_its_articles(
     assert len(head) == len(row)
     assert (name, articles, megabytes) == ("enwiki-made", "2", "0.50")
     assert float(ours) / float(theirs) == pytest.approx(float(ratio), abs=0.1, rel=0.1)
+
+
+@pytest.mark.parametrize(("show", "word"), [(True, "1,300 miles"), (False, "")])
+def test_templates_are_shown_or_removed(tmp_path: Path, show: bool, word: str) -> None:
+    dump = made(tmp_path, make_page(1, "Rhine", "The [[river]] is {{convert|1300|mi}} long."))
+    template_speed.seconds_to_ingest(dump.path, show, tmp_path / "parts")
+    (sentences,) = (tmp_path / "parts").rglob("sentences.parquet")
+    assert pq.read_table(sentences)["text"].to_pylist() == [" ".join(f"The river is {word} long.".split())]
 
 
 def test_growth_is_the_ratio_of_the_last_to_the_first_time(

@@ -193,6 +193,14 @@ def test_errors_name_faults(tmp_path: Path) -> None:
         RandomBertOptions(hidden_size=10, heads=4)
 
 
+@pytest.mark.parametrize("taken", [0, 40_000])
+def test_a_full_disk_is_reported(small_disk: Path, taken: int) -> None:
+    """By the library of the tokenizer, and by that of the weights."""
+    (small_disk / "other").write_bytes(bytes(taken))
+    with pytest.raises(EaseError, match=rf"Cannot write to {small_disk}/encoder \(.*No space left on device"):
+        save_encoder(build(), small_disk / "encoder")
+
+
 def test_an_encoder_that_cannot_be_found_says_how_to_get_it_without_a_network() -> None:
     with pytest.raises(
         EaseError,

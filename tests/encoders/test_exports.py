@@ -22,6 +22,7 @@ from ease.encoders.exports.exporting import check_forms, export_encoder
 from ease.encoders.exports.running import openvino_core
 from ease.encoders.options import EncoderOptions, RandomBertOptions
 from ease.errors import EaseError
+from ease.io.atomic import atomic_folder
 
 TEXTS = [
     "One.",
@@ -126,6 +127,15 @@ def test_a_form_that_is_too_far_from_torch_is_refused(
         EaseError, match=r"onnx_int8: the cosine to torch falls to [01]\.\d+, below 1\.5: remove"
     ):
         export_encoder(tiny(), tmp_path, TEXTS, ["onnx_int8"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["onnx", "openvino"])
+def test_a_form_that_does_not_fit_on_the_disk_is_one_line(small_disk: Path, form: Form) -> None:
+    with pytest.raises(EaseError, match=rf"Cannot write to {small_disk}/made \(.+\): make room"):
+        with atomic_folder(small_disk / "made") as folder:
+            export_encoder(tiny(), folder, TEXTS, [form])
+    assert list(small_disk.iterdir()) == []
 
 
 def test_a_static_encoder_is_named() -> None:

@@ -99,6 +99,17 @@ def test_a_small_dump_is_refused(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["enwiki-pages-articles.xml.gz"]
 
 
+@pytest.mark.slow
+def test_a_full_disk_is_reported(tmp_path: Path, small_disk: Path) -> None:
+    write_dump(tmp_path, "enwiki-pages-articles.xml.gz", make_pages(0, 20))
+    (small_disk / "other").write_bytes(bytes(48_000))
+    with pytest.raises(
+        EaseError, match=rf"Cannot write to {small_disk}\S* \(No space left on device\): make room"
+    ):
+        train_wikipedia2vec(find_dumps(tmp_path, ["en"]), "en", 8, OPTIONS, small_disk / "vectors.txt")
+    assert [path.name for path in small_disk.iterdir()] == ["other"]
+
+
 def test_a_missing_english_dump_is_refused(tmp_path: Path) -> None:
     write_dump(tmp_path, "itwiki-pages-articles.xml", page(1, "Roma", "[[Roma]]"))
     with pytest.raises(EaseError, match=r"dumps are of: it\. Set `source` .* to `file` .* or `random`"):

@@ -112,7 +112,8 @@ def test_training_without_the_development_set_is_refused(options: dict[str, dict
 def test_sets_without_located_files_are_reported(options: dict[str, dict[str, Any]]) -> None:
     for asked in (lambda: scorable(["stsb"], {}), lambda: require_sets(["stsb:dev"], {}, options)):
         with pytest.raises(
-            EaseError, match="'stsb' is not located yet: run the pipeline `acquire_evaluation`"
+            EaseError,
+            match="'stsb' is not located yet: run the pipeline `acquire_evaluation` with the same --params",
         ):
             asked()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 from kedro.framework.project import configure_project
 from kedro.io import DatasetError
+from mlflow.exceptions import MlflowException
 
 from ease.errors import EaseError
 from ease.hooks.errors import show_exception
@@ -35,6 +38,24 @@ def test_the_cause_of_a_dataset_error_is_printed(
     except DatasetError as error:
         show_exception(type(error), error, error.__traceback__)
     assert capsys.readouterr().err == "Error: the cause\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (MlflowException("(sqlite3.OperationalError) disk I/O error"), "disk I/O error"),
+        (MlflowException("(sqlite3.OperationalError) database or disk is full"), "database or disk is full"),
+    ],
+)
+def test_a_full_disk_is_printed_in_one_line(
+    error: Exception, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raised = caught(error)
+    show_exception(type(raised), raised, raised.__traceback__)
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"Error: {words}: make room on the disk")
+    assert printed.count("\n") == 1
 
 
 def test_a_programming_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:

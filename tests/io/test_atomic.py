@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,16 @@ def test_an_error_leaves_the_older_file_and_no_partial_one(tmp_path: Path) -> No
     with pytest.raises(RuntimeError):
         fail()
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_copied_folder_that_does_not_fit_is_one_line(small_disk: Path, tmp_path: Path) -> None:
+    (source := tmp_path / "source").mkdir()
+    for name in ("first", "second"):
+        (source / name).write_bytes(bytes(100_000))
+    with pytest.raises(EaseError, match=r"Cannot write to \S+/copied \(No space left on device\): make room"):
+        with atomic_folder(small_disk / "copied") as folder:
+            shutil.copytree(source, folder, dirs_exist_ok=True)
+    assert list(small_disk.iterdir()) == []
 
 
 def test_an_input_that_is_missing_is_not_an_error_of_writing(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mlflow.tracking import MlflowClient
@@ -10,6 +11,9 @@ from sentence_transformers import SentenceTransformer
 
 from ease.encoders.encoder import build_encoder, save_encoder
 from ease.encoders.options import EncoderOptions, RandomBertOptions
+from ease.pipelines.distill.nodes import described_student
+from ease.pipelines.setting import Setting
+from ease.pipelines.training_jobs import TrainingData
 from tests.project import Project
 
 SIZES = {"layers": 2, "hidden_size": 32, "heads": 2, "intermediate_size": 32, "vocabulary_size": 500}
@@ -48,6 +52,7 @@ def test_a_student_is_saved_and_scored_under_its_own_name(distilled: Project, st
     card = (model / "README.md").read_text("utf-8")
     assert f"the method `{student}`" in card
     assert "learned from 200 sentences" in card
+    assert "Training started from `teacher`." in card
     assert "sample_graded/en" in card
     rows = distilled.json(f"07_model_output/multilingual/{student}/scores.json")
     assert {(row["task"], row.get("dimension")) for row in rows} == {
@@ -80,3 +85,21 @@ def test_the_comparison_has_the_students_beside_the_methods(distilled: Project) 
     page: Path = distilled.latest("08_reporting/multilingual/comparison.html")
     text = page.read_text("utf-8")
     assert all(name in text for name in ("static_student", "shallow_student", "untrained"))
+
+
+def test_the_card_names_the_settings_own_teacher_or_the_given_one() -> None:
+    setting = Setting.model_validate(
+        {
+            "name": "multilingual",
+            "languages": ["en"],
+            "encoder": {"name": "random:"},
+            "dev_tasks": [],
+            "test_tasks": [],
+        }
+    )
+    dumps: dict[str, Any] = {"source": "sample:", "wikipedia": [], "wikidata": [], "wikidata_source": None}
+    data = TrainingData("teacher", None, None, None, {}, dumps, {}, setting)  # type: ignore[arg-type]
+    own = described_student("static_student", data, None)
+    assert (own.start, own.base_model) == ("the encoder `multilingual.ease_plus`", None)
+    given = described_student("static_student", data, "sentence-transformers/LaBSE")
+    assert (given.start, given.base_model) == ("`sentence-transformers/LaBSE`", "sentence-transformers/LaBSE")

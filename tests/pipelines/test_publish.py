@@ -128,14 +128,18 @@ def test_the_model_has_its_alias_in_mlflow(published: tuple[Project, Path]) -> N
 def test_the_static_student_of_the_model_is_beside_it(project: Project, tmp_path: Path) -> None:
     student = tmp_path / "version" / "encoder"
     shutil.copytree(project.latest(MODEL), student)
-    made_from = {"inputs": {"multilingual.ease_plus.encoder": project.latest(MODEL).parent.name}}
+    made_from: dict[str, Any] = {
+        "inputs": {"multilingual.ease_plus.encoder": project.latest(MODEL).parent.name}
+    }
     (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
     written(project, tmp_path / "made", student)
     assert SentenceTransformer(str(tmp_path / "made" / "static"), device="cpu").encode(TEXTS).shape == (3, 32)
-    made_from["inputs"]["multilingual.ease_plus.encoder"] = "2020-01-01T00.00.00.000Z"
-    (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
-    written(project, tmp_path / "made", student)
-    assert not (tmp_path / "made" / "static").exists()
+    another = made_from | {"parameters": {"params:multilingual.static_student": {"teacher": "another"}}}
+    older = {"inputs": {"multilingual.ease_plus.encoder": "2020-01-01T00.00.00.000Z"}}
+    for made_from in (another, older):
+        (student.parent / "provenance.json").write_text(json.dumps(made_from), encoding="utf-8")
+        written(project, tmp_path / "made", student)
+        assert not (tmp_path / "made" / "static").exists()
 
 
 def test_a_folder_of_other_files_is_not_replaced(project: Project, tmp_path: Path) -> None:
@@ -233,10 +237,15 @@ def test_mewsc16_is_pushed_as_a_data_set(
     announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
     files = hub.repositories["datasets/owner/mewsc16"]
     assert files["en.parquet"] == (made / "en.parquet").read_bytes()
+    files |= {"croissant.json": b"{}", "en_small.parquet": b"", "notes.md": b""}
+    announce(chosen, write_folder(chosen, None, None, [], None, None, made), None)
+    assert {"croissant.json", "en_small.parquet"} & files.keys() == set()
+    assert "notes.md" in files
 
 
 def test_mewsc16_with_unknown_licences_is_refused(tmp_path: Path) -> None:
     made = news(tmp_path / "made", "unknown")
+    shutil.copy(made / "en.parquet", made / "en_small.parquet")
     with pytest.raises(EaseError, match=r"The licence of some sentences is not known \(en: 1\)"):
         write_folder(options(tmp_path / "out", what="mewsc16"), None, None, [], None, None, made)
     assert not (tmp_path / "out").exists()

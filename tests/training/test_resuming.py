@@ -15,7 +15,7 @@ import pytest
 
 from ease.encoders.encoder import load_encoder
 from ease.errors import EaseError
-from ease.training.__main__ import read_job
+from ease.training.__main__ import main, read_job
 from ease.training.fingerprint import NOTES, fingerprint_of
 from ease.training.interruption import TrainingInterrupted
 from ease.training.job import run_job
@@ -265,6 +265,8 @@ def test_a_full_disk_is_reported_and_keeps_the_last_checkpoint(make_job: MakeJob
 def test_a_folder_without_a_job_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EaseError, match="No training job at"):
         read_job(tmp_path)
+    assert main([str(tmp_path / "mistyped")]) == 1
+    assert list(tmp_path.iterdir()) == []
     (tmp_path / "job.json").write_text(json.dumps({"method": "ease"}), encoding="utf-8")
     with pytest.raises(EaseError, match="is not a valid training job: .*folder: Field required"):
         read_job(tmp_path)

@@ -24,7 +24,7 @@ from ease.training.students import LearningOptions, ShallowOptions, StaticOption
 from ease.training.students.distilling import Distilled, distill_student
 from ease.training.students.learning import cosine_distance
 from ease.training.students.static import token_embeddings
-from ease.training.students.targets import principal_directions
+from ease.training.students.targets import open_sentences, principal_directions
 from tests.training.architectures import ARCHITECTURES, write_architecture
 from tests.training.tiny_training import sentences
 
@@ -331,11 +331,19 @@ def test_a_teacher_without_layers_or_tokenizer_is_refused(teacher: Path, tmp_pat
         ({"sentence": SENTENCES}, "is a table: give its column of texts"),
         (pd.DataFrame({"sentence": SENTENCES}), "is a table: give its column of texts"),
         (pa.table({"sentence": SENTENCES}), "is a table: give its column of texts"),
+        ([], "`sentences` is empty: give texts"),
     ],
 )
 def test_anything_but_texts_is_refused(teacher: Path, sentences: Any, message: str) -> None:
     with pytest.raises(EaseError, match=message):
         ease.distill(teacher, sentences)
+
+
+def test_rows_limits_the_sentences_from_python_too(teacher: Path, tmp_path: Path) -> None:
+    ease.distill(teacher, SENTENCES, rows=2, seed=3, folder=tmp_path, learning={"epochs": 0})
+    drawn = open_sentences(tmp_path / "sentences.arrow").to_pylist()
+    assert len(drawn) == 2
+    assert drawn == [sentence for sentence in SENTENCES if sentence in drawn]
 
 
 def test_a_column_of_a_table_is_distilled_as_a_list(teacher: Path) -> None:

@@ -25,6 +25,7 @@ from ease.encoders.poolings.base import seeded
 from ease.encoders.tokenizer import train_tokenizer
 from ease.encoders.word_vectors import is_vector_file, load_word_vectors
 from ease.errors import EaseError
+from ease.io.files import report_write_errors
 
 
 def build_encoder(options: EncoderOptions, sentences: Iterable[str] | None = None) -> SentenceTransformer:
@@ -171,11 +172,14 @@ def save_encoder(encoder: SentenceTransformer, folder: Path, card: str | None = 
         encoder: Encoder to save.
         folder: Created if missing.
         card: Text of README.md, the model card.
+
+    Raises:
+        EaseError: If the folder cannot be written.
     """
-    with no_progress_bars():
+    with no_progress_bars(), report_write_errors(folder):
         encoder.save(str(folder), create_model_card=False, safe_serialization=True)
-    if card is not None:
-        (folder / "README.md").write_text(card, encoding="utf-8")
+        if card is not None:
+            (folder / "README.md").write_text(card, encoding="utf-8")
 
 
 def embedding_dimension(encoder: SentenceTransformer) -> int:

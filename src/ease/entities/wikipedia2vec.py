@@ -15,12 +15,14 @@ from typing import Literal
 from pydantic import Field
 
 from ease.errors import EaseError
+from ease.io.files import report_write_errors
 from ease.io.models import StrictModel
 from ease.wikimedia.dumps.files import DumpFile
 
 logger = logging.getLogger(__name__)
 
-FAULT_FILE = "fault.txt"
+FAULT_STATUS = 3
+"""Exit status of the worker if its standard output is the message of an error that a user can fix."""
 
 
 class Wikipedia2VecOptions(StrictModel):
@@ -74,7 +76,7 @@ def train_wikipedia2vec(
     subprocess that sets the seed and writes only text outside its temporary folder. The paper trains on English.
 
     Raises:
-        EaseError: There is no dump of the language, or its text is too short.
+        EaseError: There is no dump of the language, its text is too short, or the output cannot be written.
     """
     chosen = [dump for dump in dumps if dump.language == language]
     if not chosen:
@@ -83,11 +85,12 @@ def train_wikipedia2vec(
             f"Wikipedia2Vec needs a dump of {language}, and the dumps are of: {languages}. Set `source` of the entity "
             "embeddings to `file` (published vectors) or `random`, or add the dump."
         )
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
-        vectors = Path(folder) / "vectors.txt"
-        _run_worker(chosen, dimension, options, vectors)
-        os.replace(vectors, output)
+    with report_write_errors(output.parent):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
+            vectors = Path(folder) / "vectors.txt"
+            _run_worker(chosen, dimension, options, vectors)
+            os.replace(vectors, output)
 
 
 def _run_worker(
@@ -111,10 +114,9 @@ def _run_worker(
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     }
     command = [sys.executable, "-m", "ease.entities.wikipedia2vec_worker", str(job_file)]
-    done = subprocess.run(command, env=environment, check=False)
-    fault = vectors.with_name(FAULT_FILE)
-    if fault.exists():
-        raise EaseError(fault.read_text(encoding="utf-8"))
+    done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, encoding="utf-8")
+    if done.returncode == FAULT_STATUS:
+        raise EaseError(done.stdout)
     if done.returncode:
         raise RuntimeError(
             f"The training of Wikipedia2Vec ended with status {done.returncode}; its messages are above."

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import logging
+import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import lmdb
 import numpy as np
 from wikipedia2vec import Dictionary, DumpDB, Wikipedia2Vec
 from wikipedia2vec.link_graph import LinkGraph
@@ -16,7 +19,7 @@ from wikipedia2vec.mention_db import MentionDB
 from wikipedia2vec.utils.tokenizer import get_tokenizer
 from wikipedia2vec.utils.wiki_page import WikiPage
 
-from ease.entities.wikipedia2vec import FAULT_FILE, Wikipedia2VecOptions, read_job
+from ease.entities.wikipedia2vec import FAULT_STATUS, Wikipedia2VecOptions, read_job
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import DumpFile, Shard
@@ -59,8 +62,7 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     progress = {"progressbar": sys.stderr.isatty(), "chunk_size": _CHUNK_SIZE}
     building = {"pool_size": options.build_workers, **progress}
     database = vectors.with_name("dump.db")
-    DumpDB.build(DumpReader(dumps), str(database), options.build_workers, _CHUNK_SIZE)
-    dump_db = DumpDB(str(database))
+    dump_db = _build_database(dumps, options, database)
     tokenizer = get_tokenizer(options.tokenizer, dumps[0].language)
     counting = _choose(
         options, "lowercase", "min_word_count", "min_entity_count", "min_paragraph_len", "category", "disambi"
@@ -88,6 +90,15 @@ def train(dumps: Sequence[DumpFile], dimension: int, options: Wikipedia2VecOptio
     )
     model.train(dump_db, link_graph, mention_db, tokenizer, None, dim_size=dimension, **training, **progress)
     _write(model, dictionary, vectors)
+
+
+def _build_database(dumps: Sequence[DumpFile], options: Wikipedia2VecOptions, database: Path) -> DumpDB:
+    """Write the package's database of pages and open it."""
+    try:
+        DumpDB.build(DumpReader(dumps), str(database), options.build_workers, _CHUNK_SIZE)
+    except lmdb.DiskError as error:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+    return DumpDB(str(database))
 
 
 def _build_link_graph(dump_db: DumpDB, dictionary: Dictionary, building: dict[str, int | bool]) -> LinkGraph:
@@ -138,8 +149,9 @@ def main() -> None:
         with report_write_errors(job_file.parent):
             train(*read_job(job_file))
     except EaseError as error:
-        job_file.with_name(FAULT_FILE).write_text(str(error), encoding="utf-8")
-        raise SystemExit(1) from error
+        # Not to a file: the disk may be full.
+        sys.stdout.buffer.write(str(error).encode())
+        raise SystemExit(FAULT_STATUS) from error
 
 
 if __name__ == "__main__":

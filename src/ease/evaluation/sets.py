@@ -186,6 +186,7 @@ def scorable(references: Sequence[str], located: Located) -> list[str]:
 def _found(name: str, located: Located) -> LocatedSet:
     if name not in located:
         raise EaseError(
-            f"The evaluation set {name!r} is not located yet: run the pipeline `acquire_evaluation` again."
+            f"The evaluation set {name!r} is not located yet: run the pipeline `acquire_evaluation` with the same "
+            "--params."
         )
     return located[name]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from collections.abc import Sequence
+from tempfile import gettempdir
 from types import TracebackType
 
 import click
@@ -25,6 +29,12 @@ from ease.hooks.parameters import (
 )
 from ease.pipelines.engine import ENGINES, check_engine
 from ease.training.interruption import TrainingInterrupted
+
+_FULL_DISK = (
+    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT)),
+    *("database or disk is full", "disk I/O error"),
+)
+"""Words of the system, and of SQLite, whose I/O error is that of an exceeded quota, too"""
 
 _FIXABLE = (EaseError, ParameterValidationError, DatasetError, OmegaConfBaseException)
 
@@ -61,9 +71,22 @@ def show_exception(kind: type[BaseException], error: BaseException, trace: Trace
         click.secho(str(fixable), fg="yellow", err=True)
     elif issubclass(kind, KeyboardInterrupt):
         click.secho("Stopped.", fg="yellow", err=True)
-    elif fixable is None:
-        sys.__excepthook__(kind, error, trace)
-    else:
-        # Messages of libraries are joined into one line; ours may list several faults, one per line.
-        text = str(fixable) if isinstance(fixable, EaseError) else " ".join(str(fixable).split())
+    elif text := _full_disk(chain) if fixable is None else _message(fixable):
         click.secho(f"Error: {text}", fg="red", err=True)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def _message(error: BaseException) -> str:
+    """Return the message of an error; that of a library in one line, ours may list several faults, one per line."""
+    return str(error) if isinstance(error, EaseError) else " ".join(str(error).split())
+
+
+def _full_disk(chain: Sequence[BaseException]) -> str | None:
+    """Return a message if a library, such as MLflow, found a disk full; None for other errors."""
+    texts = [str(error) for error in chain]
+    words = next((words for words in _FULL_DISK if any(words in text for text in texts)), None)
+    return words and (
+        f"{words}: make room on the disk of the project's data, or on that of temporary files ({gettempdir()}). "
+        "Finished work is kept: run the same command again to resume."
+    )

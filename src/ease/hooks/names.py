@@ -57,6 +57,15 @@ def check_run_names() -> None:
         _check(f"--{option}", _words(value), choices, f" in {', '.join(chosen) or '__default__'}")
 
 
+def pipelines_of_run(run_params: dict[str, Any]) -> list[str]:
+    """Return the names of a run's pipelines in the registry's order.
+
+    Kedro lists them in the order of a set, which is another one in each process.
+    """
+    given = run_params.get("pipeline_names") or ["__default__"]
+    return [name for name in pipelines if name in given]
+
+
 def _summed(names: list[str]) -> Pipeline:
     """Return the nodes of several pipelines; refuse nodes of one name that read or make different datasets."""
     try:

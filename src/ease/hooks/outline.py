@@ -17,6 +17,7 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
+from ease.hooks.names import pipelines_of_run
 from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.project import make_or
@@ -60,7 +61,7 @@ class Outline:
         """Log the stages of the run, and how long they took the last time."""
         self._seconds, self._steps = {}, len(pipeline.nodes)
         known = self._durations().get(self._environment, {})
-        name = "+".join(run_params.get("pipeline_names") or ["__default__"])
+        name = "+".join(pipelines_of_run(run_params))
         logger.info("%s: %s", name, outline(pipeline, known))
         if not known and name == "train_multilingual" and not run_params.get("runtime_params"):
             logger.info("On the sample wiki all steps together took about 4 minutes on two cores.")

@@ -19,6 +19,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_I
 from pydantic import BaseModel, RootModel
 
 from ease.evaluation.sets import read_located
+from ease.hooks.names import pipelines_of_run
 from ease.hooks.provenance import input_versions
 from ease.io.code_digest import code_version
 from ease.io.files import hash_contents
@@ -59,11 +60,11 @@ class Tracking:
         """Name the run by its pipelines and, if it has a single setting, the setting's languages and encoder."""
         self._logged = set()
         run = mlflow.active_run()
-        names = run_params.get("pipeline_names") or ["__default__"]
-        if run is None or run.info.run_name != "+".join(names):
+        named_by_kedro = "+".join(run_params.get("pipeline_names") or ["__default__"])
+        if run is None or run.info.run_name != named_by_kedro:
             return  # the configuration names it
         settings = [catalog.load(name) for name in sorted(pipeline.inputs()) if name.endswith(".setting")]
-        chosen = [*names, *(run_params.get("namespaces") or ())]
+        chosen = [*pipelines_of_run(run_params), *(run_params.get("namespaces") or ())]
         described = [describe_setting(Setting.model_validate(settings[0]))] if len(settings) == 1 else []
         mlflow.set_tag(MLFLOW_RUN_NAME, ", ".join([" ".join(chosen), *described]))
         tags = MlflowClient().get_run(run.info.run_id).data.tags

@@ -47,24 +47,28 @@ def report_write_errors(place: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, SafetensorError) as error:
-        if not _is_of_writing(error, place):
+    except Exception as error:
+        fault = _fault_of_writing(error, place)
+        if fault is None:
             raise
-        message = error.strerror if isinstance(error, OSError) else error
         raise EaseError(
-            f"Cannot write to {place} ({message}): make room there, or choose a folder that you may write to. "
+            f"Cannot write to {place} ({fault}): make room there, or choose a folder that you may write to. "
             "Finished work is kept: run the same command again to resume."
         ) from error
 
 
-def _is_of_writing(error: OSError | SafetensorError, place: Path) -> bool:
-    """Return whether a disk failed, or an error names the place, a folder above it, or a file beside or in it."""
+def _fault_of_writing(error: Exception, place: Path) -> str | None:
+    """Return the message of an error of a disk, or one that names the place, a folder above it, or a file beside it."""
+    if isinstance(error, OSError) and error.errno is not None:
+        above = error.filename is not None and place.is_relative_to(error.filename)
+        named = error.errno in _PATH_ERRORS and (above or str(place.parent) in str(error))
+        return error.strerror if named or error.errno in _DISK_ERRORS else None
     if isinstance(error, SafetensorError):
-        return "while serializing" in str(error)
-    if error.errno in _DISK_ERRORS:
-        return True
-    above = error.filename is not None and place.is_relative_to(error.filename)
-    return error.errno in _PATH_ERRORS and (above or str(place.parent) in str(error))
+        return str(error) if "while serializing" in str(error) else None
+    # `shutil.copytree` joins the errors of its files; the library tokenizers raises a plain exception.
+    if isinstance(error, shutil.Error) or type(error) is Exception:
+        return next((words for words in map(os.strerror, sorted(_DISK_ERRORS)) if words in str(error)), None)
+    return None
 
 
 def check_writable(folder: Path) -> None:

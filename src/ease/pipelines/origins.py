@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ease.encoders.options import EncoderOptions
+from ease.io.atomic import write_text_atomically
 from ease.io.files import read_json
 from ease.io.names import RUN_FILE
 
@@ -23,10 +24,8 @@ def write_origin(
         start: What its training started from.
         dimensions: Numbers of first dimensions to which its embeddings may be truncated.
     """
-    file = encoder / RUN_FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
     about = {"base": start.name, "pooling": start.pooling, "seed": start.seed, "dimensions": list(dimensions)}
-    file.write_text(json.dumps({"run_id": run_id, **about}), encoding="utf-8")
+    write_text_atomically(encoder / RUN_FILE, json.dumps({"run_id": run_id, **about}))
 
 
 def run_of(encoder: Path) -> str | None:

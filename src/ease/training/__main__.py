@@ -42,7 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
             )
     except EaseError as error:
         logger.error("%s", error)
-        write_text_atomically(failure_file(folder), json.dumps({"message": str(error)}))
+        if folder.is_dir():
+            write_text_atomically(failure_file(folder), json.dumps({"message": str(error)}))
     finally:
         # After a failure, the other processes may be waiting in a collective call: do not start another.
         if torch.distributed.is_initialized() and status != 1:

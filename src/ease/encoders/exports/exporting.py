@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import tempfile
 import warnings
@@ -125,7 +126,13 @@ def _write(form: Form, source: Path, target: Path) -> None:
     else:
         openvino = silent("openvino")
         model = openvino.convert_model(source)
-        openvino.save_model(_compressed(model) if form == "openvino_int8" else model, target, False)
+        made = _compressed(model) if form == "openvino_int8" else model
+        try:
+            openvino.save_model(made, target, False)
+        except RuntimeError as error:
+            if "iostream" not in str(error):
+                raise
+            raise OSError(errno.EIO, f"OpenVINO could not write {target.name}") from error
 
 
 def _write_onnx(encoder: SentenceTransformer, target: Path) -> None:

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ease.encoders.model_card import STATIC_USAGE, USAGE, model_card
+from ease.encoders.base_models import base_model_of, start_of
+from ease.encoders.model_card import STATIC_USAGE, USAGE, ModelCardData, model_card
 from ease.encoders.options import EncoderOptions, EncodingOptions
 from ease.errors import EaseError
 from ease.io.lazy import ibis
@@ -16,7 +17,7 @@ from ease.pipelines.encoder_defaults import EncoderDefaults
 from ease.pipelines.mlflow_runs import RunReport, TrackingOptions, flatten_options, log_model, training_run
 from ease.pipelines.origins import write_origin
 from ease.pipelines.recipe import Recipe
-from ease.pipelines.setting import Setting
+from ease.pipelines.setting import EASE_PLUS, Setting
 from ease.pipelines.starts import missing_teacher
 from ease.pipelines.training_inputs import required_pairs
 from ease.pipelines.training_jobs import TrainingData, describe_data
@@ -108,8 +109,14 @@ def _distill(
     start = EncoderOptions(name=options.teacher) if options.teacher else setting.encoder
     name = f"{setting.name}.{student}"
     parameters = {**flatten_options(options), **flatten_options(setting, "setting"), "method": student}
-    described = describe_data(student, None, data.dumps, setting)
-    card = partial(_card, described, student, summary, options.model_dump(exclude={"teacher"}), usage)
+    card = partial(
+        _card,
+        described_student(student, data, options.teacher),
+        student,
+        summary,
+        options.model_dump(exclude={"teacher"}),
+        usage,
+    )
     with training_run(name, parameters) as run_id:
         report = RunReport(run_id)
         made = distill_student(
@@ -134,8 +141,17 @@ def _distill(
     return model, history
 
 
+def described_student(student: str, data: TrainingData, teacher: str | None) -> ModelCardData:
+    """Return the card's description of a student's data and of its teacher, given by the options or the setting's."""
+    described = describe_data(student, None, data.dumps, data.setting)
+    if teacher is None:
+        return described.model_copy(update={"start": f"the encoder `{data.setting.name}.{EASE_PLUS}`"})
+    named = {"base_model": base_model_of(teacher), "start": start_of(teacher)}
+    return described.model_copy(update=named)
+
+
 def _card(
-    data: Any,
+    data: ModelCardData,
     student: str,
     summary: str,
     parameters: dict[str, Any],

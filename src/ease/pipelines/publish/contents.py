@@ -26,6 +26,7 @@ from ease.reporting.markdown_tables import format_table
 from ease.reporting.own import gather_models
 from ease.training.entity_files import LABELS, TENSORS, has_entities, write_entity_table
 from ease.wikimedia.wikinews.licences import UNKNOWN
+from ease.wikimedia.wikinews.splits import SPLITS
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ def write_data_set(folder: Path, made: Path | None) -> dict[str, Any]:
     if made is None:
         raise EaseError("There is no MewsC-16 to publish: make it by `kedro run --pipelines=mewsc16`.")
     unknown = {}
-    for file in sorted(made.glob("*.parquet")):
+    splits = {file for split in SPLITS for file in made.glob(f"*_{split}.parquet")}
+    for file in sorted(set(made.glob("*.parquet")) - splits):
         licences = pq.read_table(file, columns=["licence"])["licence"]
         if rows := pc.sum(pc.equal(licences, UNKNOWN)).as_py():
             unknown[file.stem] = rows
@@ -116,8 +118,11 @@ def _is_of(student: Path | None, encoder: Path, options: PublishOptions) -> bool
     """Return whether a student was distilled from this very encoder."""
     if student is None:
         return False
-    made_from = Version(student.parent).provenance().get("inputs", {})
-    if made_from.get(f"{options.setting}.{options.method}.encoder") == encoder.parent.name:
+    made = Version(student.parent).provenance()
+    given = made.get("parameters", {}).get(f"params:{options.setting}.static_student", {})
+    own = made.get("inputs", {}).get(f"{options.setting}.{options.method}.encoder")
+    # The setting's encoder is an input of the student's node even if the parameters name another teacher.
+    if own == encoder.parent.name and given.get("teacher") is None:
         return True
     logger.warning(
         "The static student is of another encoder and is not published: run `kedro run --pipelines=distill`"

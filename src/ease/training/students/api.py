@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 from sentence_transformers import SentenceTransformer
@@ -44,8 +45,8 @@ def distill(
         folder: Folder for checkpoints and the saved student (`model`); the same call resumes an interrupted training
             there. Default: a temporary folder.
         report: Called with a step and its loss.
-        options: Options of the student (`dimension`, `int8`, `layers`, `matryoshka`, `seed`, …) and `learning`, a
-            dictionary with `epochs`, `batch_size` and `learning_rate`.
+        options: Options of the student (`dimension`, `int8`, `layers`, `matryoshka`, `rows`, `seed`, …) and `learning`,
+            a dictionary with `epochs`, `batch_size` and `learning_rate`.
 
     Returns:
         The student, on the CPU.
@@ -71,11 +72,26 @@ def distill(
             save_encoder(teacher, Path(place))
         work = Path(temporary) / "work" if folder is None else Path(folder)
         with folder_lock(work) as lock:
-            made = distill_student(place, _distinct(sentences), validated, lock.folder, report=report)
+            texts = _drawn(_distinct(sentences), validated.rows, validated.seed)
+            made = distill_student(place, texts, validated, lock.folder, report=report)
         return load_encoder(str(made.model))
 
 
-def _distinct(sentences: Iterable[str]) -> Iterable[str]:
+def _drawn(sentences: list[str], rows: int | None, seed: int) -> list[str]:
+    """Return at most `rows` sentences, drawn by the seed, in their order.
+
+    Raises:
+        EaseError: If there is no sentence.
+    """
+    if not sentences:
+        raise EaseError("`sentences` is empty: give texts.")
+    if rows is None or rows >= len(sentences):
+        return sentences
+    chosen = np.random.default_rng(seed).choice(len(sentences), rows, replace=False)
+    return [sentences[place] for place in sorted(chosen)]
+
+
+def _distinct(sentences: Iterable[str]) -> list[str]:
     """Return the distinct sentences in their order."""
     if isinstance(sentences, str):
         raise EaseError("`sentences` is a single text: give a list of texts.")
@@ -83,7 +99,7 @@ def _distinct(sentences: Iterable[str]) -> Iterable[str]:
         raise EaseError('`sentences` is a table: give its column of texts, such as `table["sentence"]`.')
     if isinstance(sentences, pa.Array | pa.ChunkedArray):
         sentences = sentences.to_pylist()
-    return dict.fromkeys(map(_text, sentences))
+    return list(dict.fromkeys(map(_text, sentences)))
 
 
 def _text(sentence: object) -> str:

@@ -24,7 +24,7 @@ class StudentOptions(StrictModel):
         None, min_length=1, description="a folder or hub name; null: the setting's encoder of `ease_plus`"
     )
     rows: int | None = Field(
-        1_000_000, ge=1, description="maximum number of distinct training sentences; null: all"
+        None, ge=1, description="maximum number of distinct training sentences, drawn by the seed; null: all"
     )
     matryoshka: Dimensions = Field(
         (), description="numbers of first dimensions at which the loss is computed, too"
