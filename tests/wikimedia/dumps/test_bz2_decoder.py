@@ -41,6 +41,22 @@ def compiled() -> ModuleType:
         )
 
 
+FIRST = 32
+"""Bit of a stream at which its first block starts"""
+
+
+def end_of_block(stream: bytes, compiled: ModuleType) -> int:
+    """Return the bit after the last block of a stream."""
+    ends: list[int] = [bit for bit, is_end in compiled.find_markers(stream) if is_end]
+    return ends[-1]
+
+
+def decode(stream: bytes, compiled: ModuleType) -> bytes:
+    """Return the content of a stream of one block."""
+    content: bytes = compiled.decode_block(stream, FIRST, end_of_block(stream, compiled))
+    return content
+
+
 def by_libbz2(stream: bytes) -> bytes:
     """Return the content of a complete stream; empty for any other."""
     decoder = bz2.BZ2Decompressor()
@@ -55,47 +71,59 @@ def by_libbz2(stream: bytes) -> bytes:
 def test_texts_of_all_sizes_are_decoded(text: str, compiled: ModuleType) -> None:
     generator = random.Random(text)
     for size in SIZES:
-        content = TEXTS[text](generator, size)
+        content = TEXTS[text](generator, size) or b"-"
         stream = bz2.compress(content, generator.randint(1, 9))
-        assert compiled.decode_block(stream) == content, size
+        assert decode(stream, compiled) == content, size
 
 
 def test_the_largest_block_is_decoded(compiled: ModuleType) -> None:
-    generator = random.Random(0)
-    incompressible = generator.randbytes(890_000)
+    incompressible = random.Random(0).randbytes(890_000)
     longest = bytes(255) * 179_000 + b"end"
     for content in (incompressible, b"aaaa\xff" * 140_000, longest):
-        assert compiled.decode_block(bz2.compress(content)) == content
+        assert decode(bz2.compress(content), compiled) == content
+
+
+def test_a_block_may_start_at_any_bit(compiled: ModuleType) -> None:
+    content = b"some words " * 500
+    stream = bz2.compress(content)
+    end = end_of_block(stream, compiled)
+    for shift in range(20):
+        moved = (int.from_bytes(stream, "big") << shift).to_bytes(len(stream) + 3, "big")
+        before = 24 - shift
+        assert compiled.decode_block(moved, FIRST + before, end + before) == content
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_broken_streams_give_what_libbz2_gives_or_nothing(text: str, compiled: ModuleType) -> None:
+def test_broken_blocks_give_what_libbz2_gives_or_nothing(text: str, compiled: ModuleType) -> None:
     generator = random.Random(text)
     refused = 0
     for size in (1, 50, 2_000):
-        stream = bz2.compress(TEXTS[text](generator, size))
+        stream = bz2.compress(TEXTS[text](generator, size) or b"-")
+        end = end_of_block(stream, compiled)
         for _ in range(300):
             broken = bytearray(stream)
             for _ in range(generator.choice([1, 1, 3])):
                 # Most faults in the tables at the beginning, which lead furthest.
-                end = generator.choice([min(80, len(broken)), len(broken)])
-                broken[generator.randrange(4, end)] ^= 1 << generator.randrange(8)
-            found = compiled.decode_block(bytes(broken))
+                broken[generator.randrange(4, generator.choice([min(80, end // 8), end // 8]))] ^= (
+                    1 << generator.randrange(8)
+                )
+            found = compiled.decode_block(bytes(broken), FIRST, end)
             assert found in (b"", by_libbz2(bytes(broken))), bytes(broken)
             refused += not found
     assert refused > 600
 
 
-def test_an_incomplete_stream_has_no_content(compiled: ModuleType) -> None:
+def test_a_part_of_a_block_has_no_content(compiled: ModuleType) -> None:
     for content in (b"one", b"some words " * 500):
         stream = bz2.compress(content)
-        assert [compiled.decode_block(stream[:size]) for size in range(len(stream))] == [b""] * len(stream)
-        assert compiled.decode_block(stream) == content
+        end = end_of_block(stream, compiled)
+        found = [compiled.decode_block(stream, FIRST, bit) for bit in range(FIRST, 8 * len(stream))]
+        assert found[end - FIRST] == content
+        assert found.count(b"") == len(found) - 1
 
 
-def test_a_stream_of_two_blocks_is_left_to_libbz2(compiled: ModuleType) -> None:
-    content = random.Random(0).randbytes(120_000)
-    assert compiled.decode_block(bz2.compress(content, 1)) == b""
+def test_two_blocks_are_not_one(compiled: ModuleType) -> None:
+    assert decode(bz2.compress(random.Random(0).randbytes(120_000), 1), compiled) == b""
 
 
 def test_markers_are_found_at_every_bit_and_only_whole(compiled: ModuleType) -> None:

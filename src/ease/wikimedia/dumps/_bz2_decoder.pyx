@@ -16,8 +16,7 @@ from libc.string cimport memcpy, memmove, memset
 from libcpp.vector cimport vector
 
 cdef enum:
-    HEADER_BYTES = 4
-    SPARE_BYTES = 512  # after the stream, for a group of symbols that is read beyond its end
+    SPARE_BYTES = 512  # after a block, for a group of symbols that is read beyond its end
     MAX_LENGTH = 900_000
     MAX_CODES = 6
     MAX_SELECTORS = 1 << 15
@@ -40,9 +39,9 @@ cdef uint64_t BLOCK_MARKER = 0x314159265359
 cdef uint64_t END_MARKER = 0x177245385090
 
 cdef struct Bits:
-    # Bits of a stream that are not read yet, the first ones in `held`.
+    # Bits of a block that are not read yet, the first ones in `held`, whose bytes are read ahead.
     const uint8_t* next
-    const uint8_t* end
+    const uint8_t* last  # where `next` may be at most while the block is intact
     uint64_t held
     int count
 
@@ -77,7 +76,7 @@ cdef struct Block:
     uint8_t selectors[MAX_SELECTORS]
     Code codes[MAX_CODES]
     uint8_t text[MAX_LENGTH]  # the transformed text, then the text
-    uint32_t links[MAX_LENGTH]  # the next place in the chain, times 256, and the byte of this place
+    uint32_t links[MAX_LENGTH]  # the next place in the chain, times 256, and the byte on the way there
     Piece pieces[MAX_PIECES]
     uint8_t lanes[LANES][MAX_LENGTH]
 
@@ -114,30 +113,30 @@ cdef void make_second_last() noexcept:
 make_second_last()
 
 
-def decode_block(bytes stream not None):
-    """Return the content of a stream that has one block.
+def decode_block(bytes content not None, Py_ssize_t start, Py_ssize_t end):
+    """Return what the block between two bits contains.
 
-    The result is empty for a stream that is broken or incomplete, and for a block of the old randomised form.
+    The result is empty for a block that is broken, incomplete or of the old randomised form.
 
     Raises:
-        MemoryError: 13 MB for the work, or the content, cannot be had.
+        MemoryError: 13 MB for the work, or the result, cannot be had.
     """
-    cdef bytes padded = stream + bytes(SPARE_BYTES)
+    cdef bytes padded = content[start // 8 : (end + 7) // 8] + bytes(SPARE_BYTES)
     cdef Block* block = <Block*> malloc(sizeof(Block))
     if block is NULL:
         raise MemoryError
     try:
-        return content_of(block, <const uint8_t*> PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(stream))
+        return content_of(block, <const uint8_t*> PyBytes_AS_STRING(padded), start % 8, end - start)
     finally:
         free(block)
 
 
-cdef bytes content_of(Block* block, const uint8_t* stream, Py_ssize_t size):
+cdef bytes content_of(Block* block, const uint8_t* data, int first, Py_ssize_t size):
     cdef vector[uint32_t] runs
     cdef Py_ssize_t length
     cdef bint intact
     with nogil:
-        intact = read_text(block, stream, size)
+        intact = read_text(block, data, first, size)
         if intact:
             revert_transform(block)
             length = find_runs(block.text, block.length, runs)
@@ -178,10 +177,12 @@ cdef inline uint64_t read(Bits* bits, int size) noexcept nogil:
     return value
 
 
-cdef bint read_text(Block* block, const uint8_t* stream, Py_ssize_t size) noexcept nogil:
-    """Read the transformed text; return whether the stream is intact as far as can be seen without its checksum."""
-    cdef Bits bits = Bits(stream + HEADER_BYTES, stream + size, 0, 0)
-    if size < HEADER_BYTES or read(&bits, 48) != BLOCK_MARKER:
+cdef bint read_text(Block* block, const uint8_t* data, int first, Py_ssize_t size) noexcept nogil:
+    """Read the transformed text; return whether the block is intact as far as can be seen without its checksum."""
+    cdef Bits bits = Bits(data, data + (first + size) // 8 + sizeof(uint64_t), 0, 0)
+    fill(&bits)
+    skip(&bits, first)
+    if read(&bits, MARKER_BITS) != BLOCK_MARKER:
         return False
     block.checksum = <uint32_t> read(&bits, 32)
     if read(&bits, 1):  # randomised
@@ -191,9 +192,7 @@ cdef bint read_text(Block* block, const uint8_t* stream, Py_ssize_t size) noexce
         return False
     if not read_symbols(block, &bits) or block.origin >= block.length:
         return False
-    if read(&bits, 48) != END_MARKER or read(&bits, 32) != block.checksum:
-        return False
-    return 8 * (bits.next - stream) - bits.count <= 8 * size
+    return 8 * (bits.next - data) - bits.count == first + size
 
 
 cdef bint read_byte_values(Block* block, Bits* bits) noexcept nogil:
@@ -228,7 +227,7 @@ cdef bint read_selectors(Block* block, Bits* bits) noexcept nogil:
             place += 1
             if place == block.code_count:
                 return False
-        if bits.next > bits.end:
+        if bits.next > bits.last:
             return False
         code = order[place]
         memmove(order + 1, order, place)
@@ -250,7 +249,7 @@ cdef bint read_codes(Block* block, Bits* bits) noexcept nogil:
             if not 1 <= length <= LONGEST_CODE:
                 return False
             lengths[symbol] = <uint8_t> length
-        if bits.next > bits.end or not make_code(&block.codes[index], lengths, symbols):
+        if bits.next > bits.last or not make_code(&block.codes[index], lengths, symbols):
             return False
     return True
 
@@ -281,7 +280,8 @@ cdef bint make_code(Code* code, const uint8_t* lengths, int symbols) noexcept no
 
 
 cdef inline int read_symbol(Bits* bits, const Code* code) noexcept nogil:
-    fill(bits)
+    if bits.count < LONGEST_CODE:
+        fill(bits)
     cdef int found = code.short_codes[bits.held >> (64 - SHORT_BITS)]
     cdef int length = SHORT_BITS + 1
     cdef uint32_t value
@@ -306,7 +306,7 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
     cdef int group, symbol, end_symbol = block.distinct_bytes + 1
     memset(block.counts, 0, sizeof(block.counts))
     for group in range(block.selector_count):
-        if bits.next > bits.end:
+        if bits.next > bits.last:
             return False
         code = &block.codes[block.selectors[group]]
         for _ in range(GROUP_SYMBOLS):
@@ -390,19 +390,16 @@ cdef void link_places(Block* block) noexcept nogil:
         place[index] = total
         total += block.counts[index]
     for index in range(block.length):
-        block.links[index] = block.text[index]
-    for index in range(block.length):
         byte = block.text[index]
-        block.links[place[byte]] |= index << 8
+        block.links[place[byte]] = index << 8 | byte
         place[byte] += 1
 
 
 cdef uint32_t mark_pieces(Block* block) noexcept nogil:
     """Mark where pieces begin, first the text's own beginning; return their number."""
     cdef uint32_t pieces = 0, step = max(block.length // (MAX_PIECES - 1), 1)
-    cdef uint32_t place = block.links[block.origin] >> 8
-    mark_piece(block, place, &pieces)
-    place = 0
+    cdef uint32_t place = 0
+    mark_piece(block, block.origin, &pieces)
     while place < block.length and pieces < MAX_PIECES:
         mark_piece(block, place, &pieces)
         place += step

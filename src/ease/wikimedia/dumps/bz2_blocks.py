@@ -57,13 +57,18 @@ class _Marker(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block as a stream of its own, with its start and end in bits from the start of the file."""
+    """The bytes with a block, and its start and end in bits from the start of the file."""
 
     start: int
     end: int
-    stream: bytes
+    content: bytes
     is_last: bool
     """Whether the file ends here, inside a stream."""
+
+    def decode(self) -> bytes:
+        """Return what the block contains; empty if it is broken or incomplete."""
+        first = self.start % 8
+        return _decode(self.content, first, first + self.end - self.start)
 
 
 class BrokenBlockError(Exception):
@@ -127,12 +132,12 @@ class Bz2Blocks:
     def _decoded_ahead(self) -> Iterator[tuple[Block, bytes]]:
         """Yield blocks in order with their content, and decode the next ones in threads."""
         if self._threads == 1:
-            yield from ((block, _decode(block.stream)) for block in self._blocks())
+            yield from ((block, block.decode()) for block in self._blocks())
             return
         with ThreadPoolExecutor(self._threads) as pool:
             waiting: deque[tuple[Block, Future[bytes]]] = deque()
             for block in self._blocks():
-                waiting.append((block, pool.submit(_decode, block.stream)))
+                waiting.append((block, pool.submit(block.decode)))
                 if len(waiting) > 2 * self._threads:
                     first, decoding = waiting.popleft()
                     yield first, decoding.result()
@@ -147,7 +152,7 @@ class Bz2Blocks:
         first = block.start // 8 * 8
         for marker in _find_markers(content):
             if first + marker.bit > block.end and (
-                decoded := _decode(_as_stream(content, block.start - first, marker.bit))
+                decoded := _decode(content, block.start - first, marker.bit)
             ):
                 return decoded, first + marker.bit
         return b"", block.end
@@ -164,15 +169,13 @@ class Bz2Blocks:
             following = self._next_marker()
             # An end marker is real if a stream or nothing follows it, or if the block before it decodes.
             while following is not None and following.is_end and not self._stream_follows(following):
-                if _decode(
-                    _as_stream(self._buffer, marker.bit - 8 * self._base, following.bit - 8 * self._base)
-                ):
+                if _decode(self._buffer, marker.bit - 8 * self._base, following.bit - 8 * self._base):
                     break
                 following = self._next_marker()
             end = 8 * (self._base + len(self._buffer)) if following is None else following.bit
-            stream = _as_stream(self._buffer, marker.bit - 8 * self._base, end - 8 * self._base)
+            content = self._buffer[marker.bit // 8 - self._base : -(-end // 8) - self._base]
             self._forget(end // 8)
-            yield Block(marker.bit, end, stream, following is None)
+            yield Block(marker.bit, end, content, following is None)
             self.truncated = self.truncated or following is None
             marker = following
 
@@ -264,16 +267,16 @@ def _as_stream(content: bytes, start: int, end: int) -> bytes:
     return _HEADER + block[:full] + tail.to_bytes(-(-(over + _END_BITS) // 8), "big")
 
 
-def _decode(stream: bytes) -> bytes:
-    """Return the content of a block; empty if the block is broken or incomplete.
+def _decode(content: bytes, start: int, end: int) -> bytes:
+    """Return what the block between two bits contains; empty if it is broken or incomplete.
 
     libbz2 has the last word on a block that the compiled decoder refuses, so the results are the same without it.
     """
-    if IS_COMPILED and (content := decode_block(stream)):
-        return content
+    if IS_COMPILED and (decoded := decode_block(content, start, end)):
+        return decoded
     decoder = bz2.BZ2Decompressor()
     try:
-        content = decoder.decompress(stream)
+        decoded = decoder.decompress(_as_stream(content, start, end))
     except OSError:
         return b""
-    return content if decoder.eof else b""
+    return decoded if decoder.eof else b""
