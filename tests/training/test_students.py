@@ -331,6 +331,7 @@ def test_a_teacher_without_layers_or_tokenizer_is_refused(teacher: Path, tmp_pat
         ({"sentence": SENTENCES}, "is a table: give its column of texts"),
         (pd.DataFrame({"sentence": SENTENCES}), "is a table: give its column of texts"),
         (pa.table({"sentence": SENTENCES}), "is a table: give its column of texts"),
+        (["a city \ud800"], r"'a city \\ud800', which UTF-8 cannot write: surrogates not allowed\. Remove"),
         ([], "`sentences` is empty: give texts"),
     ],
 )

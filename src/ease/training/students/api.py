@@ -105,4 +105,10 @@ def _distinct(sentences: Iterable[str]) -> list[str]:
 def _text(sentence: object) -> str:
     if not isinstance(sentence, str):
         raise EaseError(f"`sentences` holds {sentence!r} ({type(sentence).__name__}): give texts.")
+    try:
+        sentence.encode()
+    except UnicodeEncodeError as error:
+        raise EaseError(
+            f"`sentences` holds {ascii(sentence)}, which UTF-8 cannot write: {error.reason}. Remove these characters."
+        ) from None
     return sentence
