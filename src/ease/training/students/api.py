@@ -109,6 +109,6 @@ def _text(sentence: object) -> str:
         sentence.encode()
     except UnicodeEncodeError as error:
         raise EaseError(
-            f"`sentences` holds {ascii(sentence)}, which UTF-8 cannot write: {error.reason}. Remove these characters."
+            f"`sentences` holds {sentence!a}, which UTF-8 cannot write: {error.reason}. Remove these characters."
         ) from None
     return sentence
