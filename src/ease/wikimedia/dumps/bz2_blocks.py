@@ -270,7 +270,7 @@ def _as_stream(content: bytes, start: int, end: int) -> bytes:
 def _decode(content: bytes, start: int, end: int) -> bytes:
     """Return what the block between two bits contains; empty if it is broken or incomplete.
 
-    libbz2 has the last word on a block that the compiled decoder refuses, so the results are the same without it.
+    What the compiled decoder refuses is decoded by libbz2, so the results are the same without it.
     """
     if IS_COMPILED and (decoded := decode_block(content, start, end)):
         return decoded
