@@ -35,6 +35,12 @@ VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
             },
         },
     ),
+    **{
+        f"msimcse {strategy}": ("train", {"multilingual__msimcse__options__strategy": strategy})
+        for strategy in ("unsupervised", "cross_lingual_nli", "parallel", "mixture")
+    },
+    "dueam weakly supervised": ("train", {"_dueam": "weakly_supervised"}),
+    **{f"mirror_bert {level}": ("train", {"_mirror_bert": level}) for level in ("phrase", "word")},
     "XLM-R": ("train_multilingual", {"multilingual__setting__encoder__name": "xlm-roberta-base"}),
     "RoBERTa": (
         "train_monolingual",
@@ -47,14 +53,11 @@ VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
         "train_monolingual",
         {"acquire__wikipedia": "sample:", "acquire__wikidata": "sample:"},
     ),
-    **{
-        f"msimcse {strategy}": ("train", {"multilingual__msimcse__options__strategy": strategy})
-        for strategy in ("unsupervised", "cross_lingual_nli", "parallel", "mixture")
-    },
-    "dueam weakly supervised": ("train", {"_dueam": "weakly_supervised"}),
-    **{f"mirror_bert {level}": ("train", {"_mirror_bert": level}) for level in ("phrase", "word")},
 }
-"""Variations that the comments of `conf/paper` and the documents mention; `train` for one method."""
+"""Variations that the comments of `conf/paper` and the documents mention; `train` for one method.
+
+Those of `train` come first: they read the start of the settings' own encoders, which the others replace.
+"""
 
 
 def namespaces(name: str) -> list[str]:

@@ -122,6 +122,44 @@ def test_a_part_of_a_block_has_no_content(compiled: ModuleType) -> None:
         assert found.count(b"") == len(found) - 1
 
 
+EQUAL = "10100" + "0" * 258
+"""A code of 20 bits for each of 258 symbols: the code of a symbol is its number"""
+SHORT = "10100" + "00" + "11" * 19 + "0" + "10" * 19 + "0" + "0" * 254
+"""The same, but the code of symbol 2 is one bit, 0"""
+
+
+@pytest.mark.parametrize(
+    ("code", "selectors", "symbols"),
+    [
+        ("00001" + "0" * 258, 1, ""),
+        (EQUAL, 1, f"{1:020b}" * 45 + f"{2:020b}{257:020b}"),
+        (EQUAL, 32_767, f"{2:020b}" * 900_001 + f"{257:020b}"),
+        (SHORT, 32_767, ""),
+        (EQUAL, 32_767, ""),
+    ],
+    ids=[
+        "more codes of a length than there are",
+        "a run beyond 32 bits",
+        "one byte too many",
+        "bytes without an end",
+        "a run without an end",
+    ],
+)
+def test_crafted_blocks_do_not_lead_out_of_memory(
+    code: str, selectors: int, symbols: str, compiled: ModuleType
+) -> None:
+    head = f"{0x314159265359:048b}{0:032b}0{0:024b}{'1' * 272}010{selectors:015b}"
+    bits = head + "0" * selectors + code + code + symbols
+    content = int(bits + "0" * (-len(bits) % 8), 2).to_bytes(-(-len(bits) // 8), "big")
+    assert compiled.decode_block(content, 0, len(bits)) == b""
+
+
+@pytest.mark.parametrize(("start", "end"), [(-8, 80), (-1, 80), (80, 32), (32, 161), (32, 2**63 - 1)])
+def test_bits_outside_the_content_are_refused(start: int, end: int, compiled: ModuleType) -> None:
+    with pytest.raises(ValueError, match=f"no bits {start} to {end} in 20 bytes"):
+        compiled.decode_block(bytes(20), start, end)
+
+
 def test_two_blocks_are_not_one(compiled: ModuleType) -> None:
     assert decode(bz2.compress(random.Random(0).randbytes(120_000), 1), compiled) == b""
 

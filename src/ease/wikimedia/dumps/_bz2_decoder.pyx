@@ -1,5 +1,4 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
-# distutils: language = c++
 """Compiled functions of `bz2_blocks`: the search for blocks, and a decoder that is faster than libbz2.
 
 A block is a text in three codes: runs of bytes, the Burrows-Wheeler transform, and Huffman codes of moved-to-front
@@ -13,22 +12,22 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
-from libcpp.vector cimport vector
 
 cdef enum:
-    SPARE_BYTES = 512  # after a block, for a group of symbols that is read beyond its end
+    # Zeros after a block: before `Bits.last` is looked at again, at most 50 symbols of 20 bits are read beyond it.
+    SPARE_BYTES = 512
     MAX_LENGTH = 900_000
     MAX_CODES = 6
-    MAX_SELECTORS = 1 << 15
+    MAX_SELECTORS = 1 << 15  # their number has 15 bits; a block uses 18,002 at most
     MAX_SYMBOLS = 258
     GROUP_SYMBOLS = 50
     LONGEST_CODE = 20
     SHORT_BITS = 10  # the symbols of codes up to this length stand in a table
-    RUN_SYMBOLS = 2
-    NEAR = 8
-    LANES = 8
-    MAX_PIECES = 512
-    BEGINS_PIECE = 1 << 30
+    RUN_SYMBOLS = 2  # the symbols 0 and 1 are digits of the length of a run
+    FIRST = 8  # bytes of the list of moved bytes that stand in one integer
+    LANES = 8  # pieces followed at a time
+    MAX_PIECES = 512  # with more of them the lanes end closer together, with fewer there is less to join
+    BEGINS_PIECE = 1 << 30  # in a link: a piece begins here, whose number the other bits are
     INVALID = -1
 
 cdef enum:
@@ -39,23 +38,23 @@ cdef uint64_t BLOCK_MARKER = 0x314159265359
 cdef uint64_t END_MARKER = 0x177245385090
 
 cdef struct Bits:
-    # Bits of a block that are not read yet, the first ones in `held`, whose bytes are read ahead.
+    # Bits of a block that are not read yet: the next ones in `held`, from its top, of which `count` at least are valid.
     const uint8_t* next
-    const uint8_t* last  # where `next` may be at most while the block is intact
+    const uint8_t* last  # where `next` may be at most while the block is intact: 8 bytes after its end
     uint64_t held
     int count
 
 cdef struct Code:
-    # A canonical Huffman code. For each length: the first code that is longer, left-aligned, and the index of code 0.
-    uint16_t short_codes[1 << SHORT_BITS]
-    uint32_t limits[LONGEST_CODE + 2]
-    int32_t offsets[LONGEST_CODE + 2]
+    # A canonical Huffman code.
+    uint16_t short_codes[1 << SHORT_BITS]  # symbol << 5 | length, by the next bits; 0 for longer and invalid codes
+    uint32_t limits[LONGEST_CODE + 2]  # by length: the least value of the next 20 bits whose code is longer
+    int32_t offsets[LONGEST_CODE + 2]  # by length: added to a code, its place in `symbols`
     uint16_t symbols[MAX_SYMBOLS]
 
 cdef struct Front:
     # The bytes of a block by their last use: the first ones in an integer, from its lowest byte on, then the others.
-    uint64_t near
-    uint8_t far[256 - NEAR]
+    uint64_t first_ones
+    uint8_t others[256 - FIRST]
 
 cdef struct Piece:
     # A part of the text, found by following links from `link` to the beginning of another piece.
@@ -71,16 +70,19 @@ cdef struct Block:
     int code_count
     int selector_count
     uint32_t length
-    uint32_t counts[256]
+    uint32_t run_count
+    uint32_t counts[256]  # how often each byte comes in the transformed text
     uint8_t byte_values[256]
     uint8_t selectors[MAX_SELECTORS]
     Code codes[MAX_CODES]
     uint8_t text[MAX_LENGTH]  # the transformed text, then the text
-    uint32_t links[MAX_LENGTH]  # the next place in the chain, times 256, and the byte on the way there
+    # The next place in the chain, times 256, and the byte on the way there; or BEGINS_PIECE and the number of a piece.
+    # When the text is complete: the places of its runs.
+    uint32_t links[MAX_LENGTH]
     Piece pieces[MAX_PIECES]
-    uint8_t lanes[LANES][MAX_LENGTH]
+    uint8_t lanes[LANES][MAX_LENGTH]  # texts of pieces, one after another
 
-cdef bint SECOND_LAST[256]  # values of the byte before the last one that has bits of a marker
+cdef bint MAY_END_MARKER[256]  # whether the byte before the last one with bits of a marker can have a value
 
 
 def find_markers(bytes content not None):
@@ -92,7 +94,7 @@ def find_markers(bytes content not None):
     markers = []
     for index in range(size):
         window = window << 8 | data[index]
-        if not SECOND_LAST[window >> 8 & 255]:
+        if not MAY_END_MARKER[window >> 8 & 255]:
             continue
         for after in range(8):
             found = window >> after & ((<uint64_t> 1 << MARKER_BITS) - 1)
@@ -103,24 +105,28 @@ def find_markers(bytes content not None):
     return markers
 
 
-cdef void make_second_last() noexcept:
+cdef void mark_ends() noexcept:
     cdef int after
     for after in range(8):
-        SECOND_LAST[BLOCK_MARKER << after >> 8 & 255] = True
-        SECOND_LAST[END_MARKER << after >> 8 & 255] = True
+        MAY_END_MARKER[BLOCK_MARKER << after >> 8 & 255] = True
+        MAY_END_MARKER[END_MARKER << after >> 8 & 255] = True
 
 
-make_second_last()
+mark_ends()
 
 
 def decode_block(bytes content not None, Py_ssize_t start, Py_ssize_t end):
     """Return what the block between two bits contains.
 
-    The result is empty for a block that is broken, incomplete or of the old randomised form.
+    The result is empty for a block that is broken, does not end at `end`, is of the old randomised form, or has a
+    Huffman code with more symbols than fit, which libbz2 accepts.
 
     Raises:
         MemoryError: 13 MB for the work, or the result, cannot be had.
+        ValueError: The bits are not in this order inside the content.
     """
+    if not (0 <= start <= end and <uint64_t> end <= 8 * <uint64_t> PyBytes_GET_SIZE(content)):
+        raise ValueError(f"no bits {start} to {end} in {len(content)} bytes")
     cdef bytes padded = content[start // 8 : (end + 7) // 8] + bytes(SPARE_BYTES)
     cdef Block* block = <Block*> malloc(sizeof(Block))
     if block is NULL:
@@ -131,28 +137,27 @@ def decode_block(bytes content not None, Py_ssize_t start, Py_ssize_t end):
         free(block)
 
 
-cdef bytes content_of(Block* block, const uint8_t* data, int first, Py_ssize_t size):
-    cdef vector[uint32_t] runs
+cdef bytes content_of(Block* block, const uint8_t* data, int first_bit, Py_ssize_t bit_count):
     cdef Py_ssize_t length
     cdef bint intact
     with nogil:
-        intact = read_text(block, data, first, size)
+        intact = read_block(block, data, first_bit, bit_count)
         if intact:
             revert_transform(block)
-            length = find_runs(block.text, block.length, runs)
+            length = find_runs(block)
             intact = length > 0
     if not intact:
         return b""
     content = PyBytes_FromStringAndSize(NULL, length)
     cdef uint8_t* target = <uint8_t*> PyBytes_AS_STRING(content)
     with nogil:
-        write_runs(block.text, block.length, runs, target)
+        write_runs(block, target)
         intact = checksum(target, length) == block.checksum
     return content if intact else b""
 
 
 cdef inline void fill(Bits* bits) noexcept nogil:
-    """Hold at least 56 bits."""
+    """Hold at least 56 bits; those below `count` may be there already, and are the same."""
     cdef const uint8_t* p = bits.next
     cdef uint64_t ahead = (
         (<uint64_t> p[0] << 56) | (<uint64_t> p[1] << 48) | (<uint64_t> p[2] << 40) | (<uint64_t> p[3] << 32)
@@ -177,11 +182,11 @@ cdef inline uint64_t read(Bits* bits, int size) noexcept nogil:
     return value
 
 
-cdef bint read_text(Block* block, const uint8_t* data, int first, Py_ssize_t size) noexcept nogil:
+cdef bint read_block(Block* block, const uint8_t* data, int first_bit, Py_ssize_t bit_count) noexcept nogil:
     """Read the transformed text; return whether the block is intact as far as can be seen without its checksum."""
-    cdef Bits bits = Bits(data, data + (first + size) // 8 + sizeof(uint64_t), 0, 0)
+    cdef Bits bits = Bits(data, data + (first_bit + bit_count) // 8 + sizeof(uint64_t), 0, 0)
     fill(&bits)
-    skip(&bits, first)
+    skip(&bits, first_bit)
     if read(&bits, MARKER_BITS) != BLOCK_MARKER:
         return False
     block.checksum = <uint32_t> read(&bits, 32)
@@ -192,7 +197,7 @@ cdef bint read_text(Block* block, const uint8_t* data, int first, Py_ssize_t siz
         return False
     if not read_symbols(block, &bits) or block.origin >= block.length:
         return False
-    return 8 * (bits.next - data) - bits.count == first + size
+    return 8 * (bits.next - data) - bits.count == first_bit + bit_count
 
 
 cdef bint read_byte_values(Block* block, Bits* bits) noexcept nogil:
@@ -320,7 +325,7 @@ cdef bint read_symbols(Block* block, Bits* given) noexcept nogil:
                     return False
                 continue
             if run:
-                add_bytes(block, <uint8_t> front.near, run, &length)
+                add_bytes(block, <uint8_t> front.first_ones, run, &length)
                 run = 0
                 weight = 1
             if symbol == end_symbol:
@@ -343,28 +348,28 @@ cdef Front front_of(const Block* block) noexcept nogil:
     cdef Front front
     cdef int place
     cdef uint8_t byte
-    front.near = 0
+    front.first_ones = 0
     for place in range(256):
         byte = block.byte_values[place] if place < block.distinct_bytes else 0
-        if place < NEAR:
-            front.near |= <uint64_t> byte << (8 * place)
+        if place < FIRST:
+            front.first_ones |= <uint64_t> byte << (8 * place)
         else:
-            front.far[place - NEAR] = byte
+            front.others[place - FIRST] = byte
     return front
 
 
 cdef inline uint8_t move_to_front(Front* front, int place) noexcept nogil:
-    cdef uint64_t near = front.near, moved
+    cdef uint64_t first_ones = front.first_ones, moved
     cdef uint8_t byte
-    if place < NEAR:
-        moved = <uint64_t> -1 >> (56 - 8 * place)
-        byte = <uint8_t> (near >> (8 * place))
-        front.near = (near & ~moved) | (near << 8 & moved) | byte
+    if place < FIRST:
+        moved = <uint64_t> -1 >> (56 - 8 * place)  # the places that change: 0 to `place`
+        byte = <uint8_t> (first_ones >> (8 * place))
+        front.first_ones = (first_ones & ~moved) | (first_ones << 8 & moved) | byte
     else:
-        byte = front.far[place - NEAR]
-        memmove(front.far + 1, front.far, place - NEAR)
-        front.far[0] = <uint8_t> (near >> 56)
-        front.near = near << 8 | byte
+        byte = front.others[place - FIRST]
+        memmove(front.others + 1, front.others, place - FIRST)
+        front.others[0] = <uint8_t> (first_ones >> 56)
+        front.first_ones = first_ones << 8 | byte
     return byte
 
 
@@ -414,25 +419,28 @@ cdef inline void mark_piece(Block* block, uint32_t place, uint32_t* pieces) noex
 
 
 cdef void follow_links(Block* block, uint32_t pieces) noexcept nogil:
-    """Write the text of each piece, in eight lanes as long as there are more pieces to begin."""
+    """Write the text of each piece, in eight lanes as long as there are more pieces to begin.
+
+    The links are a permutation: each byte is written once, so no lane has more than a block.
+    """
     cdef const uint32_t* links = block.links
     cdef Piece* piece[LANES]
     cdef uint32_t link[LANES]
     cdef uint8_t* end[LANES]
-    cdef uint32_t begun = min(<uint32_t> LANES, pieces), met, steps
+    cdef uint32_t begun = min(<uint32_t> LANES, pieces), any_link, steps
     cdef int lane
     for lane in range(<int> begun):
         end[lane] = block.lanes[lane]
         piece[lane] = begin_piece(&block.pieces[lane], end[lane], &link[lane])
     while begun < pieces:
         steps = 0
-        met = 0
-        while not met & BEGINS_PIECE:
-            met = 0
+        any_link = 0
+        while not any_link & BEGINS_PIECE:
+            any_link = 0
             for lane in range(LANES):
                 end[lane][steps] = <uint8_t> link[lane]
                 link[lane] = links[link[lane] >> 8]
-                met |= link[lane]
+                any_link |= link[lane]
             steps += 1
         for lane in range(LANES):
             end[lane] += steps
@@ -459,13 +467,20 @@ cdef inline void end_piece(Piece* piece, uint8_t* end, uint32_t link) noexcept n
     piece.following = link & ~<uint32_t> BEGINS_PIECE
 
 
-cdef Py_ssize_t find_runs(const uint8_t* text, Py_ssize_t length, vector[uint32_t]& runs) noexcept nogil:
-    """Find four equal bytes and the number of further ones; return the content's length, 0 if a number is missing."""
+cdef Py_ssize_t find_runs(Block* block) noexcept nogil:
+    """Find four equal bytes and the number of further ones; return the content's length, 0 if a number is missing.
+
+    The places of the runs replace the links, which have been followed.
+    """
+    cdef const uint8_t* text = block.text
+    cdef Py_ssize_t length = block.length
     cdef Py_ssize_t place = next_run(text, 0, length), total = length
+    block.run_count = 0
     while place < length:
-        if place + 4 == length:
+        if place + 4 == length:  # broken for libbz2, too
             return 0
-        runs.push_back(<uint32_t> place)
+        block.links[block.run_count] = <uint32_t> place
+        block.run_count += 1
         total += <Py_ssize_t> text[place + 4] - 1
         place = next_run(text, place + 5, length)
     return total
@@ -490,18 +505,18 @@ cdef Py_ssize_t next_run(const uint8_t* text, Py_ssize_t place, Py_ssize_t lengt
     return length
 
 
-cdef void write_runs(
-    const uint8_t* text, Py_ssize_t length, vector[uint32_t]& runs, uint8_t* target
-) noexcept nogil:
+cdef void write_runs(Block* block, uint8_t* target) noexcept nogil:
+    cdef const uint8_t* text = block.text
     cdef Py_ssize_t place = 0, size
-    cdef uint32_t run
-    for run in runs:
+    cdef uint32_t run, index
+    for index in range(block.run_count):
+        run = block.links[index]
         size = run + 4 - place
         memcpy(target, text + place, size)
         memset(target + size, text[run], text[run + 4])
         target += size + text[run + 4]
         place = run + 5
-    memcpy(target, text + place, length - place)
+    memcpy(target, text + place, block.length - place)
 
 
 cdef uint32_t CHECKSUMS[8][256]

@@ -15,6 +15,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ _HEADER = b"BZh9"
 """Header with the largest block size, which decodes blocks of any size."""
 _MAX_BLOCK_BYTES = 1_200_000
 """Upper bound of a compressed block, whose content may be incompressible."""
+_MAX_ENDS = 8
+"""Markers that are tried as the end of a block: one or two may stand in it by chance, more only on purpose."""
 _WINDOW = 7
 """Bytes that contain a marker starting at any bit of the first byte."""
 
@@ -150,11 +153,10 @@ class Bz2Blocks:
         content = self._file.read(_MAX_BLOCK_BYTES)
         self._file.seek(here)
         first = block.start // 8 * 8
-        for marker in _find_markers(content):
-            if first + marker.bit > block.end and (
-                decoded := _decode(content, block.start - first, marker.bit)
-            ):
-                return decoded, first + marker.bit
+        later = (marker.bit for marker in _find_markers(content) if first + marker.bit > block.end)
+        for end in islice(later, _MAX_ENDS):
+            if decoded := _decode(content, block.start - first, end):
+                return decoded, first + end
         return b"", block.end
 
     def _blocks(self) -> Iterator[Block]:
@@ -168,8 +170,11 @@ class Bz2Blocks:
                 continue
             following = self._next_marker()
             # An end marker is real if a stream or nothing follows it, or if the block before it decodes.
+            tried = 0
             while following is not None and following.is_end and not self._stream_follows(following):
-                if _decode(self._buffer, marker.bit - 8 * self._base, following.bit - 8 * self._base):
+                first = 8 * self._base
+                tried += 1
+                if tried > _MAX_ENDS or _decode(self._buffer, marker.bit - first, following.bit - first):
                     break
                 following = self._next_marker()
             end = 8 * (self._base + len(self._buffer)) if following is None else following.bit
