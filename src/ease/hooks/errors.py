@@ -31,8 +31,10 @@ from ease.pipelines.engine import ENGINES, check_engine
 from ease.training.interruption import TrainingInterrupted
 
 _FULL_DISK = (
-    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT)),
-    *("database or disk is full", "disk I/O error"),
+    os.strerror(errno.ENOSPC),
+    os.strerror(errno.EDQUOT),
+    "database or disk is full",
+    "disk I/O error",
 )
 """Words of the system, and of SQLite, whose I/O error is that of an exceeded quota, too"""
 

@@ -21,8 +21,14 @@ MANIFEST = "publish.json"
 """File of a written folder that lists its forms; it marks a folder that may be replaced."""
 
 REPLACED = (
-    *(".eval_results/*", "entities/*", "onnx/*", "openvino/*", "static/*"),
-    *("*.parquet", "*.txt", "croissant.json"),
+    ".eval_results/*",
+    "entities/*",
+    "onnx/*",
+    "openvino/*",
+    "static/*",
+    "*.parquet",
+    "*.txt",
+    "croissant.json",
 )
 """Files of an earlier push that are removed if the new folder lacks them."""
 

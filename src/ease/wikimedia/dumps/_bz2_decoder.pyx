@@ -427,7 +427,8 @@ cdef void follow_links(Block* block, uint32_t pieces) noexcept nogil:
     cdef Piece* piece[LANES]
     cdef uint32_t link[LANES]
     cdef uint8_t* end[LANES]
-    cdef uint32_t begun = min(<uint32_t> LANES, pieces), any_link, steps
+    cdef uint32_t begun = min(<uint32_t> LANES, pieces), steps
+    cdef uint32_t any_link  # all lanes' links or-ed: whether one of them begins a piece
     cdef int lane
     for lane in range(<int> begun):
         end[lane] = block.lanes[lane]
