@@ -1,4 +1,4 @@
-"""A local mirror with the layout of dumps.wikimedia.org."""
+"""A local mirror with the layouts of dumps.wikimedia.org and of the Internet Archive."""
 
 from __future__ import annotations
 
@@ -86,3 +86,46 @@ def add_wikidata(
         lexemes = f"{hashlib.new(algorithm, b'').hexdigest()}  wikidata-{date}-lexemes.json.{packing}\n"
         own = f"{hashlib.new(algorithm, content).hexdigest()}  {name}\n" if summed else ""
         server.files[path] = server.files.get(path, b"") + (lexemes + own).encode()
+
+
+def add_export(
+    server: FileServer, wiki: str, date: str, parts: Mapping[str, bytes], complete: bool = True
+) -> None:
+    """Add a content export; its list of checksums is written last.
+
+    Args:
+        server: The mirror.
+        wiki: Database name such as enwiki.
+        date: YYYY-MM-DD.
+        parts: Contents by page range such as `p1p9`.
+        complete: Whether the list is there.
+    """
+    folder = f"/other/mediawiki_content_current/{wiki}/{date}/xml/bzip2"
+    named = {f"{wiki}-{date}-{pages}.xml.bz2": content for pages, content in parts.items()}
+    server.files |= {f"{folder}/{name}": content for name, content in named.items()}
+    if complete:
+        sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in named.items())
+        server.files[f"{folder}/SHA256SUMS"] = sums.encode()
+        server.files[f"{folder}/_SUCCESS"] = b""
+
+
+def add_item(server: FileServer, wiki: str, date: str, files: Mapping[str, bytes]) -> None:
+    """Add an item of the Internet Archive, whose search finds it.
+
+    Args:
+        server: The archive.
+        wiki: Beginning of the item's name, such as enwiki.
+        date: YYYYMMDD.
+        files: Contents by name.
+    """
+    item = f"{wiki}-{date}"
+    server.files |= {f"/download/{item}/{name}": content for name, content in files.items()}
+    described = [
+        {**facts(name, content), "name": name, "size": str(len(content))} for name, content in files.items()
+    ]
+    other = {"name": f"{item}_meta.xml", "source": "original"}
+    server.files[f"/metadata/{item}"] = json.dumps({"files": [*described, other]}).encode()
+    path = f"/advancedsearch.php?q=identifier:{wiki}-2*&fl%5B%5D=identifier&rows=500&output=json"
+    found = json.loads(server.files.get(path, b'{"response": {"docs": []}}'))
+    found["response"]["docs"] += [{"identifier": item}, {"identifier": f"{item}-extra"}]
+    server.files[path] = json.dumps(found).encode()

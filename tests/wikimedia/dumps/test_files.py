@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ EXPORT = make_export([article(1)]).encode()
 
 def place(folder: Path, *names: str) -> None:
     for name in names:
-        content = bz2.compress(EXPORT) if name.endswith("bz2") else gzip.compress(EXPORT)
+        export = EXPORT
+        if wiki := re.fullmatch(r"(\w+)-\d{4}-.*", name):
+            export = EXPORT.replace(b"<dbname>enwiki<", f"<dbname>{wiki[1]}<".encode())
+        content = bz2.compress(export) if name.endswith("bz2") else gzip.compress(export)
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(EXPORT if name.endswith("xml") else content)
+        (folder / name).write_bytes(export if name.endswith("xml") else content)
 
 
 def names(source: Path | str, *languages: str) -> list[str]:
@@ -154,6 +158,93 @@ def test_does_not_mix_dumps_with_and_without_a_date(tmp_path: Path) -> None:
     assert [dump.dump_date for dump in find_dumps(tmp_path, ["eo"])] == ["20240301"]
 
 
+def export(wiki: str, date: str, pages: str) -> str:
+    return f"{wiki}-{date}-{pages}.xml.bz2"
+
+
+def test_several_parts_of_a_content_export_are_one_dump(tmp_path: Path) -> None:
+    parts = [
+        export("enwiki", "2026-11-01", pages) for pages in ("p9p120", "p125r1r8", "p125r9r12", "p126p2000")
+    ]
+    place(tmp_path, *parts, parts[0].removesuffix(".bz2"), export("enwiktionary", "2026-11-01", "p1p9"))
+    dumps = find_dumps(tmp_path, ["en"])
+    assert [dump.path.name for dump in dumps] == [parts[0].removesuffix(".bz2"), *parts[1:]]
+    assert {(dump.language, dump.dump_date) for dump in dumps} == {("en", "20261101")}
+    assert names(f"{tmp_path}/*p126*", "en") == parts[3:]
+
+
+@pytest.mark.parametrize(
+    ("there", "used", "said"),
+    [
+        (["2026-10-01 p1p9", "2026-11-01 p1p5"], ["2026-11-01"], "not the content export of 20261001"),
+        (["2026-10-01 p1p9", "20260401"], ["2026-10-01"], "not the articles dump of 20260401"),
+        (["2026-04-01 p1p9", "20260401"], ["20260401"], "not the content export of 20260401"),
+        (
+            ["2026-10-01 p1p9", "2026-11-01 p1p50", "2026-11-01 p101p150"],
+            ["2026-10-01"],
+            "Pages 51 to 100 are missing",
+        ),
+        (["2026-11-01 p1p50", "2026-11-01 p101p150"], ["2026-11-01"] * 2, "Pages 51 to 100 are missing between"),
+        (["2026-11-01 p1p50", "2026-11-01 p41p90"], ["2026-11-01"] * 2, "overlap: pages 41 to 50 are in both"),
+    ],
+)  # fmt: skip
+def test_the_newest_complete_date_or_layout_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, there: list[str], used: list[str], said: str
+) -> None:
+    for name in there:
+        date, _, pages = name.partition(" ")
+        place(tmp_path, export("dewiki", date, pages) if pages else f"dewiki-{date}-pages-articles.xml.bz2")
+    with caplog.at_level("INFO"):
+        dumps = find_dumps(tmp_path, ["de"])
+    assert [dump.dump_date for dump in dumps][: len(used)] == [date.replace("-", "") for date in used]
+    assert said in caplog.text
+
+
+def test_files_listed_but_missing_are_named(tmp_path: Path) -> None:
+    there, missing = (export("dewiki", "2026-11-01", pages) for pages in ("p1p9", "p10p20"))
+    place(tmp_path, there)
+    (tmp_path / "SHA256SUMS").write_text(f"{'0' * 64}  {there}\n{'0' * 64}  {missing}\n")
+    with pytest.raises(EaseError, match=rf"SHA256SUMS lists {missing}, which is not there: download"):
+        find_dumps(tmp_path, ["de"])
+    place(tmp_path, "dewiki-20260101-pages-articles.xml")
+    assert names(tmp_path, "de") == ["dewiki-20260101-pages-articles.xml"]
+
+
+def test_dumps_with_any_name_are_recognised_by_their_header(tmp_path: Path) -> None:
+    place(tmp_path, "part one.xml.bz2", "2.xml", "de/dewiki-latest-pages-articles.xml")
+    (tmp_path / "feed.xml").write_text("<rss/>")
+    assert names(tmp_path, "en") == ["2.xml", "part one.xml.bz2"]
+    with pytest.raises(
+        EaseError, match=r"no dump of fr; it has de, en\. .*feed\.xml is not a MediaWiki export"
+    ):
+        find_dumps(tmp_path, ["fr"])
+
+
+def test_other_files_beside_the_dumps_are_ignored(tmp_path: Path) -> None:
+    dump = "enwiki-latest-pages-articles.xml.bz2"
+    place(tmp_path, dump)
+    for name in (
+        f"{dump}-rss.xml",
+        f"._{dump}",
+        f"{dump}.md5",
+        f".{dump}.part",
+        f"{dump}.part",
+        "SHA256SUMS",
+        "_SUCCESS",
+    ):
+        (tmp_path / name).write_text("other")  # fmt: skip
+    for source in (tmp_path, f"{tmp_path}/*"):
+        assert names(source, "en") == [dump]
+
+
+def test_an_export_of_another_wiki_is_refused(tmp_path: Path) -> None:
+    place(tmp_path, export("dewiki", "2026-11-01", "p1p9"))
+    content = make_export([article(1)], language="fr")
+    (tmp_path / export("dewiki", "2026-11-01", "p10p19")).write_bytes(bz2.compress(content.encode()))
+    with pytest.raises(EaseError, match=r"p10p19\.xml\.bz2 is an export of frwiki, not of dewiki"):
+        find_dumps(tmp_path, ["de"])
+
+
 def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
     place(tmp_path, "a/eowiki-1-pages-articles.xml.gz", "b/eowiki-2-pages-articles.xml.gz")
     assert names(f"{tmp_path}/*/eowiki-2*", "eo") == ["eowiki-2-pages-articles.xml.gz"]
@@ -165,7 +256,7 @@ def test_source_may_be_a_glob_or_a_file(tmp_path: Path) -> None:
     [
         ("missing", ["en"], "missing does not exist: set the source"),
         ("missing*", ["en"], r"No file matches the glob .*missing\*"),
-        ("empty", ["en"], r"empty has no dump: none of its files is named \*-pages-articles\*.xml"),
+        ("empty", ["en"], r"empty has no dump: none of its files is named \*\.xml"),
         ("full", ["en", "fr"], "has no dump of fr; it has de, en"),
         ("full", ["en", "xq"], "Unknown language 'xq' .*use a code such as en"),
         ("full", ["en", "en"], "names en more than once"),

@@ -12,11 +12,18 @@ import pytest
 from ease.errors import EaseError
 from ease.io.downloads import DownloadOptions
 from ease.wikimedia.dumps.files import find_dumps, find_wikidata
-from ease.wikimedia.dumps.mirrors import MirrorOptions, fetch_dumps, fetch_wikidata, is_mirror, wiki_name
+from ease.wikimedia.dumps.mirrors import (
+    FetchedDumps,
+    MirrorOptions,
+    fetch_dumps,
+    fetch_wikidata,
+    is_mirror,
+    wiki_name,
+)
 from ease.wikimedia.wikidata.page_props import find_page_props
 from tests.file_server import Answer, FileServer, running_server
 from tests.wikimedia.made_dumps import make_export, make_page
-from tests.wikimedia.made_mirrors import add_dump, add_page_props, add_wikidata
+from tests.wikimedia.made_mirrors import add_dump, add_export, add_item, add_page_props, add_wikidata
 
 QUICK = DownloadOptions(attempts=2, first_pause=0.01, timeout=5)
 
@@ -40,6 +47,10 @@ def names(paths: Any) -> list[str]:
     return [path.name for path in paths]
 
 
+def files_of(fetched: FetchedDumps) -> list[Path]:
+    return [path for paths in fetched.pages.values() for path in paths]
+
+
 def test_downloads_the_newest_date_finished_for_all_languages(server: FileServer, tmp_path: Path) -> None:
     for date in ("20240101", "20240120", "20240201"):
         for language in ("en", "de"):
@@ -51,12 +62,12 @@ def test_downloads_the_newest_date_finished_for_all_languages(server: FileServer
     fetched = fetch_dumps(f"{server.address}/", ["en", "de"], options(tmp_path))
     assert fetched.date == "20240120"
     stem = "wiki-20240120-pages-articles-multistream.xml.bz2"
-    assert fetched.files == {
+    assert fetched.pages == {
         language: (tmp_path / f"{language}wiki" / "20240120" / f"{language}{stem}",)
         for language in ("en", "de")
     }
-    assert [found.path for found in find_dumps(fetched.source, ["en", "de"])] == [
-        path for paths in fetched.files.values() for path in paths
+    assert [found.path for found in find_dumps(files_of(fetched), ["en", "de"])] == [
+        path for paths in fetched.pages.values() for path in paths
     ]
     asked = len(server.asked)
     assert fetch_dumps(server.address, ["en", "de"], options(tmp_path)) == fetched
@@ -68,7 +79,7 @@ def test_downloads_a_given_date_beside_a_newer_one(server: FileServer, tmp_path:
         add_dump(server, "enwiki", date, dump("en", date))
     fetch_dumps(server.address, ["en"], options(tmp_path))
     fetched = fetch_dumps(server.address, ["en"], options(tmp_path, date="20240101"))
-    (found,) = find_dumps(fetched.source, ["en"])
+    (found,) = find_dumps(files_of(fetched), ["en"])
     assert found.dump_date == "20240101"
 
 
@@ -81,11 +92,11 @@ def test_downloads_parts_until_they_are_joined(server: FileServer, tmp_path: Pat
     add_dump(server, "enwiki", "20240101", dump("en"), status="waiting", parts=PARTS, kind=middle)
     cut = fetch_dumps(server.address, ["en"], options(tmp_path, kind=kind))
     stem = f"enwiki-20240101-pages-articles{middle}"
-    assert names(cut.files["en"]) == [f"{stem}{part}.bz2" for part in PARTS]
-    assert names(found.path for found in find_dumps(cut.source, ["en"])) == names(cut.files["en"])
+    assert names(cut.pages["en"]) == [f"{stem}{part}.bz2" for part in PARTS]
+    assert names(found.path for found in find_dumps(files_of(cut), ["en"])) == names(cut.pages["en"])
     add_dump(server, "enwiki", "20240101", dump("en"), parts=PARTS, kind=middle)
     joined = fetch_dumps(server.address, ["en"], options(tmp_path / "new", kind=kind))
-    assert names(joined.files["en"]) == [f"{stem}.xml.bz2"]
+    assert names(joined.pages["en"]) == [f"{stem}.xml.bz2"]
 
 
 def test_a_partial_download_of_another_kind_is_not_read(server: FileServer, tmp_path: Path) -> None:
@@ -96,7 +107,7 @@ def test_a_partial_download_of_another_kind_is_not_read(server: FileServer, tmp_
     with pytest.raises(EaseError, match=r"multistream2\.xml-p10p20\.bz2 does not exist"):
         fetch_dumps(server.address, ["en"], options(tmp_path))
     fetched = fetch_dumps(server.address, ["en"], options(tmp_path, kind="plain"))
-    found = find_dumps(fetched.source, ["en"])
+    found = find_dumps(files_of(fetched), ["en"])
     assert names(dump.path for dump in found) == [
         f"enwiki-20240101-pages-articles{part}.bz2" for part in PARTS
     ]
@@ -124,22 +135,22 @@ def test_checksums_missing_in_the_status_come_from_the_lists(server: FileServer,
 @pytest.mark.parametrize(
     ("languages", "given", "words"),
     [
-        (["en", "sw"], {}, r"has no dumps of swwiki: .* Remove the language from `languages`"),
+        (["en", "sw"], {}, r"lists no dumps of swwiki: .* Remove the language from `languages`"),
         (
             ["en"],
             {"date": "20230101"},
-            r"has no dump \(dumpstatus\.json\)\. http\S+ has enwiki of 20240101",
+            r"has no dump \(dumpstatus\.json\)\. The nearest complete date there is 20240101",
         ),
         (["en"], {"kind": "plain", "date": "20240101"}, "The plain dump of enwiki .*: it has no such job"),
         (
             ["de"],
             {},
-            r"no date with finished .*: dewiki\. The newest: .*dewiki of 20240101 .*articlesmultistreamdump is waiting",
+            r"no date with a complete dump of dewiki\. The newest: .*20240101 .*articlesmultistreamdump is waiting",
         ),
-        (["en", "de"], {}, "no date with finished dumps of all 2 wikis: enwiki, dewiki"),
+        (["en", "de"], {}, "no date with a complete dump of enwiki and dewiki"),
         (["de"], {"date": "20240101"}, "multistream dump of dewiki of 20240101 is not finished"),
         (["fr"], {}, r"20240101/dumpstatus\.json is not JSON"),
-        (["it"], {}, r"20240101/dumpstatus\.json is not the status"),
+        (["it"], {}, r"20240101/dumpstatus\.json is not a JSON object"),
         (["es"], {}, r"dumpstatus\.json names no file of the multistream dump"),
     ],
 )
@@ -177,10 +188,12 @@ def test_wikinews_and_wikipedia_share_a_folder(server: FileServer, tmp_path: Pat
     add_dump(server, "enwiki", "20240101", dump("en"))
     wikipedia = fetch_dumps(server.address, ["en"], options(tmp_path))
     wikinews = fetch_dumps(server.address, ["en"], options(tmp_path), project="wikinews")
-    assert names(wikinews.files["en"]) == ["enwikinews-20240101-pages-articles-multistream.xml.bz2"]
-    assert names(dump.path for dump in find_dumps(wikipedia.source, ["en"])) == names(wikipedia.files["en"])
-    found = find_dumps(wikinews.source, ["en"], project="wikinews")
-    assert names(dump.path for dump in found) == names(wikinews.files["en"])
+    assert names(wikinews.pages["en"]) == ["enwikinews-20240101-pages-articles-multistream.xml.bz2"]
+    assert names(dump.path for dump in find_dumps(files_of(wikipedia), ["en"])) == names(
+        wikipedia.pages["en"]
+    )
+    found = find_dumps(files_of(wikinews), ["en"], project="wikinews")
+    assert names(dump.path for dump in found) == names(wikinews.pages["en"])
 
 
 @pytest.mark.parametrize(
@@ -202,8 +215,8 @@ def test_names_of_wikis(language: str, database: str) -> None:
 def test_a_wiki_whose_database_has_another_code(server: FileServer, tmp_path: Path) -> None:
     add_dump(server, "be_x_oldwiki", "20240101", dump("be-tarask"))
     fetched = fetch_dumps(server.address, ["be-tarask"], options(tmp_path))
-    assert [(found.language, found.path) for found in find_dumps(fetched.source, ["be-tarask"])] == [
-        ("be-tarask", fetched.files["be-tarask"][0])
+    assert [(found.language, found.path) for found in find_dumps(files_of(fetched), ["be-tarask"])] == [
+        ("be-tarask", fetched.pages["be-tarask"][0])
     ]
 
 
@@ -226,12 +239,12 @@ def test_the_newest_finished_wikidata(server: FileServer, tmp_path: Path, packin
 
 
 def test_missing_wikidata_dumps(server: FileServer, tmp_path: Path) -> None:
-    with pytest.raises(EaseError, match="has no dumps of wikidatawiki/entities"):
+    with pytest.raises(EaseError, match="lists no dumps of wikidatawiki"):
         fetch_wikidata(server.address, options(tmp_path))
     add_wikidata(server, "20240101", b"{}")
     for given in ({"date": "20230101"}, {"packing": "gz"}):
         with pytest.raises(
-            EaseError, match=r"has no finished dump of \w+ \(all\.json\.\w+\).*another `wikidata_date`"
+            EaseError, match=r"has no finished wikidata-\d+-all\.json\.\w+: .*`wikidata_date`"
         ):
             fetch_wikidata(server.address, options(tmp_path, **given))
 
@@ -244,31 +257,147 @@ def test_the_newest_finished_truthy_dump(server: FileServer, tmp_path: Path) -> 
     assert path == tmp_path / "wikidatawiki/entities/20240103/wikidata-20240103-truthy-BETA.nt.bz2"
     assert path.read_bytes() == b"statements"
     assert find_wikidata(tmp_path, "truthy") == path
-    with pytest.raises(EaseError, match=r"has no finished dump of latest \(truthy-BETA\.nt\.gz\)"):
+    with pytest.raises(EaseError, match=r"has no finished wikidata-20240110-truthy-BETA\.nt\.gz"):
         fetch_wikidata(server.address, options(tmp_path, wikidata_form="truthy", packing="gz"))
 
 
-def test_page_props_are_downloaded_with_the_pages(server: FileServer, tmp_path: Path) -> None:
-    for date in ("20240101", "20240120", "20240201"):
-        add_dump(server, "enwiki", date, dump("en"))
+def test_page_props_are_of_the_nearest_date(server: FileServer, tmp_path: Path) -> None:
     for date, status in (("20240101", "done"), ("20240120", "done"), ("20240201", "waiting")):
+        add_dump(server, "enwiki", date, dump("en"))
         add_page_props(server, "enwiki", date, f"table {date}".encode(), status)
-    assert fetch_dumps(server.address, ["en"], options(tmp_path / "pages")).date == "20240201"
-    fetched = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True))
-    assert fetched.date == "20240120"
-    folder = tmp_path / "enwiki" / "20240120"
-    assert fetched.files["en"] == (
-        folder / "enwiki-20240120-page_props.sql.gz",
-        folder / "enwiki-20240120-pages-articles-multistream.xml.bz2",
+    for wanted, nearest in (("20240201", "20240120"), ("20240101", "20240101")):
+        fetched = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date=wanted))
+        assert fetched.tables["en"].read_bytes() == f"table {nearest}".encode()
+        (table,) = find_page_props(list(fetched.tables.values()), find_dumps(files_of(fetched), ["en"]))
+        assert (table.path, table.dump_date) == (fetched.tables["en"], nearest)
+    add_export(server, "enwiki", "2023-12-01", {"p1p9": dump("en")})
+    older = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date="20231201"))
+    assert older.tables["en"].read_bytes() == b"table 20240101"
+    (table,) = find_page_props([tmp_path], find_dumps(files_of(older), ["en"]))
+    assert table.dump_date == "20240101"
+
+
+CONTENT = "other/mediawiki_content_current"
+
+
+def test_the_newest_export_complete_for_all_languages(server: FileServer, tmp_path: Path) -> None:
+    parts = {"p10p99": dump("en", "One"), "p101p300": dump("en", "Two"), "p301r1r70": dump("en", "Three")}
+    for date in ("2026-09-01", "2026-10-01", "2026-11-01"):
+        add_export(server, "enwiki", date, parts)
+        add_export(server, "dewiki", date, {"p1p5": dump("de", date)}, complete=date != "2026-11-01")
+    add_dump(server, "enwiki", "20261120", dump("en"))
+    add_dump(server, "dewiki", "20261120", dump("de"))
+    fetched = fetch_dumps(server.address, ["en", "de"], options(tmp_path))
+    assert fetched.date == "20261001"
+    assert names(fetched.pages["en"]) == [f"enwiki-2026-10-01-{pages}.xml.bz2" for pages in parts]
+    assert [path.read_bytes() for path in fetched.pages["en"]] == list(parts.values())
+    asked = len(server.asked)
+    assert fetch_dumps(server.address, ["en", "de"], options(tmp_path, date="20261001")) == fetched
+    again = [path for path, _ in server.asked[asked:]]
+    assert all(path.endswith("SHA256SUMS") or path in server.files for path in again)
+    assert server.most_at_once <= 3
+    found = find_dumps(tmp_path, ["en", "de"])
+    assert names(dump.path for dump in found) == names(files_of(fetched))
+    assert {dump.dump_date for dump in found} == {"20261001"}
+    articles = fetch_dumps(server.address, ["en", "de"], options(tmp_path, layout="articles"))
+    assert articles.date == "20261120"
+
+
+@pytest.mark.parametrize(
+    ("languages", "given", "words"),
+    [
+        (
+            ["en"],
+            {"date": "20260901"},
+            r"enwiki/2026-09-01/xml/bzip2 has no complete export \(no SHA256SUMS\)\. "
+            r"The nearest complete date there is 20261001",
+        ),
+        (["en"], {"date": "20200101"}, "nearest complete date there is 20261001"),
+        (["en", "mk"], {}, f"{CONTENT} lists no dumps of mkwiki: closed and unknown wikis have none"),
+        (["en", "la"], {}, r"no date with a complete dump of enwiki and lawiki\. .*lawiki has 20261001"),
+        (["sw"], {}, r"SHA256SUMS names no export of swwiki"),
+        (["io"], {}, r"iowiki-2026-10-01-p7p9\.xml\.bz2 does not exist"),
+        (["eo"], {}, r"eowiki-2026-10-01-p1p9\.xml\.bz2 is wrong, twice: .* has the sha256"),
+    ],
+)
+def test_errors_name_what_the_exports_lack(
+    server: FileServer, tmp_path: Path, languages: list[str], given: Any, words: str
+) -> None:
+    for wiki in ("enwiki", "iowiki", "eowiki"):
+        add_export(server, wiki, "2026-10-01", {"p1p6": dump("en"), "p7p9": b"more"})
+    add_export(server, "enwiki", "2026-09-01", {"p1p9": dump("en")}, complete=False)
+    add_export(server, "lawiki", "2026-10-01", {"p1p9": dump("la")}, complete=False)
+    server.files[f"/{CONTENT}/mkwiki/README"] = b"closed"
+    server.files[f"/{CONTENT}/swwiki/2026-10-01/xml/bzip2/SHA256SUMS"] = b"%s  ../../evil.xml.bz2\n" % (
+        b"0" * 64
     )
-    assert fetched.files["en"][0].read_bytes() == b"table 20240120"
-    (found,) = find_dumps(fetched.source, ["en"])
-    (table,) = find_page_props([found.path.parent], ["en"])
-    assert (table.path, table.dump_date) == (fetched.files["en"][0], "20240120")
-    with pytest.raises(
-        EaseError, match="page_props table of enwiki of 20240201 is not finished: pagepropstable is w"
-    ):
-        fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date="20240201"))
+    del server.files[f"/{CONTENT}/iowiki/2026-10-01/xml/bzip2/iowiki-2026-10-01-p7p9.xml.bz2"]
+    add_export(server, "eowiki", "2026-10-01", {"p1p9": dump("eo")})
+    server.files[f"/{CONTENT}/eowiki/2026-10-01/xml/bzip2/eowiki-2026-10-01-p1p9.xml.bz2"] = b"?"
+    with pytest.raises(EaseError, match=words):
+        fetch_dumps(server.address, languages, options(tmp_path, layout="content", **given))
+    there = names(path for path in tmp_path.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    assert there == (["iowiki-2026-10-01-p1p6.xml.bz2"] if languages == ["io"] else [])
+
+
+def test_an_incomplete_download_is_not_taken_for_a_dump(server: FileServer, tmp_path: Path) -> None:
+    add_export(server, "enwiki", "2026-10-01", {"p1p6": dump("en"), "p7p9": b"more"})
+    del server.files[f"/{CONTENT}/enwiki/2026-10-01/xml/bzip2/enwiki-2026-10-01-p7p9.xml.bz2"]
+    with pytest.raises(EaseError, match="does not exist"):
+        fetch_dumps(server.address, ["en"], options(tmp_path))
+    with pytest.raises(EaseError, match=r"SHA256SUMS lists enwiki-2026-10-01-p7p9\.xml\.bz2, which is not"):
+        find_dumps(tmp_path, ["en"])
+
+
+def test_interrupted_exports_are_resumed_and_busy_servers_waited_for(
+    server: FileServer, tmp_path: Path
+) -> None:
+    content = dump("en", "x" * 100)
+    add_export(server, "enwiki", "2026-10-01", {"p1p9": content})
+    path = f"/{CONTENT}/enwiki/2026-10-01/xml/bzip2/enwiki-2026-10-01-p1p9.xml.bz2"
+    server.answers[path] = [
+        Answer(),  # its size alone
+        Answer(status=429, headers={"Retry-After": "0"}),
+        Answer(break_after=70),
+    ]
+    fetched = fetch_dumps(server.address, ["en"], options(tmp_path))
+    assert fetched.pages["en"][0].read_bytes() == content
+    assert server.ranges(path)[-1] == "bytes=70-"
+
+
+def test_the_archive_has_old_dumps(server: FileServer, tmp_path: Path) -> None:
+    archive = f"{server.address}/download"
+    for wiki in ("enwiki", "dewiki", "enwikinews"):
+        for date in ("20190101", "20190120"):
+            stem = f"{wiki}-{date}"
+            content = {f"{stem}-pages-articles.xml.bz2": dump(wiki[:2]), f"{stem}-stub.xml.gz": b"other"}
+            add_item(server, wiki, date, {**content, f"{stem}-page_props.sql.gz": b"table"})
+    add_item(server, "enwiki", "20190301", {"enwiki-20190301-stub.xml.gz": b"no articles"})
+    fetched = fetch_dumps(archive, ["en", "de"], options(tmp_path, date="20190101", page_props=True))
+    assert names(files_of(fetched)) == [
+        f"{wiki}-20190101-pages-articles.xml.bz2" for wiki in ("enwiki", "dewiki")
+    ]
+    assert names(fetched.tables.values()) == [
+        f"{wiki}-20190101-page_props.sql.gz" for wiki in ("enwiki", "dewiki")
+    ]
+    assert fetch_dumps(archive, ["en"], options(tmp_path)).date == "20190120"
+    assert fetch_dumps(archive, ["en"], options(tmp_path), project="wikinews").date == "20190120"
+    with pytest.raises(EaseError, match=r"enwiki of 20190222\. The nearest complete date there is 20190120"):
+        fetch_dumps(archive, ["en"], options(tmp_path, date="20190222"))
+    nothing = "/advancedsearch.php?q=identifier:swwiki-2*&fl%5B%5D=identifier&rows=500&output=json"
+    server.files[nothing] = b'{"response": {"docs": []}}'
+    with pytest.raises(EaseError, match="lists no dumps of swwiki"):
+        fetch_dumps(archive, ["sw"], options(tmp_path))
+    for item in ("wikidata-json", "wikidatawiki"):
+        add_item(server, item, "20150105", {})
+    name = "wikidata-20200330-all.json"
+    add_item(server, "wikibase-wikidatawiki", "20200330", {f"{name}.gz": b"gz", f"{name}.bz2": b"bz2"})
+    path = fetch_wikidata(archive, options(tmp_path, date="20200330"))
+    assert path == tmp_path / f"wikidatawiki/entities/20200330/{name}.bz2"
+    with pytest.raises(EaseError, match=r"The nearest complete date there is 20200330: set `wikidata_date`"):
+        fetch_wikidata(archive, options(tmp_path, date="20200301"))
+    with pytest.raises(EaseError, match=r"has no wikidata-20200330-truthy-BETA\.nt"):
+        fetch_wikidata(archive, options(tmp_path, wikidata_form="truthy"))
 
 
 def test_only_web_addresses_are_mirrors() -> None:

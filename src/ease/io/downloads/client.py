@@ -32,7 +32,9 @@ T = TypeVar("T")
 class ConnectionOptions(StrictModel):
     """Connections and identification of downloads."""
 
-    connections: int = Field(2, ge=1, le=8, description="parallel downloads; Wikimedia asks for at most two")
+    connections: int = Field(
+        3, ge=1, le=3, description="parallel downloads; Wikimedia asks for at most three"
+    )
     contact: str | None = Field(
         None, description="an e-mail or web address, sent to servers: Wikimedia refuses anonymous programs"
     )

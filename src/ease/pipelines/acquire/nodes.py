@@ -11,7 +11,7 @@ from ease.io.addresses import address_of
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.pipelines.setting import Setting
-from ease.wikimedia.dumps.files import dump_date, find_dumps, find_wikidata, table_folders
+from ease.wikimedia.dumps.files import DumpFile, dump_date, find_dumps, find_wikidata, table_folders
 from ease.wikimedia.dumps.mirrors import fetch_dumps, fetch_wikidata, is_mirror
 from ease.wikimedia.wikidata.page_props import find_page_props
 
@@ -34,11 +34,10 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
             "identifies the same entity across them. Give a Wikidata JSON dump, set `wikidata_titles` to "
             "page_props, or give one language."
         )
-    source = _wikipedia(options, setting)
-    dumps = find_dumps(source, setting.languages)
+    dumps, tables = _wikipedia(options, setting)
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
-    page_props = find_page_props(table_folders(source, dumps), setting.languages) if own_items else []
+    page_props = find_page_props(tables, dumps) if own_items else []
     form = options.wikidata_types
     wikidata_file = find_wikidata(_wikidata(options), form) if options.wikidata else None
     return {
@@ -52,13 +51,15 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     }
 
 
-def _wikipedia(options: AcquireOptions, setting: Setting) -> str:
-    """Return the local or remote address of the wikis' dumps; make the sample's, or download a mirror's."""
-    if options.wikipedia == SAMPLE:
-        return str(make_sample(options).wikipedia)
+def _wikipedia(options: AcquireOptions, setting: Setting) -> tuple[list[DumpFile], list[Path]]:
+    """Return the wikis' dumps, and places of their page_props tables; make the sample's, or download a mirror's."""
     if is_mirror(options.wikipedia):
-        return fetch_dumps(options.wikipedia, setting.languages, options.mirror()).source
-    return options.wikipedia
+        fetched = fetch_dumps(options.wikipedia, setting.languages, options.mirror())
+        files = [path for paths in fetched.pages.values() for path in paths]
+        return find_dumps(files, setting.languages), list(fetched.tables.values())
+    source = str(make_sample(options).wikipedia) if options.wikipedia == SAMPLE else options.wikipedia
+    dumps = find_dumps(source, setting.languages)
+    return dumps, table_folders(source, dumps)
 
 
 def _wikidata(options: AcquireOptions) -> str | Path:
@@ -68,5 +69,5 @@ def _wikidata(options: AcquireOptions) -> str | Path:
         sample = make_sample(options)
         return sample.truthy if options.wikidata_types == "truthy" else sample.wikidata
     if is_mirror(options.wikidata):
-        return fetch_wikidata(options.wikidata, options.mirror(wikidata=True))
+        return fetch_wikidata(options.wikidata, options.mirror(options.wikidata_date))
     return options.wikidata

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ease.io.downloads import ConnectionOptions, DownloadOptions
 from ease.sample import SampleOptions
 from ease.wikimedia.dumps.files import WikidataForm
-from ease.wikimedia.dumps.mirrors import LATEST, MirrorOptions
+from ease.wikimedia.dumps.mirrors import LATEST, LayoutName, MirrorOptions
 
 SAMPLE = "sample:"
 """Address of the sample wiki; its files are `sample:NAME`."""
 
-_DATE = rf"^(\d{{8}}|{LATEST})$"
+
+def _as_date(value: object) -> str:
+    """Return `latest`, or a date as YYYYMMDD; YAML reads 20261101 as a number and 2026-11-01 as a date."""
+    text = str(value)
+    if text == LATEST:
+        return text
+    if re.fullmatch(r"\d{8}|\d{4}-\d\d-\d\d", text):
+        with suppress(ValueError):
+            return f"{date.fromisoformat(text):%Y%m%d}"
+    raise ValueError(f"{text!r} is no date: give one such as 2026-11-01, or {LATEST}")
+
+
+DumpDate = Annotated[str, BeforeValidator(_as_date)]
+"""YYYYMMDD or `latest`."""
 
 
 class AcquireOptions(ConnectionOptions):
     """The sources of the dumps, and the folders for downloaded and generated dumps."""
 
-    # A date is a number in YAML.
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
     wikipedia: str = Field(
-        description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikipedia dumps, here "
-        "or at an address that fsspec reaches"
+        description="`sample:`, the https address of a mirror or of the Internet Archive, or a folder, a glob or a "
+        "file of Wikipedia dumps, here or at an address that fsspec reaches"
     )
     wikidata: str | None = Field(
         description="`sample:`, a mirror's https address, a file or folder of a Wikidata dump, likewise, or null "
@@ -43,12 +56,13 @@ class AcquireOptions(ConnectionOptions):
     sample_folder: Path = Field(description="folder of the sample wiki")
     sample: SampleOptions = Field(description="size and seed of the sample wiki")
     download_folder: Path = Field(description="folder of downloaded dumps")
-    dump_date: str = Field(
-        LATEST, pattern=_DATE, description="YYYYMMDD, or `latest` for the newest finished one"
+    dump_date: DumpDate = Field(LATEST, description="YYYY-MM-DD, or `latest` for the newest complete one")
+    wikidata_date: DumpDate = Field(LATEST, description="date of the Wikidata dump, not the wikis'")
+    layout: LayoutName = Field(
+        "auto", description="content exports, articles dumps, or the exports where the mirror has them"
     )
-    wikidata_date: str = Field(LATEST, pattern=_DATE, description="date of the Wikidata dump, not the wikis'")
     dump_kind: Literal["multistream", "plain"] = Field(
-        "multistream", description="kind of the wikis' dumps; multistream is parsed in parallel"
+        "multistream", description="kind of the wikis' articles dumps"
     )
     wikidata_packing: Literal["bz2", "gz"] = Field(
         "bz2",
@@ -64,11 +78,12 @@ class AcquireOptions(ConnectionOptions):
             )
         return self
 
-    def mirror(self, wikidata: bool = False) -> MirrorOptions:
-        """Return which dumps of a mirror to download."""
+    def mirror(self, date: str | None = None) -> MirrorOptions:
+        """Return which dumps of a mirror to download, by default the wikis' of `dump_date`."""
         return MirrorOptions(
             folder=self.download_folder,
-            date=self.wikidata_date if wikidata else self.dump_date,
+            date=date or self.dump_date,
+            layout=self.layout,
             kind=self.dump_kind,
             page_props=self.wikidata_titles == "page_props",
             wikidata_form=self.wikidata_types,

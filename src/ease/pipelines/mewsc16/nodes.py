@@ -14,14 +14,14 @@ from pydantic import Field, field_validator
 from ease.encoders.model_card import SAMPLE_LICENCE
 from ease.errors import EaseError
 from ease.io.models import StrictModel, Words
-from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
+from ease.pipelines.acquire.options import SAMPLE, AcquireOptions, DumpDate
 from ease.pipelines.mlflow_runs import log_plot, log_table
 from ease.pipelines.work import scratch_for_run
 from ease.reporting.markdown_tables import format_table
 from ease.reporting.plots import plot_mewsc16
 from ease.sample import SampleNewsOptions, write_sample_news
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.dumps.mirrors import fetch_dumps, is_mirror
+from ease.wikimedia.dumps.mirrors import LATEST, Unavailable, fetch_dumps, is_mirror
 from ease.wikimedia.languages import check_codes
 from ease.wikimedia.wikinews.files import WIKINEWS, NewsSource
 from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
@@ -51,8 +51,13 @@ class Mewsc16Options(NewsOptions):
     """The source of the Wikinews dumps, how they are read, and the paper's statistics."""
 
     wikinews: str = Field(
-        description="`sample:`, a mirror's https address, or a folder, a glob or a file of Wikinews dumps"
+        description="`sample:`, the https address of a mirror or of the Internet Archive, or a folder, a glob or a "
+        "file of Wikinews dumps"
     )
+    archive: str | None = Field(
+        description="address of the Internet Archive, which is asked if the mirror has no complete dump; null: nothing"
+    )
+    dump_date: DumpDate = Field(LATEST, description="YYYY-MM-DD, or `latest` for the newest complete one")
     clean: Path | None = Field(
         None, description="folder of the published MewsC-16, to clean its files in place of reading dumps"
     )
@@ -85,16 +90,29 @@ def locate_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> dict[st
     """
     if options.clean is not None:
         return {"source": str(options.clean), "wikinews": []}
-    source = options.wikinews
+    source: str | list[Path] = options.wikinews
     if source == SAMPLE:
         sample = write_sample_news(acquire.sample_folder, options.languages, options.sample)
         source = str(sample.wikinews)
-    elif is_mirror(source):
-        source = fetch_dumps(source, options.languages, acquire.mirror(), "wikinews").source
+    elif is_mirror(options.wikinews):
+        source = _fetch_wikinews(options, acquire)
     dumps = find_dumps(source, options.languages, "wikinews")
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of Wikinews, dated %s", len(dumps), ", ".join(dates))
     return {"source": options.wikinews, "wikinews": [dump.as_json() for dump in dumps]}
+
+
+def _fetch_wikinews(options: Mewsc16Options, acquire: AcquireOptions) -> list[Path]:
+    """Download Wikinews from the mirror, or from the archive if the mirror has none any more."""
+    mirror = acquire.mirror(options.dump_date)
+    try:
+        fetched = fetch_dumps(options.wikinews, options.languages, mirror, "wikinews")
+    except Unavailable as reason:
+        if options.archive in (None, options.wikinews):
+            raise
+        logger.warning("%s The archive is asked instead: %s (`mewsc16.archive`)", reason, options.archive)
+        fetched = fetch_dumps(options.archive, options.languages, mirror, "wikinews")
+    return [path for paths in fetched.pages.values() for path in paths]
 
 
 def make_mewsc16(found: dict[str, Any], options: Mewsc16Options) -> tuple[Path, dict[str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from ease.io.downloads import Client
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
-from ease.wikimedia.dumps.mirrors import LATEST, MirrorIndex, is_mirror, wiki_name
+from ease.wikimedia.dumps.mirrors import is_mirror, list_dumps
 
 
 class DumpSize(NamedTuple):
@@ -46,15 +46,12 @@ def measure_dumps(acquire: AcquireOptions, languages: Sequence[str]) -> list[Dum
 
 def _on_mirror(acquire: AcquireOptions, languages: Sequence[str]) -> list[DumpSize]:
     options = acquire.mirror()
-    wikis = {language: wiki_name(language) for language in languages}
     with Client(options.download) as client:
-        index = MirrorIndex(acquire.wikipedia.rstrip("/"), options, client)
-        date = index.newest(list(wikis.values())) if options.date == LATEST else options.date
-        listed = {language: index.files(wiki, date) for language, wiki in wikis.items()}
+        listed = list_dumps(acquire.wikipedia, languages, options, client)
     sizes = []
-    for language, files in listed.items():
-        dumps = [file for file in files if "page_props" not in file.path.name]
-        there = [DumpFile(file.path, language, date) for file in dumps if file.path.is_file()]
+    for language, dumps in listed.pages.items():
+        files = [*dumps, *(table for of, table in listed.tables.items() if of == language)]
+        there = [DumpFile(file.path, language, listed.date) for file in dumps if file.path.is_file()]
         missing = sum(file.size or 0 for file in files if not file.path.is_file())
         sizes.append(DumpSize(language, sum(file.size or 0 for file in dumps), missing, there))
     return sizes

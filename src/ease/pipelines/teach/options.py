@@ -52,19 +52,17 @@ def check_taught_sources(
             f"{error} `teach` reads the dumps of {', '.join(languages)}: `teach.companions` chooses the languages "
             f"beside {language}, by default {', '.join(languages[1:])}."
         ) from error
-    find_page_props_beside(acquire.wikipedia, dumps, languages)
+    find_page_props_beside(acquire.wikipedia, dumps)
 
 
-def find_page_props_beside(
-    source: str, dumps: Sequence[DumpFile], languages: Sequence[str]
-) -> list[DumpFile]:
+def find_page_props_beside(source: str, dumps: Sequence[DumpFile]) -> list[DumpFile]:
     """Find the page_props tables in the source's folder, or in the folders of its dumps.
 
     Raises:
         EaseError: With the missing files and the remedy.
     """
     try:
-        return find_page_props(table_folders(source, dumps), languages)
+        return find_page_props(table_folders(source, dumps), dumps)
     except EaseError as error:
         raise EaseError(
             f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "

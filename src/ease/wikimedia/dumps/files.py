@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -20,11 +21,27 @@ from ease.wikimedia.languages import Language, check_codes, check_languages
 
 logger = logging.getLogger(__name__)
 
-_NAME = re.compile(
-    r"(?P<wiki>[a-z][a-z0-9_]*?)(?P<project>wiki|wikinews)-(?:(?P<edition>.+?)-)?"
-    r"pages-articles(?P<multistream>-multistream)?(?P<part>\d*)\.xml(?P<pages>-p\d+p\d+)?(?P<rest>-[\w-]+)?(?:\.(?:bz2|gz))?"
+_WIKI = r"(?P<wiki>[a-z][a-z0-9_]*?)(?P<project>wiki|wikinews)-"
+_PACKED = r"(?:\.(?:bz2|gz))?"
+ARTICLES_NAME = re.compile(
+    rf"{_WIKI}(?:(?P<edition>.+?)-)?pages-articles(?P<multistream>-multistream)?(?P<part>\d*)\.xml"
+    rf"(?:-p(?P<first>\d+)p(?P<last>\d+))?(?P<rest>-[\w-]+)?{_PACKED}"
 )
-_DUMP = re.compile(r".*-pages-articles.*\.xml[^.]*(?:\.(?:bz2|gz))?")
+"""Names of an articles dump: enwiki-20240101-pages-articles-multistream1.xml-p1p41242.bz2."""
+CONTENT_NAME = re.compile(
+    rf"{_WIKI}(?P<date>\d{{4}}-\d\d-\d\d)-p(?P<first>\d+)(?:p(?P<last>\d+)|r(?P<revision>\d+)r\d+)\.xml{_PACKED}"
+)
+"""Names of a content export: enwiki-2026-11-01-p10p1147431.xml.bz2; of a large page alone: -p5r1r900.xml.bz2."""
+CHECKSUM_LIST = "SHA256SUMS"
+"""Lists the files of a content export."""
+_CHECKSUM = re.compile(r"^\\?([0-9a-f]{32,64}) [ *](?:.*/)?([^/\n\r]+)", re.MULTILINE)
+_DUMP = re.compile(rf".*\.xml[^.]*{_PACKED}")
+_OTHER = re.compile(r".*-(stub-|pages-(meta|logging)|abstract|siteinfo).*|.*-rss\.xml")
+"""Other XML files that Wikimedia publishes beside the dumps."""
+_NO_DATA = re.compile(r"\..*|.*\.(part|md5|sha\d*|txt|html?)|.*index.*|_SUCCESS|.*SUMS")
+"""Hidden and partial files, checksums and indexes, which a folder or glob may have besides its dumps."""
+_MIN_GAP = 0.1
+"""Pages between two files that count as missing, relative to the shorter range; fewer were deleted."""
 Project = Literal["wiki", "wikinews"]
 WikidataForm = Literal["json", "truthy"]
 
@@ -73,14 +90,17 @@ class Shard:
     end: int
 
 
-def find_dumps(source: str | Path, languages: Sequence[str], project: Project = "wiki") -> list[DumpFile]:
+def find_dumps(
+    source: str | Path | Sequence[Path], languages: Sequence[str], project: Project = "wiki"
+) -> list[DumpFile]:
     """Find the dump files of some languages' wikis.
 
-    Only one form of each dump is used: a single file rather than parts, multistream rather than plain. If a language
-    has dumps of several dates, the newest is used and logged. Dumps without a date (`latest`, slices) are all used.
+    Articles dumps and content exports are recognised by their names, files with other names by their header. Of each
+    language, the newest complete date is used and logged, and only one form: a single file rather than parts,
+    multistream rather than plain. Dumps without a date (`latest`, slices) are all used.
 
     Args:
-        source: Folder (searched recursively), glob or file; local, or an address that fsspec supports.
+        source: Folder (searched recursively), glob or file; local, or an address that fsspec supports. Or the files.
         languages: Language codes of the wikis.
         project: Which wikis: Wikipedia or Wikinews.
 
@@ -91,8 +111,20 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
     check_codes(languages)
     found: dict[str, list[DumpFile]] = defaultdict(list)
     asked = {Language(language).database: language for language in languages}
-    for path in list_files(source, _DUMP.fullmatch, "*-pages-articles*.xml, .xml.bz2 or .xml.gz"):
-        of, dump = recognise_dump(path)
+    files = (
+        list_files(source, _is_dump_name, "*.xml, .xml.bz2 or .xml.gz")
+        if isinstance(source, (str, Path))
+        else source
+    )
+    unread: list[EaseError] = []
+    for path in files:
+        try:
+            of, dump = recognise_dump(path)
+        except EaseError as error:
+            if len(files) == 1 or _match(path):
+                raise
+            unread.append(error)  # another XML file in the folder
+            continue
         if of == project:
             language = asked.get(Language(dump.language).database, dump.language)
             found[language].append(replace(dump, language=language))
@@ -100,12 +132,39 @@ def find_dumps(source: str | Path, languages: Sequence[str], project: Project = 
         check_languages(missing)
         raise EaseError(
             f"{source} has no dump of {', '.join(missing)}; it has {', '.join(sorted(found)) or 'none'}"
-            f"{_IN_WORDS[project]}. Add the dumps, or remove the languages from `languages`."
+            f"{_IN_WORDS[project]}. Add the dumps, or remove the languages from `languages`. "
+            f"{' '.join(map(str, unread[:1]))}".strip()
         )
-    dumps = [dump for language in languages for dump in _choose_forms(choose_date(found[language]))]
+    for error in unread:
+        logger.info("Not read: %s", error)
+    dumps = [dump for language in languages for dump in _choose_forms(_choose_edition(found[language]))]
     for dump in dumps:
-        read_siteinfo(dump.path, dump.language)
+        _check_wiki(dump)
     return dumps
+
+
+def _is_dump_name(name: str) -> bool:
+    """Whether a file of a folder may be a dump by its name."""
+    named = CONTENT_NAME.fullmatch(name) or ARTICLES_NAME.fullmatch(name)
+    return bool(named or (_DUMP.fullmatch(name) and not _OTHER.fullmatch(name)))
+
+
+def _match(path: Path) -> re.Match[str] | None:
+    return CONTENT_NAME.fullmatch(path.name) or ARTICLES_NAME.fullmatch(path.name)
+
+
+def _check_wiki(dump: DumpFile) -> None:
+    """Read a dump's header, and compare it with the name of a content export.
+
+    Raises:
+        EaseError: The file is not a MediaWiki export, or it is another wiki's than its name says.
+    """
+    site, match = read_siteinfo(dump.path, dump.language), CONTENT_NAME.fullmatch(dump.path.name)
+    if match and site.dbname and site.dbname != match["wiki"] + match["project"]:
+        raise EaseError(
+            f"{dump.path} is an export of {site.dbname}, not of {match['wiki']}{match['project']} as its name says: "
+            "remove or rename it."
+        )
 
 
 def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str) -> list[Path]:
@@ -121,7 +180,9 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
     if kind == "file":
         return [path]
     if kind == "directory":
-        files = sorted(file for file in files_below(path) if wanted(file.name))
+        files = sorted(
+            file for file in files_below(path) if wanted(file.name) and not _NO_DATA.fullmatch(file.name)
+        )
         if not files:
             raise EaseError(f"The folder {path} has no dump: none of its files is named {pattern}.")
         return files
@@ -131,7 +192,7 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
         files = sorted(files_matching(path))
     else:
         files = sorted(Path(name) for name in glob.glob(str(source), recursive=True) if Path(name).is_file())
-    files = [file for file in files if "index" not in file.name]
+    files = [file for file in files if not _NO_DATA.fullmatch(file.name)]
     if not files:
         raise EaseError(f"No file matches the glob {source}: dumps are named {pattern}.")
     return files
@@ -139,14 +200,16 @@ def list_files(source: str | Path, wanted: Callable[[str], object], pattern: str
 
 def dump_date(path: Path) -> str | None:
     """Return the date YYYYMMDD in a dump's name, or the name of the nearest parent folder that is a date."""
-    in_name = re.findall(r"(?<!\d)\d{8}(?!\d)", re.sub(r"-p\d+p\d+", "", path.name))
+    name = re.sub(r"-p\d+[pr]\d+(r\d+)?", "", path.name)
+    in_name = re.findall(r"(?<!\d)(?:\d{8}|\d{4}-\d\d-\d\d)(?!\d)", name)
     for text in (*in_name, *(parent.name for parent in path.absolute().parents)):
-        if re.fullmatch(r"(19|20)\d{6}", text):
+        digits = text.replace("-", "") if text.count("-") in (0, 2) else ""
+        if re.fullmatch(r"(19|20)\d{6}", digits):
             try:
-                datetime.strptime(text, "%Y%m%d")
+                datetime.strptime(digits, "%Y%m%d")
             except ValueError:
                 continue
-            return text
+            return digits
     return None
 
 
@@ -159,8 +222,7 @@ def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
 
 def recognise_dump(path: Path) -> tuple[str, DumpFile]:
     """Return a dump's project and file; the language comes from the name, else from the header."""
-    match = _NAME.fullmatch(path.name)
-    if match:
+    if match := _match(path):
         project, database = match["project"], match["wiki"]
     else:
         header = read_siteinfo(path)
@@ -180,46 +242,126 @@ def table_folders(source: str, dumps: Iterable[DumpFile]) -> list[Path]:
     return sorted({dump.path.parent for dump in dumps})
 
 
-def choose_date(dumps: Sequence[DumpFile]) -> list[DumpFile]:
-    """Return the dumps of the newest date, or all dumps if none has a date.
+def check_dates(dumps: Sequence[DumpFile]) -> None:
+    """Check that all files of a language have a date, or none has.
 
     Raises:
-        EaseError: Some dumps have a date and others have none.
+        EaseError: Some have a date and others have none.
     """
     undated = next((dump for dump in dumps if dump.dump_date is None), None)
     newest = max(dumps, key=lambda dump: dump.dump_date or "")
-    if newest.dump_date is None:
-        return list(dumps)
-    if undated:
+    if undated and newest.dump_date:
         raise EaseError(
             f"{newest.language} has a dump with a date, {newest.path}, and one without, {undated.path}, which may be "
             "newer or older: remove one, move the undated one into a folder named by its date (YYYYMMDD), or name "
             "the dumps to use by a glob."
         )
-    older = sorted({str(dump.dump_date) for dump in dumps} - {newest.dump_date})
-    if older:
-        logger.info("%s: using the dump of %s, not %s", newest.language, newest.dump_date, ", ".join(older))
-    return [dump for dump in dumps if dump.dump_date == newest.dump_date]
+
+
+def nearest_table_first(dates: Iterable[str], date: str) -> list[str]:
+    """Sort dates (YYYYMMDD): those at or before a date, the newest first, then later ones, the oldest first."""
+    known = sorted(set(dates))
+    return [
+        *reversed([other for other in known if other <= date]),
+        *(other for other in known if other > date),
+    ]
+
+
+def parse_checksums(text: str) -> dict[str, str]:
+    """Return checksums by file name from the output of sha256sum, sha1sum or md5sum."""
+    return {name: value for value, name in _CHECKSUM.findall(text)}
+
+
+def _choose_edition(dumps: Sequence[DumpFile]) -> list[DumpFile]:
+    """Return a language's files of the newest date that is complete, in one layout, and log what is not used.
+
+    Missing and overlapping page ranges are logged, unless another date or layout is complete.
+
+    Raises:
+        EaseError: Some files have a date and others have none, or each date lacks files that its list names.
+    """
+    check_dates(dumps)
+    editions: dict[tuple[str, bool], list[DumpFile]] = defaultdict(list)
+    for dump in dumps:
+        # Of one date, articles dumps are preferred: they have half the bytes.
+        editions[dump.dump_date or "", not CONTENT_NAME.fullmatch(dump.path.name)].append(dump)
+    newest_first = sorted(editions, reverse=True)
+    unlisted = {edition: _missing_files(editions[edition]) for edition in newest_first}
+    ranges = {edition: _range_faults(editions[edition]) for edition in newest_first}
+    chosen = min(newest_first, key=lambda edition: (bool(unlisted[edition]), bool(ranges[edition])))
+    if unlisted[chosen]:
+        raise EaseError(unlisted[chosen])
+    for fault in ranges[chosen]:
+        logger.warning("%s", fault)
+    if len(editions) > 1:
+        names = {
+            edition: f"{'articles dump' if edition[1] else 'content export'} of {edition[0]}"
+            for edition in newest_first
+        }
+        others = ", ".join(names[edition] for edition in newest_first if edition != chosen)
+        logger.info("%s: using the %s, not the %s", dumps[0].language, names[chosen], others)
+        for edition in newest_first:
+            if edition > chosen:
+                logger.warning("%s", " ".join(filter(None, [unlisted[edition], *ranges[edition]])))
+    return editions[chosen]
+
+
+def _missing_files(dumps: Sequence[DumpFile]) -> str:
+    """Return which files are missing by the lists of checksums beside the files; empty if none is."""
+    there = {dump.path.name for dump in dumps}
+    for folder in dict.fromkeys(dump.path.parent for dump in dumps if CONTENT_NAME.fullmatch(dump.path.name)):
+        if kind_of(listing := folder / CHECKSUM_LIST) != "file":
+            continue
+        own = dumps[0].path.name.rpartition("-p")[0]
+        listed = parse_checksums(listing.read_text(encoding="utf-8", errors="replace"))
+        missing = [name for name in listed if name.startswith(f"{own}-p") and name not in there]
+        if missing:
+            return (
+                f"{listing} lists {', '.join(missing[:5])}, which {'is' if len(missing) == 1 else 'are'} not there: "
+                f"download again, or remove {CHECKSUM_LIST} to use the files that are there."
+            )
+    return ""
+
+
+def _range_faults(dumps: Sequence[DumpFile]) -> list[str]:
+    """Return messages about page ranges that are missing between the files of a dump, or are in two of them."""
+    ranges: dict[tuple[int, int], Path] = {}
+    for dump in dumps:
+        match = _match(dump.path)
+        if match and match["first"]:
+            first = int(match["first"])
+            ranges.setdefault((first, int(match["last"] or first)), dump.path)
+    faults = []
+    ordered = sorted(ranges.items())
+    for ((start, end), path), ((following, last), other) in pairwise(ordered):
+        gap = following - end - 1
+        if gap < 0:
+            faults.append(
+                f"{path.name} and {other.name} overlap: pages {following} to {min(end, last)} are in both."
+            )
+        elif gap > _MIN_GAP * min(end - start + 1, last - following + 1):
+            faults.append(f"Pages {end + 1} to {following - 1} are missing between {path} and {other.name}.")
+    return faults
 
 
 def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
     """Choose one form of each edition (`20240101`, `latest`, `mini`), with its parts in order."""
-    editions: dict[str, dict[tuple[bool, bool], list[tuple[DumpFile, re.Match[str]]]]] = defaultdict(dict)
+    editions: dict[str, dict[tuple[bool, bool], list[tuple[DumpFile, dict[str, str]]]]] = defaultdict(dict)
     chosen = []
     for dump in dumps:
-        match = _NAME.fullmatch(dump.path.name)
-        if match is None:
+        if (match := _match(dump.path)) is None:
             chosen.append(dump)
             continue
-        form = (bool(match["part"] or match["pages"]), not match["multistream"])
-        editions[match["edition"] or ""].setdefault(form, []).append((dump, match))
+        names = {name: value or "" for name, value in match.groupdict().items()}
+        form = (bool(names.get("part") or names["first"]), not names.get("multistream"))
+        editions[names.get("edition", "")].setdefault(form, []).append((dump, names))
     for _, forms in sorted(editions.items()):
         parts: dict[tuple[int, int, str], tuple[int, DumpFile]] = {}
-        for dump, match in forms[min(forms)]:
-            first_page = int(re.findall(r"\d+", match["pages"])[0]) if match["pages"] else 0
+        for dump, names in forms[min(forms)]:
             # Prefer the multistream form that Wikimedia publishes, then the compression that is fastest to read.
-            slowness = {"bz2": 0 if match["multistream"] else 3, "plain": 1, "gz": 2}[dump.compression]
-            key = (int(match["part"] or 0), first_page, match["rest"] or "")
+            slowness = {"bz2": 0 if names.get("multistream") else 3, "plain": 1, "gz": 2}[dump.compression]
+            rest = names.get("rest") or names.get("revision", "").zfill(20)
+            key = (int(names.get("part") or 0), int(names["first"] or 0), rest)
             parts[key] = min(parts.get(key, (slowness, dump)), (slowness, dump), key=lambda choice: choice[0])
         chosen.extend(dump for _, (_, dump) in sorted(parts.items(), key=lambda item: item[0]))
     return chosen

@@ -1,44 +1,40 @@
-"""Find and download dumps on dumps.wikimedia.org and its mirrors.
+"""Find and download dumps: on dumps.wikimedia.org and its mirrors, and at the Internet Archive.
 
-A wiki's dump is at `{mirror}/{wiki}/{date}/`. Its `dumpstatus.json` lists the finished jobs, and the files with their
-sizes and checksums. Wikidata's JSON and truthy dumps are at `{mirror}/wikidatawiki/entities/{date}/`, with dates of
-their own. `wikidata-{date}-sha1sums.txt` lists the checksum of each finished file.
+What is known of a layout (its addresses, and when a dump is complete) is in one class below; `files.py` has the names.
 """
 
 from __future__ import annotations
 
-import glob
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from ease.errors import EaseError
 from ease.io.downloads import Client, DownloadOptions, NotFound, RemoteFile, download_all
-from ease.wikimedia.dumps.files import Project, WikidataForm
+from ease.wikimedia.dumps.files import (
+    CHECKSUM_LIST,
+    CONTENT_NAME,
+    Project,
+    WikidataForm,
+    nearest_table_first,
+    parse_checksums,
+)
 from ease.wikimedia.languages import Language
 
 logger = logging.getLogger(__name__)
 
 LATEST = "latest"
-
-_JOBS = {
-    "multistream": ("articlesmultistreamdumprecombine", "articlesmultistreamdump"),
-    "plain": ("articlesdumprecombine", "articlesdump"),
-}
-"""Jobs that write each kind. For large wikis, the first joins the parts of the second; small wikis have no parts."""
-_MIDDLE = {"multistream": "-multistream", "plain": ""}
-"""How the kind appears in the names of the files."""
-
-_PAGE_PROPS_JOB = "pagepropstable"
+LayoutName = Literal["auto", "content", "articles"]
+_MAX_LISTED_DATES = 12
 _WIKIDATA: dict[WikidataForm, str] = {"json": "all.json", "truthy": "truthy-BETA.nt"}
 """Ends of the names of Wikidata's files, without the compression."""
-
-_DATE = re.compile(r"href=\"(?:[^\"]*/)?(\d{8})/?\"")
-_SUM = re.compile(r"([0-9a-f]{32,64}) [ *](?:.*/)?([^/\n]+)")
 
 
 @dataclass(frozen=True)
@@ -47,8 +43,9 @@ class MirrorOptions:
 
     Attributes:
         folder: Gets the dumps in `{wiki}/{date}/` below it.
-        date: YYYYMMDD, or `latest` for the newest finished dump.
-        kind: Kind of the pages' dump.
+        date: YYYYMMDD, or `latest` for the newest complete dump.
+        layout: `content` exports, `articles` dumps, or `auto`: the exports if the mirror has them, else the dumps.
+        kind: Kind of the articles dump.
         page_props: Whether to download the wikis' page_props tables, too.
         wikidata_form: Form of Wikidata's dump.
         packing: Compression of Wikidata's dump.
@@ -57,6 +54,7 @@ class MirrorOptions:
 
     folder: Path
     date: str = LATEST
+    layout: LayoutName = "auto"
     kind: Literal["multistream", "plain"] = "multistream"
     page_props: bool = False
     wikidata_form: WikidataForm = "json"
@@ -64,14 +62,28 @@ class MirrorOptions:
     download: DownloadOptions = field(default_factory=DownloadOptions)
 
 
-class FetchedDumps(NamedTuple):
-    """The downloaded files, all of one date."""
+class ListedDumps(NamedTuple):
+    """The dumps of some wikis on a mirror, all of one date, and their page_props tables of the nearest dates."""
 
     date: str
-    files: Mapping[str, tuple[Path, ...]]
-    """Paths by language."""
-    source: str
-    """Glob with which `find_dumps` finds the dumps."""
+    pages: Mapping[str, Sequence[RemoteFile]]
+    """By language."""
+    tables: Mapping[str, RemoteFile]
+    """By language; empty if not wanted."""
+
+
+class FetchedDumps(NamedTuple):
+    """The downloaded files."""
+
+    date: str
+    pages: Mapping[str, tuple[Path, ...]]
+    """Files of the dumps, all of one date, by language."""
+    tables: Mapping[str, Path]
+    """page_props tables by language; empty if not wanted."""
+
+
+class Unavailable(EaseError):
+    """Raised for a dump that is missing or not complete."""
 
 
 def is_mirror(address: str) -> bool:
@@ -92,166 +104,401 @@ def fetch_dumps(
     Files that exist are skipped.
 
     Raises:
-        EaseError: If the mirror has no finished dump of a language, a file is missing or has a wrong checksum, or the
-            disk is full. Downloaded files are kept.
+        Unavailable: If the mirror has no complete dump of a language.
+        EaseError: If a file is missing or has a wrong checksum, or the disk is full. Downloaded files are kept.
     """
-    wikis = {language: wiki_name(language, project) for language in languages}
     with Client(options.download) as client:
-        index = MirrorIndex(mirror.rstrip("/"), options, client)
-        date = index.newest(list(wikis.values())) if options.date == LATEST else options.date
-        files = {language: index.files(wiki, date) for language, wiki in wikis.items()}
-        wanted = [file for some in files.values() for file in some]
-        outcome = download_all(wanted, client, f"dumps of {date}")
+        listed = list_dumps(mirror, languages, options, client, project)
+        wanted = [file for files in listed.pages.values() for file in files]
+        outcome = download_all([*wanted, *listed.tables.values()], client, f"dumps of {listed.date}")
     outcome.require_all()
     message = "Dumps of %s, %s: %d files downloaded from %s, %d existed"
-    logger.info(message, ", ".join(wikis), date, len(outcome.fetched), mirror, len(outcome.present))
-    paths = {language: tuple(file.path for file in some) for language, some in files.items()}
-    # The kind is followed by the number of a part or by a dot.
-    names = f"*{project}/{date}/*-pages-articles{_MIDDLE[options.kind]}[0-9.]*"
-    return FetchedDumps(date, paths, f"{glob.escape(str(options.folder))}/{names}")
+    logger.info(
+        message, ", ".join(languages), listed.date, len(outcome.fetched), mirror, len(outcome.present)
+    )
+    return FetchedDumps(
+        listed.date,
+        {
+            language: tuple(file.path for file in files if file.path.name != CHECKSUM_LIST)
+            for language, files in listed.pages.items()
+        },
+        {language: file.path for language, file in listed.tables.items()},
+    )
+
+
+def list_dumps(
+    mirror: str, languages: Sequence[str], options: MirrorOptions, client: Client, project: Project = "wiki"
+) -> ListedDumps:
+    """Return the files that `fetch_dumps` downloads.
+
+    Raises:
+        Unavailable: If the mirror has no complete dump of a language.
+        EaseError: If the mirror cannot be reached.
+    """
+    wikis = {wiki_name(language, project): language for language in languages}
+    archived = _is_archive(mirror)
+    known: dict[str, type[_Layout]] = {"content": _ContentExports, "articles": _ArticlesDumps}
+    names = known if options.layout == "auto" else [options.layout]
+    faults = []
+    for kind in [_Archive] if archived else [known[name] for name in names]:
+        layout = kind(mirror, options, client)
+        try:
+            date, files = _choose(layout, list(wikis), options.date, "dump_date")
+            break
+        except Unavailable as fault:
+            faults.append(str(fault))
+            logger.info("%s", fault)
+    else:
+        raise Unavailable(" ".join(faults))
+    pages = {wikis[wiki]: found for wiki, found in files.items()}
+    tables: dict[str, RemoteFile] = {}
+    if options.page_props:
+        source = layout if archived else _ArticlesDumps(mirror, options, client)
+        tables = {language: _table_near(source, wiki, date) for wiki, language in wikis.items()}
+    return ListedDumps(date, pages, tables)
 
 
 def fetch_wikidata(mirror: str, options: MirrorOptions) -> Path:
     """Download Wikidata's dump; skips a file that exists.
 
     Raises:
-        EaseError: If the mirror does not have the dump, its checksum is wrong, or the disk is full.
+        Unavailable: If the mirror does not have the dump.
+        EaseError: If its checksum is wrong, or the disk is full.
     """
+    layout = _ArchivedWikidata if _is_archive(mirror) else _WikidataDumps
     with Client(options.download) as client:
-        file = MirrorIndex(mirror.rstrip("/"), options, client).wikidata()
-        outcome = download_all([file], client, "Wikidata")
+        wiki = "wikidatawiki"
+        _, found = _choose(layout(mirror, options, client), [wiki], options.date, "wikidata_date")
+        outcome = download_all(found[wiki], client, "Wikidata")
     outcome.require_all()
-    logger.info("%s %s", file.path, "downloaded" if outcome.fetched else "existed")
-    return file.path
+    path = found[wiki][0].path
+    logger.info("%s %s", path, "downloaded" if outcome.fetched else "existed")
+    return path
 
 
-class MirrorIndex:
-    """The dumps that a mirror has."""
+def _is_archive(mirror: str) -> bool:
+    """Whether a mirror is the Internet Archive, https://archive.org/download."""
+    return urlsplit(mirror).path.rstrip("/") == "/download"
+
+
+def _choose(
+    layout: _Layout, wikis: Sequence[str], wanted: str, parameter: str
+) -> tuple[str, dict[str, list[RemoteFile]]]:
+    """Return the wanted date, or the newest that is complete for all wikis, and the files of each wiki.
+
+    Raises:
+        Unavailable: With the first reason, and the nearest complete date or the dates that are there.
+    """
+    reason = ""
+    if wanted != LATEST:
+        try:
+            return wanted, {wiki: layout.pages(wiki, wanted) for wiki in wikis}
+        except Unavailable as fault:
+            reason = f"{fault} "
+    listed = {wiki: layout.dates(wiki) for wiki in wikis}
+    if lacking := [wiki for wiki, dates in listed.items() if not dates]:
+        raise Unavailable(
+            f"{reason}{layout.place} lists no dumps of {', '.join(lacking)}: closed and unknown wikis have none. "
+            "Remove the language from `languages`, or choose another mirror."
+        )
+    common = sorted(set.intersection(*map(set, listed.values())), reverse=True)
+    if wanted != LATEST:
+        common.sort(key=lambda date: _days_between(date, wanted))
+    for date in common:
+        try:
+            found = {wiki: layout.pages(wiki, date) for wiki in wikis}
+        except Unavailable as fault:
+            reason = reason or f"The newest: {fault} "
+            logger.info("%s", fault)
+            continue
+        if wanted == LATEST:
+            return date, found
+        raise Unavailable(f"{reason}The nearest complete date there is {date}: set `{parameter}`.")
+    shown = "; ".join(f"{wiki} has {', '.join(dates[-_MAX_LISTED_DATES:])}" for wiki, dates in listed.items())
+    raise Unavailable(
+        f"{layout.place} has no date with a complete dump of {' and '.join(wikis)}. {reason}Listed: {shown}. Set "
+        f"another `{parameter}`, mirror or languages."
+    )
+
+
+def _table_near(layout: _Layout, wiki: str, date: str) -> RemoteFile:
+    """Return a wiki's newest page_props table at or before a date, else the first one after it."""
+    reasons = []
+    for other in nearest_table_first(layout.dates(wiki), date):
+        try:
+            return layout.page_props(wiki, other)
+        except Unavailable as fault:
+            reasons.append(str(fault))
+    raise Unavailable(
+        f"{layout.place} has no complete page_props table of {wiki}. {' '.join(reasons[:1])} Set `wikidata_titles` to "
+        "json, or choose another mirror."
+    )
+
+
+def _days_between(first: str, second: str) -> int:
+    return abs((datetime.strptime(first, "%Y%m%d") - datetime.strptime(second, "%Y%m%d")).days)
+
+
+class _Layout:
+    """Dates and files of the dumps on a server.
+
+    Attributes:
+        place: Where the dumps are, for messages.
+    """
+
+    FOLDER: ClassVar[str] = "{wiki}"
+    """Local folder of a wiki's dates."""
 
     def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
-        self._mirror, self._options, self._client = mirror, options, client
+        self._mirror, self._options, self._client = mirror.rstrip("/"), options, client
+        self.place = self._mirror
 
-    def newest(self, wikis: Sequence[str]) -> str:
-        """Return the newest date for which the dumps of all wikis are finished.
+    def dates(self, wiki: str) -> list[str]:
+        """Return the dates (YYYYMMDD) that the server lists for a wiki, sorted; a dump may be incomplete."""
+        return self._listed_dates(f"{self._mirror}/{wiki}/", r"\d{8}")
 
-        Raises:
-            EaseError: If a wiki has no dumps, or there is no such date.
-        """
-        dates = set.intersection(*(set(self._dates(wiki)) for wiki in wikis))
-        unfinished = ""
-        for date in sorted(dates, reverse=True):
-            try:
-                for wiki in wikis:
-                    self.files(wiki, date)
-            except _Unfinished as reason:
-                unfinished = unfinished or f" The newest: {reason}"
-                logger.info("%s", reason)
-            else:
-                return date
-        raise EaseError(
-            f"{self._mirror} has no date with finished dumps of all {len(wikis)} wikis: {', '.join(wikis)}."
-            f"{unfinished} Set `dump_date`, or fewer languages."
-        )
+    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
+        """Return the files of a dump; raises Unavailable if it is missing or not complete."""
+        raise Unavailable(f"{self.place} has no dump of {wiki}.")
 
-    def files(self, wiki: str, date: str) -> list[RemoteFile]:
-        """Return the files of a wiki's dump.
+    def page_props(self, wiki: str, date: str) -> RemoteFile:
+        """Return the page_props table of a dump; raises Unavailable if it is missing or not complete."""
+        raise Unavailable(f"{self.place} has no page_props table of {wiki}.")
 
-        Raises:
-            _Unfinished: If the dump is missing or not finished.
-            EaseError: If the wiki has no dumps.
-        """
+    def _listed_dates(self, folder: str, pattern: str) -> list[str]:
+        try:
+            listing = self._client.text(folder)
+        except NotFound:
+            return []
+        names = re.findall(rf"href=\"(?:[^\"]*/)?({pattern})/?\"", listing)
+        return sorted({name.replace("-", "") for name in names})
+
+    def _file(
+        self, url: str, wiki: str, date: str, sums: Mapping[str, str], size: int | None = None
+    ) -> RemoteFile:
+        folder = self._options.folder / self.FOLDER.format(wiki=wiki) / date
+        return RemoteFile(url, folder / url.rpartition("/")[2], sums, size)
+
+    def _size(self, url: str) -> int | None:
+        """Return a file's size; None if the server does not have it, which its download reports."""
+        with suppress(NotFound):
+            return self._client.size(url)
+        return None
+
+    def _json(self, url: str) -> dict[str, Any]:
+        try:
+            found = json.loads(self._client.text(url))
+        except json.JSONDecodeError as error:
+            raise EaseError(f"{url} is not JSON ({error}): choose another date or mirror.") from error
+        if not isinstance(found, dict):
+            raise EaseError(f"{url} is not a JSON object: choose another date or mirror.")
+        return found
+
+    def _checksums(self, url: str) -> dict[str, str]:
+        """Return checksums by name; empty if the server does not have the list."""
+        with suppress(NotFound):
+            return parse_checksums(self._client.text(url))
+        return {}
+
+
+class _ContentExports(_Layout):
+    """MediaWiki Content File Exports: the current revisions of the pages of all namespaces, once a month.
+
+    An export is complete when its SHA256SUMS is there, which is written last. The newest three months are kept.
+    """
+
+    def __init__(self, mirror: str, options: MirrorOptions, client: Client) -> None:
+        super().__init__(mirror, options, client)
+        self.place = f"{self._mirror}/other/mediawiki_content_current"
+
+    def dates(self, wiki: str) -> list[str]:
+        return self._listed_dates(f"{self.place}/{wiki}/", r"\d{4}-\d{2}-\d{2}")
+
+    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
+        folder = f"{self.place}/{wiki}/{date[:4]}-{date[4:6]}-{date[6:]}/xml/bzip2"
+        listed = self._checksums(f"{folder}/{CHECKSUM_LIST}")
+        if not listed:
+            raise Unavailable(f"{folder} has no complete export (no {CHECKSUM_LIST}).")
+        names = [
+            name
+            for name in listed
+            if (match := CONTENT_NAME.fullmatch(name)) and match["wiki"] + match["project"] == wiki
+        ]
+        if not names:
+            raise Unavailable(f"{folder}/{CHECKSUM_LIST} names no export of {wiki}.")
+        files = [self._file(f"{folder}/{name}", wiki, date, {"sha256": listed[name]}) for name in names]
+        # The list is kept beside the files, where it shows later whether they are complete.
+        return [
+            self._file(f"{folder}/{CHECKSUM_LIST}", wiki, date, {}),
+            *(replace(file, size=self._size(file.url)) for file in files),
+        ]
+
+
+class _ArticlesDumps(_Layout):
+    """Dumps of articles and tables at `{mirror}/{wiki}/{date}/`; those of articles are deprecated.
+
+    `dumpstatus.json` lists the jobs, and the files of the finished ones with their sizes and checksums.
+    """
+
+    JOBS: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "multistream dump": ("articlesmultistreamdumprecombine", "articlesmultistreamdump"),
+        "plain dump": ("articlesdumprecombine", "articlesdump"),
+        "page_props table": ("pagepropstable",),
+    }
+    """For large wikis, the first job joins the parts of the second; small wikis have no parts."""
+
+    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
+        return self._files(wiki, date, f"{self._options.kind} dump", _pages_pattern(self._options.kind))
+
+    def page_props(self, wiki: str, date: str) -> RemoteFile:
+        return self._files(wiki, date, "page_props table", _TABLE)[0]
+
+    def _files(self, wiki: str, date: str, what: str, pattern: str) -> list[RemoteFile]:
         folder = f"{self._mirror}/{wiki}/{date}"
         try:
             status = self._json(f"{folder}/dumpstatus.json")
         except NotFound:
-            dates = self._dates(wiki)
-            raise _Unfinished(
-                f"{folder} has no dump (dumpstatus.json). {self._mirror} has {wiki} of {', '.join(dates)}."
-            ) from None
-        kind, jobs = self._options.kind, status.get("jobs", {})
-        pages = rf"pages-articles{_MIDDLE[kind]}\d*\.xml(-p\d+p\d+)?\.bz2"
-        wanted: list[tuple[str, tuple[str, ...], str]] = [(f"{kind} dump", _JOBS[kind], pages)]
-        if self._options.page_props:
-            wanted.append(("page_props table", (_PAGE_PROPS_JOB,), r"page_props\.sql\.gz"))
-        found: dict[str, Any] = {}
-        for what, names, pattern in wanted:
-            job = _finished_job(jobs, names, f"{what} of {wiki} of {date}")
-            name = re.compile(rf"{wiki}-{date}-{pattern}")
-            own = {file: facts for file, facts in job.get("files", {}).items() if name.fullmatch(file)}
-            if not own:
-                raise _Unfinished(f"{folder}/dumpstatus.json names no file of the {what}.")
-            found |= own
-        return [self._file(folder, wiki, date, file, facts) for file, facts in sorted(found.items())]
+            raise Unavailable(f"{folder} has no dump (dumpstatus.json).") from None
+        known = _object(status.get("jobs"))
+        jobs = {name: job for name in self.JOBS[what] if (job := _object(known.get(name)))}
+        done = next((job for job in jobs.values() if job.get("status") == "done"), None)
+        if done is None:
+            states = ", ".join(f"{name} is {job.get('status')}" for name, job in jobs.items())
+            raise Unavailable(
+                f"The {what} of {wiki} of {date} is not finished: {states or 'it has no such job'}."
+            )
+        listed = _object(done.get("files"))
+        names = [name for name in sorted(listed) if re.fullmatch(f"{wiki}-{date}-{pattern}", name)]
+        if not names:
+            raise Unavailable(f"{folder}/dumpstatus.json names no file of the {what}.")
+        return [self._described(folder, wiki, date, name, _object(listed[name])) for name in names]
 
-    def wikidata(self) -> RemoteFile:
-        """Return Wikidata's dump of the requested date, or the newest finished dump.
-
-        Raises:
-            EaseError: If there is no such dump.
-        """
-        entities = f"{self._mirror}/wikidatawiki/entities"
-        dates = self._dates("wikidatawiki/entities") if self._options.date == LATEST else [self._options.date]
-        ending = f"{_WIKIDATA[self._options.wikidata_form]}.{self._options.packing}"
-        for date in sorted(dates, reverse=True):
-            name = f"wikidata-{date}-{ending}"
-            if sums := self._sums(f"{entities}/{date}/wikidata-{date}", name):
-                path = self._options.folder / "wikidatawiki" / "entities" / date / name
-                url = f"{entities}/{date}/{name}"
-                return RemoteFile(url, path, sums, self._client.size(url))
-        raise EaseError(
-            f"{entities} has no finished dump of {self._options.date} ({ending}): "
-            "wikidata-YYYYMMDD-sha1sums.txt and -md5sums.txt list none. Set another `wikidata_date`."
-        )
-
-    def _file(self, folder: str, wiki: str, date: str, name: str, facts: Mapping[str, Any]) -> RemoteFile:
-        sums = {algorithm: facts[algorithm] for algorithm in ("sha1", "md5") if facts.get(algorithm)}
-        sums = sums or self._sums(f"{folder}/{wiki}-{date}", name)
+    def _described(
+        self, folder: str, wiki: str, date: str, name: str, facts: Mapping[str, Any]
+    ) -> RemoteFile:
+        sums = _sums(facts)
+        for algorithm in ("sha1", "md5"):
+            if not sums:
+                listed = self._checksums(f"{folder}/{wiki}-{date}-{algorithm}sums.txt")
+                sums = {algorithm: listed[name]} if name in listed else {}
         if not sums:
             raise EaseError(f"{folder}/{name} has no published checksum: choose another date or mirror.")
-        return RemoteFile(
-            f"{folder}/{name}", self._options.folder / wiki / date / name, sums, facts.get("size")
+        return self._file(f"{folder}/{name}", wiki, date, sums, _whole_number(facts.get("size")))
+
+
+class _WikidataDumps(_Layout):
+    """Wikidata's JSON and truthy dumps at `{mirror}/wikidatawiki/entities/{date}/`, with dates of their own.
+
+    A dump is complete when the list of its date has its checksum.
+    """
+
+    FOLDER: ClassVar[str] = "{wiki}/entities"
+
+    def dates(self, wiki: str) -> list[str]:
+        return self._listed_dates(f"{self._mirror}/{wiki}/entities/", r"\d{8}")
+
+    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
+        folder = f"{self._mirror}/{wiki}/entities/{date}"
+        name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}.{self._options.packing}"
+        for algorithm in ("sha1", "md5"):
+            if found := self._checksums(f"{folder}/wikidata-{date}-{algorithm}sums.txt").get(name):
+                url = f"{folder}/{name}"
+                return [self._file(url, wiki, date, {algorithm: found}, self._size(url))]
+        raise Unavailable(
+            f"{folder} has no finished {name}: its sha1sums.txt and md5sums.txt do not list it."
         )
 
-    def _sums(self, stem: str, name: str) -> dict[str, str]:
-        """Return a file's published checksums from the lists in its folder."""
-        for algorithm in ("sha1", "md5"):
+
+class _Archive(_Layout):
+    """The Internet Archive's items `{wiki}-{YYYYMMDD}`, each with the files of one old articles dump.
+
+    `/metadata/{item}` lists an item's files with their sizes and checksums; it is empty for an unknown item.
+    """
+
+    PREFIXES: ClassVar[tuple[str, ...]] = ("{wiki}-",)
+    """Beginnings of the items' names, before the date."""
+
+    def dates(self, wiki: str) -> list[str]:
+        return sorted({date for prefix in self._prefixes(wiki) for date in self._items(prefix)})
+
+    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
+        kinds = ("multistream", "plain") if self._options.kind == "multistream" else ("plain", "multistream")
+        for kind in kinds:
+            files = list(self._files(wiki, date, f"{wiki}-{date}-{_pages_pattern(kind)}"))
+            joined = [file for file in files if file.path.name.endswith(".xml.bz2")]
+            if files:
+                return joined or files
+        raise Unavailable(f"{self.place} has no dump of the articles of {wiki} of {date}.")
+
+    def page_props(self, wiki: str, date: str) -> RemoteFile:
+        for file in self._files(wiki, date, f"{wiki}-{date}-{_TABLE}"):
+            return file
+        raise Unavailable(f"{self.place} has no page_props table of {wiki} of {date}.")
+
+    def _prefixes(self, wiki: str) -> list[str]:
+        return [prefix.format(wiki=wiki) for prefix in self.PREFIXES]
+
+    def _items(self, prefix: str) -> Iterator[str]:
+        """Yield the dates of the items with a prefix."""
+        server = self._mirror.removesuffix("/download")
+        query = f"q=identifier:{prefix}2*&fl[]=identifier&rows=500&output=json"
+        answer = _object(self._json(f"{server}/advancedsearch.php?{query}").get("response"))
+        for item in answer.get("docs") or ():
+            name = str(_object(item).get("identifier"))
+            if re.fullmatch(rf"{re.escape(prefix)}\d{{8}}", name):
+                yield name.removeprefix(prefix)
+
+    def _files(self, wiki: str, date: str, pattern: str) -> Iterator[RemoteFile]:
+        """Yield the files of a dump whose names have a pattern, sorted by name."""
+        server = self._mirror.removesuffix("/download")
+        for prefix in self._prefixes(wiki):
             try:
-                listed = _SUM.findall(self._client.text(f"{stem}-{algorithm}sums.txt"))
+                listed = self._json(f"{server}/metadata/{prefix}{date}").get("files") or ()
             except NotFound:
                 continue
-            if found := {listed_name: value for value, listed_name in listed}.get(name):
-                return {algorithm: found}
-        return {}
-
-    def _dates(self, folder: str) -> list[str]:
-        try:
-            listing = self._client.text(f"{self._mirror}/{folder}/")
-        except NotFound as error:
-            raise EaseError(
-                f"{self._mirror} has no dumps of {folder}: {error} Remove the language from `languages`, or choose "
-                "another mirror."
-            ) from None
-        return sorted(set(_DATE.findall(listing)))
-
-    def _json(self, url: str) -> dict[str, Any]:
-        try:
-            status = json.loads(self._client.text(url))
-        except json.JSONDecodeError as error:
-            raise EaseError(f"{url} is not JSON ({error}): choose another date or mirror.") from error
-        if not isinstance(status, dict):
-            raise EaseError(f"{url} is not the status of a dump: choose another date or mirror.")
-        return status
+            for file in sorted(map(_object, listed), key=lambda file: str(file.get("name"))):
+                name, sums = str(file.get("name")), _sums(file)
+                if re.fullmatch(pattern, name) and sums:
+                    url = f"{self._mirror}/{prefix}{date}/{name}"
+                    yield self._file(url, wiki, date, sums, _whole_number(file.get("size")))
 
 
-def _finished_job(jobs: Mapping[str, Any], names: Sequence[str], what: str) -> Mapping[str, Any]:
-    """Return the first finished job of the given names."""
-    found = {name: jobs[name].get("status") for name in names if name in jobs}
-    done = next((name for name, status in found.items() if status == "done"), None)
-    if done is None:
-        states = ", ".join(f"{name} is {status}" for name, status in found.items()) or "it has no such job"
-        raise _Unfinished(f"The {what} is not finished: {states}.")
-    return jobs[done]
+class _ArchivedWikidata(_Archive):
+    """The Internet Archive's items with Wikidata's JSON and truthy dumps."""
+
+    FOLDER: ClassVar[str] = _WikidataDumps.FOLDER
+    PREFIXES: ClassVar[tuple[str, ...]] = ("wikibase-{wiki}-", "wikidata-json-", "{wiki}-")
+
+    def pages(self, wiki: str, date: str) -> list[RemoteFile]:
+        name = f"wikidata-{date}-{_WIKIDATA[self._options.wikidata_form]}"
+        files = list(self._files(wiki, date, rf"{re.escape(name)}\.(?:bz2|gz)"))
+        if not files:
+            raise Unavailable(f"{self.place} has no {name}.bz2 or .gz.")
+        return sorted(files, key=lambda file: file.path.suffix != f".{self._options.packing}")[:1]
 
 
-class _Unfinished(EaseError):
-    """Raised for a dump that is missing or not finished."""
+_TABLE = r"page_props\.sql\.gz"
+
+
+def _pages_pattern(kind: str) -> str:
+    """Return the pattern of the names of an articles dump after `{wiki}-{date}-`."""
+    middle = "-multistream" if kind == "multistream" else ""
+    return rf"pages-articles{middle}\d*\.xml(-p\d+p\d+)?\.bz2"
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """Return a value of JSON that should be an object; an empty one if it is missing or of another shape."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _sums(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return a file's checksums by algorithm."""
+    return {
+        algorithm: str(facts[algorithm]) for algorithm in ("sha256", "sha1", "md5") if facts.get(algorithm)
+    }
+
+
+def _whole_number(value: object) -> int | None:
+    """Return a size that a server states as a number or as a text of digits."""
+    text = str(value)
+    return int(text) if text.isdecimal() and len(text) < 19 else None

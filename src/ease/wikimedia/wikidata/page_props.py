@@ -16,7 +16,13 @@ import pyarrow as pa
 
 from ease.errors import EaseError
 from ease.io.result_versions import PAGE_PROPS_PARTS
-from ease.wikimedia.dumps.files import DumpFile, choose_date, dump_date, list_files
+from ease.wikimedia.dumps.files import (
+    DumpFile,
+    check_dates,
+    dump_date,
+    list_files,
+    nearest_table_first,
+)
 from ease.wikimedia.dumps.mapping import MapShards, joblib_map
 from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.dumps.parts import Counts, describe_file, make_parts, part_name
@@ -42,13 +48,16 @@ class PageItemParts(NamedTuple):
     counts: dict[str, dict[str, Any]]
 
 
-def find_page_props(places: Sequence[Path], languages: Sequence[str]) -> list[DumpFile]:
-    """Find each language's newest page_props file in some folders, which are searched recursively.
+def find_page_props(places: Sequence[Path], dumps: Sequence[DumpFile]) -> list[DumpFile]:
+    """Find the page_props file of each dump's language in some files and folders, which are searched recursively.
+
+    Its date is the newest at or before the dump's, else the first one after it.
 
     Raises:
         EaseError: A language has no file, or files both with and without a date.
     """
-    asked = {Language(language).database: language for language in languages}
+    dates = {dump.language: dump.dump_date for dump in dumps}
+    asked = {Language(language).database: language for language in dates}
     found: dict[str, dict[Path, DumpFile]] = defaultdict(dict)
     pattern = "{wiki}-{date}-page_props.sql.gz"
     for place in places:
@@ -56,18 +65,24 @@ def find_page_props(places: Sequence[Path], languages: Sequence[str]) -> list[Du
             match = _NAME.fullmatch(path.name)
             if match and (language := asked.get(match["wiki"])):
                 found[language][path] = DumpFile(path, language, dump_date(path))
-    if missing := [language for language in languages if language not in found]:
+    if missing := [language for language in dates if language not in found]:
         raise EaseError(
             f"There is no page_props table of {', '.join(missing)} in {', '.join(map(str, places))}: put "
             f"{pattern} beside the wiki's dump, or set `wikidata_titles` to json."
         )
-    return [
-        min(
-            choose_date(list(found[language].values())),
-            key=lambda file: FASTEST_FIRST.index(file.compression),
+    return [_nearest(list(found[language].values()), date) for language, date in dates.items()]
+
+
+def _nearest(tables: Sequence[DumpFile], date: str | None) -> DumpFile:
+    check_dates(tables)
+    known = [table.dump_date for table in tables if table.dump_date]
+    chosen = next(iter(nearest_table_first(known, date or max(known, default=""))), None)
+    if chosen and chosen != date:
+        logger.info(
+            "%s: using the page_props table of %s with the dump of %s", tables[0].language, chosen, date
         )
-        for language in languages
-    ]
+    same = [table for table in tables if table.dump_date == chosen]
+    return min(same, key=lambda table: FASTEST_FIRST.index(table.compression))
 
 
 def ingest_page_props(
