@@ -25,6 +25,7 @@ METHODS = sorted(path.stem for path in (ROOT / "conf" / "base" / "parameters" / 
 PAPERS = sorted(path.stem for path in (ROOT / "conf" / "base" / "parameters" / "published").glob("*.yml"))
 
 SMALL = {
+    "acquire.sample.layout": "content",
     "acquire.sample.territories": 60,
     "acquire.sample.sentences_per_language": 400,
     "acquire.sample.parallel_facts": 40,

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from lxml import etree
@@ -17,8 +18,11 @@ from ease.sample import SampleFiles, SampleOptions, write_sample
 from ease.sample.dump_files import dump_name
 from ease.sample.wiki import Sample
 from ease.sample.wikidata_dump import entity_classes
+from ease.wikimedia.dumps.files import find_dumps
+from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.languages import PAPER_LANGUAGES
 from ease.wikimedia.wikidata.items import read_item
+from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 SMALL = SampleOptions(
     territories=60, sentences_per_language=50, parallel_facts=20, graded_pairs=12, graded_territories=6
@@ -47,6 +51,19 @@ def test_a_dump_has_streams_of_100_pages(sample_files: SampleFiles) -> None:
     counts = [len(etree.fromstring(b"<some>" + stream + b"</some>").findall("page")) for stream in middle]
     assert counts[:-1] == [100] * (len(counts) - 1)
     assert 0 < counts[-1] <= 100
+
+
+def test_both_layouts_have_the_same_rows(tmp_path: Path) -> None:
+    parsed = {}
+    for layout in ("articles", "content"):
+        files = write_sample(tmp_path, ["en", "de"], SMALL.model_copy(update={"layout": layout}))
+        dumps = find_dumps(files.wikipedia, ["en", "de"])
+        parts = ingest_wikipedia(dumps, IngestOptions(workers=1), tmp_path / layout)
+        tables = (parts.sentences, parts.redirects)
+        parsed[layout] = [pa.concat_tables(map(pq.read_table, table)).to_pylist() for table in tables]
+        assert len(dumps) == (4 if layout == "content" else 2)
+    assert parsed["content"] == parsed["articles"]
+    assert len(parsed["content"][0]) >= 100
 
 
 @pytest.mark.parametrize("language", PAPER_LANGUAGES)

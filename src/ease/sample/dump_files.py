@@ -1,4 +1,4 @@
-"""Write MediaWiki exports as Wikimedia publishes them: XML in several bz2 streams."""
+"""Write MediaWiki exports as Wikimedia publishes them: articles dumps and content exports."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ease.sample.pages import WikiPage
 from ease.sample.site import Site
+from ease.wikimedia.dumps.files import CHECKSUM_LIST
 
 DUMP_DATE = "20240101"
 _EXPORT = "http://www.mediawiki.org/xml/export-0.11/"
@@ -30,6 +31,26 @@ def write_dump(path: Path, site: Site, pages: Sequence[WikiPage], pages_per_stre
     with path.open("wb") as file:
         for stream in (_head(site), *streams, "</mediawiki>\n"):
             file.write(bz2.compress(stream.encode(), compresslevel=1))
+
+
+def write_content_export(folder: Path, site: Site, pages: Sequence[WikiPage]) -> list[Path]:
+    """Write an export of all namespaces, with a talk page for each article, as two files of consecutive pages."""
+    articles = (page for page in pages if page.namespace == 0)
+    talk = [WikiPage(f"{site.names[1]}:{page.title}", page.text, namespace=1) for page in articles]
+    written = [_page(page, number, site.language) for number, page in enumerate([*pages, *talk], start=1)]
+    middle, date = len(pages) // 2, f"{DUMP_DATE[:4]}-{DUMP_DATE[4:6]}-{DUMP_DATE[6:]}"
+    files = []
+    for first, last in ((1, middle), (middle + 1, len(written))):
+        files.append(folder / f"{site.dbname}-{date}-p{first}p{last}.xml.bz2")
+        content = "".join((_head(site), *written[first - 1 : last], "</mediawiki>\n"))
+        files[-1].write_bytes(bz2.compress(content.encode(), compresslevel=1))
+    return files
+
+
+def write_checksums(folder: Path, files: Sequence[Path]) -> None:
+    """Write SHA256SUMS, which a content export has when it is complete."""
+    lines = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+    (folder / CHECKSUM_LIST).write_text("".join(lines), encoding="utf-8")
 
 
 def _head(site: Site) -> str:

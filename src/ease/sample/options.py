@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from ease.io.models import StrictModel
@@ -43,8 +45,12 @@ class SampleOptions(StrictModel):
         ge=1,
         description="training facts worded in every language, as far as the facts suffice",
     )
+    layout: Literal["articles", "content"] = Field(
+        default="articles",
+        description="articles dumps, or content exports of all namespaces in several files; the same rows",
+    )
     pages_per_stream: int = Field(
-        default=100, ge=1, description="pages in each bz2 stream of a dump (Wikipedia's own dumps: 100)"
+        default=100, ge=1, description="pages in each bz2 stream of an articles dump (Wikipedia's own: 100)"
     )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.io.result_versions import SAMPLE_WIKI
-from ease.sample.dump_files import dump_name, write_dump
+from ease.sample.dump_files import dump_name, write_checksums, write_content_export, write_dump
 from ease.sample.generated_folder import generate_folder
 from ease.sample.held_out import (
     GradedPair,
@@ -78,11 +78,17 @@ def write_sample(
 def _write_files(folder: Path, languages: Sequence[str], options: SampleOptions) -> None:
     files, sample = SampleFiles(folder), prepare_sample(options)
     files.wikipedia.mkdir()
+    exports: list[Path] = []
     for language in languages:
         pages, site = write_pages(sample, language), read_site(language)
-        write_dump(files.wikipedia / dump_name(language), site, pages, options.pages_per_stream)
+        if options.layout == "content":
+            exports += write_content_export(files.wikipedia, site, pages)
+        else:
+            write_dump(files.wikipedia / dump_name(language), site, pages, options.pages_per_stream)
         qids = {title: entity.qid for entity, title in sample.books[language].wiki.titles.items()}
         write_page_props(files.wikipedia / page_props_name(language), site, pages, qids)
+    if exports:
+        write_checksums(files.wikipedia, exports)
     entities = list(wikidata_entities(sample.world, sample.books))
     write_wikidata(files.wikidata, entities)
     write_truthy(files.truthy, entities)

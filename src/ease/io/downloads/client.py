@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import closing, suppress
+from itertools import pairwise
 from random import Random
 from threading import Event
 from typing import NoReturn, TypeVar
@@ -136,7 +137,7 @@ class Client:
 
         Raises:
             TransientError: If the server is busy or the connection fails.
-            EaseError: If the address is invalid.
+            EaseError: If the address is invalid, or redirected from HTTPS to HTTP.
         """
         try:
             response = self._session.request(
@@ -146,6 +147,16 @@ class Client:
             raise TransientError(describe(error), answered=False) from error
         except requests.RequestException as error:
             raise EaseError(f"{url} cannot be fetched: {describe(error)}. Check the address.") from error
+        addresses = [url, *(passed.url for passed in response.history), response.url]
+        if any(
+            before.startswith("https:") and not after.startswith("https:")
+            for before, after in pairwise(addresses)
+        ):
+            response.close()
+            raise EaseError(
+                f"{url} is redirected from HTTPS to {response.url}, which anyone on the way can change: refused. Use "
+                "another mirror."
+            )
         if response.status_code in _TRANSIENT:
             pause = None
             with suppress(KeyError, InvalidHeader):  # a number of seconds, or a date

@@ -36,6 +36,8 @@ _ALGORITHMS = ("sha256", "sha1", "md5")
 """The strongest first."""
 
 _CHUNK_BYTES = 1 << 17
+_MAX_UNANNOUNCED_BYTES = 4 << 30
+"""Largest file whose size is neither listed nor announced."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 
 
@@ -164,7 +166,7 @@ class _Transfer:
                 check_free_space(self._file.path.parent, total - self.received())
             if response.status_code != 416:
                 self._append(response, total)
-        if total is not None and self.received() != total:
+        if total is not None and self.received() < min(total, self._file.size or total):
             raise TransientError(f"the connection broke after {self.received()} of {total} bytes")
 
     def _range_headers(self) -> dict[str, str]:
@@ -207,12 +209,26 @@ class _Transfer:
         return int(total) if total and total.isdigit() else None
 
     def _append(self, response: requests.Response, total: int | None) -> None:
+        """Append the body up to one byte more than the file should have, which shows that the body is wrong.
+
+        Raises:
+            EaseError: If a file whose size is neither listed nor announced is too large.
+        """
+        size = self._file.size if self._file.size is not None else total
         style = {"unit": "B", "unit_scale": True, "delay": 2, "leave": False, "disable": None}
         with tqdm(total=total, initial=self.received(), desc=self._file.path.name, **style) as bar:
-            while chunk := self._next_chunk(response):
-                self._handle.write(chunk)
+            while size is None or self.received() <= size:
+                if not (chunk := self._next_chunk(response)):
+                    break
+                self._handle.write(chunk if size is None else chunk[: size + 1 - self.received()])
                 self._handle.flush()
                 bar.update(len(chunk))
+                if size is None and self.received() > _MAX_UNANNOUNCED_BYTES:
+                    self._handle.truncate(0)
+                    raise EaseError(
+                        f"{self._file.url} has more than {_MAX_UNANNOUNCED_BYTES >> 30} GB, and its size is neither "
+                        "listed nor announced: it was not kept. Choose another mirror."
+                    )
 
     def _next_chunk(self, response: requests.Response) -> bytes:
         if self._client.stop.is_set():
