@@ -80,7 +80,7 @@ def from_json(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]
 
 def from_page_props(made: MadeWikidata, packing: str, folder: Path) -> list[list[Path]]:
     """Read page_props, page titles and truthy statements with EASE."""
-    items = ingest_page_props(find_page_props([made.folder], LANGUAGES), ONE_CORE, folder)
+    items = ingest_page_props(find_page_props([made.folder], dict.fromkeys(LANGUAGES)), ONE_CORE, folder)
     types = ingest_truthy(made.truthy(packing), ONE_CORE, folder)
     engine = ibis.duckdb.connect(threads=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import datetime
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from ease.pipelines.acquire.options import AcquireOptions
 from ease.sample import SampleOptions, write_sample
 from tests.file_server import Answer, FileServer, running_server
 from tests.project import Project, make_project
-from tests.wikimedia.made_mirrors import add_dump, add_wikidata
+from tests.wikimedia.made_mirrors import add_dump, add_export, add_page_props, add_wikidata
 
 DATE, WIKIDATA_DATE = "20240101", "20240108"
 SMALL = {
@@ -32,7 +33,8 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Write dumps of two wikis and of Wikidata in Wikimedia's layout."""
     made = write_sample(tmp_path_factory.mktemp("sample"), ["en", "de"], SampleOptions(seed=1, **SMALL))
     found = {path.name[:2]: path.read_bytes() for path in made.wikipedia.glob("*.bz2")}
-    return {**found, "wikidata": made.wikidata.read_bytes()}
+    tables = {f"{path.name[:2]}.table": path.read_bytes() for path in made.wikipedia.glob("*.sql.gz")}
+    return {**found, **tables, "wikidata": made.wikidata.read_bytes()}
 
 
 @pytest.fixture
@@ -89,13 +91,13 @@ def test_dumps_are_downloaded_once_and_passed_on(
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("language", r"has no dumps of kowiki: .* Remove the language from `languages`"),
+        ("language", r"lists no dumps of kowiki: .* Remove the language from `languages`"),
         (
             "unfinished",
             "multistream dump of dewiki of 20240101 is not finished: articlesmultistreamdump is in-progress",
         ),
         ("checksum", r"dewiki-20240101\S+ is wrong, twice: .* has the sha1 \w{40}, but should have \w{40}"),
-        ("date", "dump_date.*String should match pattern"),
+        ("date", "dump_date.*'yesterday' is no date: give one such as 2026-11-01, or latest"),
     ],
 )
 def test_a_failed_download_is_reported_and_leaves_no_partial_dump(
@@ -134,8 +136,39 @@ def test_real_dumps_from_a_mirror(bare: Project, server: FileServer, test_data: 
     assert bz2.decompress((bare.folder / found["wikidata"]).read_bytes()) == items
 
 
-@pytest.mark.parametrize("date", ["2024-01-01", "today", "2024010", "20240101\n"])
-def test_dates_have_eight_digits(tmp_path: Path, date: str) -> None:
+def test_exports_and_their_page_props_are_downloaded(
+    bare: Project, server: FileServer, dumps: dict[str, bytes], tmp_path: Path
+) -> None:
+    for language in ("en", "de"):
+        add_page_props(server, f"{language}wiki", DATE, dumps[f"{language}.table"])
+        add_export(server, f"{language}wiki", "2026-11-01", {"p1p90000": dumps[language]})
+    acquire(
+        bare, server, "acquire,ingest", acquire__wikidata_titles="page_props", acquire__dump_date="2026-11-01"
+    )
+    found = bare.json("01_raw/multilingual/dumps.json")
+    assert [Path(dump["path"]).name for dump in found["wikipedia"]] == [
+        f"{language}wiki-2026-11-01-p1p90000.xml.bz2" for language in ("en", "de")
+    ]
+    assert {dump["dump_date"] for dump in found["wikipedia"]} == {"20261101"}
+    assert {table["dump_date"] for table in found["page_props"]} == {DATE}
+    assert bare.json("02_intermediate/multilingual/page_counts.json")["de"]["articles"] > 50
+
+
+@pytest.mark.parametrize(
+    ("date", "read"),
+    [
+        ("2024-01-31", "20240131"),
+        (20240131, "20240131"),
+        (datetime.date(2024, 1, 31), "20240131"),
+        ("latest", "latest"),
+        *((wrong, None) for wrong in ("2024-13-01", "today", "2024010", "20240101\n", "20240231")),
+    ],
+)
+def test_dates_of_dumps(tmp_path: Path, date: Any, read: str | None) -> None:
     folders = {"sample_folder": tmp_path, "sample": SampleOptions(), "download_folder": tmp_path}
-    with pytest.raises(ValidationError, match="dump_date"):
-        AcquireOptions(wikipedia="sample:", wikidata=None, dump_date=date, **folders)
+    given = {"wikipedia": "sample:", "wikidata": None, "dump_date": date, **folders}
+    if read is None:
+        with pytest.raises(ValidationError, match="dump_date"):
+            AcquireOptions(**given)
+    else:
+        assert AcquireOptions(**given).dump_date == read

@@ -20,7 +20,7 @@ from ease.wikimedia.languages import PAPER_LANGUAGES
 from tests.contexts import load_catalog
 from tests.file_server import running_server
 from tests.project import ROOT, Done, Project, make_project
-from tests.wikimedia.made_mirrors import add_dump
+from tests.wikimedia.made_mirrors import add_item
 from tests.wikimedia.made_news import article, write_news
 
 LANGUAGES = ("ar", "de", "en", "ja")
@@ -125,14 +125,17 @@ def test_own_dumps(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_dumps_of_a_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dumps_of_the_archive_where_the_mirror_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     project = make_project(tmp_path / "project")
     dump = write_news(tmp_path / "dumps", *(article(number) for number in range(1, 12))).read_bytes()
     with running_server() as server:
-        add_dump(server, "enwikinews", "20240501", dump)
-        given = {"mewsc16__wikinews": server.address, "mewsc16__languages": "en", "mewsc16__workers": 1}
-        project.run("mewsc16", **given)
+        server.files["/other/mediawiki_content_current/enwikinews/README"] = b"closed"
+        name = "enwikinews-20240501-pages-articles-multistream.xml.bz2"
+        add_item(server, "enwikinews", "20240501", {name: dump})
+        sources = {"mewsc16__wikinews": server.address, "mewsc16__archive": f"{server.address}/download"}
+        done = project.run("mewsc16", mewsc16__languages="en", mewsc16__workers=1, **sources)
+    assert "The archive is asked instead" in done.stderr
     assert project.json("08_reporting/mewsc16/counts.json")["en"]["classes"] == {"Weather": 11}
     (row,) = project.json("01_raw/wikinews_dumps.json")["wikinews"]
     assert row["dump_date"] == "20240501"

@@ -58,7 +58,7 @@ def test_both_ways_give_the_same_tables(
         return engine.read_parquet([str(part) for part in parts])
 
     by_json = ingest_wikidata(sample_files.wikidata, LANGUAGES, OPTIONS, tmp_path)
-    files = find_page_props([sample_files.wikipedia], LANGUAGES)
+    files = find_page_props([sample_files.wikipedia], dict.fromkeys(LANGUAGES))
     items = ingest_page_props(files, OPTIONS, tmp_path)
     types = (
         ingest_truthy(sample_files.truthy, OPTIONS, tmp_path)

@@ -268,12 +268,12 @@ def test_page_props_are_of_the_nearest_date(server: FileServer, tmp_path: Path) 
     for wanted, nearest in (("20240201", "20240120"), ("20240101", "20240101")):
         fetched = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date=wanted))
         assert fetched.tables["en"].read_bytes() == f"table {nearest}".encode()
-        (table,) = find_page_props(list(fetched.tables.values()), find_dumps(files_of(fetched), ["en"]))
+        (table,) = find_page_props(list(fetched.tables.values()), {"en": wanted})
         assert (table.path, table.dump_date) == (fetched.tables["en"], nearest)
     add_export(server, "enwiki", "2023-12-01", {"p1p9": dump("en")})
     older = fetch_dumps(server.address, ["en"], options(tmp_path, page_props=True, date="20231201"))
     assert older.tables["en"].read_bytes() == b"table 20240101"
-    (table,) = find_page_props([tmp_path], find_dumps(files_of(older), ["en"]))
+    (table,) = find_page_props([tmp_path], {"en": older.date})
     assert table.dump_date == "20240101"
 
 

@@ -22,7 +22,7 @@ def ingest(
 ) -> PageItemParts:
     for language in languages:
         write(folder, content, f"{wiki_name(language)}-20240101-page_props.sql.gz")
-    files = find_page_props([folder], languages)
+    files = find_page_props([folder], dict.fromkeys(languages))
     return ingest_page_props(files, IngestOptions(**{"workers": 1, **options}), folder / "parts")
 
 
@@ -81,7 +81,7 @@ def test_a_table_without_items_and_a_broken_file_are_refused(tmp_path: Path) -> 
     content[40:50] = bytes(10)
     path.write_bytes(content)
     with pytest.raises(EaseError, match=f"{path} is broken"):
-        ingest_page_props(find_page_props([tmp_path], ["en"]), ONE, tmp_path / "parts")
+        ingest_page_props(find_page_props([tmp_path], {"en": None}), ONE, tmp_path / "parts")
     assert not list(tmp_path.rglob("*.parquet"))
 
 
@@ -104,7 +104,7 @@ def test_an_unchanged_file_is_read_once_and_workers_change_nothing(tmp_path: Pat
 def test_spark_reads_the_same(tmp_path: Path, spark: Any) -> None:
     content = dump(insert(*(item(page, page * 7) for page in range(1, 500))))
     here = ingest(tmp_path, content)
-    files = find_page_props([tmp_path], ["en"])
+    files = find_page_props([tmp_path], {"en": None})
     there = ingest_page_props(files, ONE, tmp_path / "spark", spark_map(spark.sparkContext))
     assert rows(there.page_items) == rows(here.page_items)
     write(tmp_path, b"<html>", "enwiki-20240101-page_props.sql.gz")
@@ -113,7 +113,7 @@ def test_spark_reads_the_same(tmp_path: Path, spark: Any) -> None:
 
 
 def found(folder: Path, *languages: str) -> list[tuple[str, str, str | None]]:
-    files: list[DumpFile] = find_page_props([folder], languages)
+    files: list[DumpFile] = find_page_props([folder], dict.fromkeys(languages))
     return [(file.language, str(file.path.relative_to(folder)), file.dump_date) for file in files]
 
 

@@ -37,7 +37,9 @@ def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
     dumps, tables = _wikipedia(options, setting)
     dates = sorted({dump.dump_date or "unknown" for dump in dumps})
     logger.info("%d dumps of %s, dated %s", len(dumps), ", ".join(setting.languages), ", ".join(dates))
-    page_props = find_page_props(tables, dumps) if own_items else []
+    page_props = (
+        find_page_props(tables, {dump.language: dump.dump_date for dump in dumps}) if own_items else []
+    )
     form = options.wikidata_types
     wikidata_file = find_wikidata(_wikidata(options), form) if options.wikidata else None
     return {

@@ -62,7 +62,9 @@ def find_page_props_beside(source: str, dumps: Sequence[DumpFile]) -> list[DumpF
         EaseError: With the missing files and the remedy.
     """
     try:
-        return find_page_props(table_folders(source, dumps), dumps)
+        return find_page_props(
+            table_folders(source, dumps), {dump.language: dump.dump_date for dump in dumps}
+        )
     except EaseError as error:
         raise EaseError(
             f"{str(error).partition(': ')[0]}: `teach` reads from it which item each page has. Download it to the "

@@ -135,8 +135,8 @@ def find_dumps(
             f"{_IN_WORDS[project]}. Add the dumps, or remove the languages from `languages`. "
             f"{' '.join(map(str, unread[:1]))}".strip()
         )
-    for error in unread:
-        logger.info("Not read: %s", error)
+    for fault in unread:
+        logger.info("Not read: %s", fault)
     dumps = [dump for language in languages for dump in _choose_forms(_choose_edition(found[language]))]
     for dump in dumps:
         _check_wiki(dump)

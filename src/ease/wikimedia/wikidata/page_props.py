@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,15 +48,17 @@ class PageItemParts(NamedTuple):
     counts: dict[str, dict[str, Any]]
 
 
-def find_page_props(places: Sequence[Path], dumps: Sequence[DumpFile]) -> list[DumpFile]:
-    """Find the page_props file of each dump's language in some files and folders, which are searched recursively.
+def find_page_props(places: Sequence[Path], dates: Mapping[str, str | None]) -> list[DumpFile]:
+    """Find the page_props file of each language in some files and folders, which are searched recursively.
 
-    Its date is the newest at or before the dump's, else the first one after it.
+    Args:
+        places: Files and folders.
+        dates: Date of each language's dump. The table is the newest at or before this date, else the first one after
+            it; the newest of all if the date is None.
 
     Raises:
         EaseError: A language has no file, or files both with and without a date.
     """
-    dates = {dump.language: dump.dump_date for dump in dumps}
     asked = {Language(language).database: language for language in dates}
     found: dict[str, dict[Path, DumpFile]] = defaultdict(dict)
     pattern = "{wiki}-{date}-page_props.sql.gz"
