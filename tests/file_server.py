@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import ssl
 import threading
 import time
 from collections import defaultdict
@@ -25,7 +26,7 @@ class Answer:
     """Number of body bytes after which the connection is closed"""
     ignore_range: bool = False
     promised: int | None = None
-    """Wrong Content-Length"""
+    """Wrong Content-Length; -1: none"""
     body: bytes | None = None
     """Content sent instead of the file"""
     pause: float = 0
@@ -73,9 +74,13 @@ class FileServer:
 
 
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+def serving(
+    handler: type[BaseHTTPRequestHandler], certificate: ssl.SSLContext | None = None
+) -> Iterator[int]:
     """Yield the port of a running server and stop it at the end."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    if certificate:
+        server.socket = certificate.wrap_socket(server.socket, server_side=True)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
@@ -86,14 +91,14 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 
 
 @contextmanager
-def running_server() -> Iterator[FileServer]:
-    """Yield a running server and stop it at the end."""
+def running_server(certificate: ssl.SSLContext | None = None) -> Iterator[FileServer]:
+    """Yield a running server, with a certificate by HTTPS, and stop it at the end."""
     shared = FileServer()
 
     class Handler(_Handler):
         server_files = shared
 
-    with serving(Handler) as shared.port:
+    with serving(Handler, certificate) as shared.port:
         yield shared
 
 
@@ -148,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         length = len(content) - start if answer.promised is None else answer.promised
         headers = {"Content-Length": str(length), "Content-Type": "text/html" if page else "text/plain"}
+        if length < 0:
+            del headers["Content-Length"]
         if tag:
             headers["ETag"] = tag
         for name, value in {**headers, **answer.headers}.items():

@@ -7,11 +7,13 @@ import logging
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -315,6 +317,39 @@ def test_parallel_downloads_are_limited_and_errors_stop_no_other_file(
     }
     with pytest.raises(EaseError, match="/6 does not exist"):
         outcome.require_all()
+
+
+def test_a_body_larger_than_listed_or_allowed_is_not_stored(
+    server: FileServer, client: Client, file: RemoteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.always = Answer(body=CONTENT * 20, promised=-1)
+    with pytest.raises(EaseError, match=rf"wrong, twice: .* has {len(CONTENT) + 1} bytes, but should have"):
+        download(file, client)
+    monkeypatch.setattr("ease.io.downloads.files._MAX_UNANNOUNCED_BYTES", len(CONTENT))
+    with pytest.raises(EaseError, match=r"more than 0 GB, and its size is neither listed nor announced"):
+        download(replace(file, checksums={}, size=None), client)
+    assert list(file.path.parent.iterdir()) == []
+
+
+def test_a_redirect_from_https_to_http_is_refused(
+    server: FileServer, file: RemoteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "certificate.pem"
+    name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *name, "-keyout", "-"]
+    own.write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
+    certificate = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.load_cert_chain(own)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(own))
+    with running_server(certificate) as secure, Client(QUICK) as client:
+        secure.files["/file.bz2"] = CONTENT
+        address = f"https://127.0.0.1:{secure.port}/file.bz2"
+        assert download(replace(file, url=address), client)
+        file.path.unlink()
+        secure.answers["/file.bz2"] = [Answer(status=302, headers={"Location": file.url})]
+        with pytest.raises(EaseError, match=f"redirected from HTTPS to {file.url}, .*refused"):
+            download(replace(file, url=address), client)
+    assert not file.path.exists()
 
 
 FETCH = """

@@ -125,7 +125,9 @@ def test_own_dumps(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_dumps_of_the_archive_where_the_mirror_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dumps_of_the_archive_where_the_mirror_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     project = make_project(tmp_path / "project")
     dump = write_news(tmp_path / "dumps", *(article(number) for number in range(1, 12))).read_bytes()
