@@ -199,7 +199,8 @@ def test_the_known_sources_serve_the_tasks_files(tmp_path: Path) -> None:
     assert set(sources) <= set(task_names())
     assert "mldoc" not in sources
     for name, found in sources.items():
-        assert all(group.url.startswith("https://") for group in (*found.files, *found.archives)), name
+        addresses = [*(group.address for group in found.files), *(archive.url for archive in found.archives)]
+        assert all(address.startswith("https://") for address in addresses), name
         listed = {f"{group.folder}/{file}" for group in found.files for file in group.sha256}
         listed |= {member.path for archive in found.archives for member in archive.members.values()}
         task, folder = get_task(name), tmp_path / paths.get(name, name)
