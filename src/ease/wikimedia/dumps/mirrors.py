@@ -83,7 +83,15 @@ class FetchedDumps(NamedTuple):
 
 
 class Unavailable(EaseError):
-    """Raised for a dump that is missing or not complete."""
+    """Raised for a dump that is missing or not complete.
+
+    Attributes:
+        any_listed: Whether the server lists a dump of any of the wikis in this layout.
+    """
+
+    def __init__(self, message: str, any_listed: bool = True) -> None:
+        super().__init__(message)
+        self.any_listed = any_listed
 
 
 def is_mirror(address: str) -> bool:
@@ -146,10 +154,11 @@ def list_dumps(
             date, files = _choose(layout, list(wikis), options.date, "dump_date")
             break
         except Unavailable as fault:
-            faults.append(str(fault))
+            faults.append(fault)
             logger.info("%s", fault)
     else:
-        raise Unavailable(" ".join(faults))
+        known_faults = [fault for fault in faults if fault.any_listed] or faults[-1:]
+        raise Unavailable(" ".join(map(str, known_faults)))
     pages = {wikis[wiki]: found for wiki, found in files.items()}
     tables: dict[str, RemoteFile] = {}
     if options.page_props:
@@ -198,8 +207,9 @@ def _choose(
     listed = {wiki: layout.dates(wiki) for wiki in wikis}
     if lacking := [wiki for wiki, dates in listed.items() if not dates]:
         raise Unavailable(
-            f"{reason}{layout.place} lists no dumps of {', '.join(lacking)}: closed and unknown wikis have none. "
-            "Remove the language from `languages`, or choose another mirror."
+            f"{layout.place} lists no dumps of {', '.join(lacking)}: closed and unknown wikis have none. Remove the "
+            "language from `languages`, or choose another mirror.",
+            any_listed=len(lacking) < len(wikis),
         )
     common = sorted(set.intersection(*map(set, listed.values())), reverse=True)
     if wanted != LATEST:
