@@ -15,40 +15,25 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import Shard, split_into_shards
 from ease.wikimedia.dumps.options import IngestOptions
-from ease.wikimedia.dumps.pages import PageTally, iterate_pages
+from ease.wikimedia.dumps.pages import iterate_pages
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.sql import TableReader
 from ease.wikimedia.wikidata.items import parse_lines
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata
 from ease.wikimedia.wikidata.truthy import ingest_truthy
 from tests.wikimedia.made_dumps import as_dump, make_export, make_page
-from tests.wikimedia.made_tables import COLUMNS, dump, insert
+from tests.wikimedia.made_tables import dump, insert
 
 SIZES = 10_000, 100_000, 1_000_000
+ONE = IngestOptions(workers=1)
 BLOCK, END = b"1AY&SY", b"\x17rE8P\x90"
 PROPERTY = b"<http://www.wikidata.org/prop/direct/P31>"
-
-
-def fill(text: str | bytes, size: int) -> bytes:
-    """Repeat a text up to a size."""
-    content = text.encode() if isinstance(text, str) else text
-    return content * (size // len(content))
-
-
-def in_page(part: str, *, of: str = "TEXT") -> Callable[[int], bytes]:
-    """Return a function that makes an export whose page repeats a text at a place of its XML."""
-    page = make_export([make_page(1, "TITLE", "TEXT")]).encode()
-    return lambda size: page.replace(of.encode(), fill(part, size))
-
-
-def in_header(start: str, part: str) -> Callable[[int], bytes]:
-    return lambda size: start.encode() + fill(part, size) + make_export([make_page(1, "A", "a")]).encode()
+EXPORT = make_export([make_page(1, "TITLE", "TEXT")]).encode()
 
 
 def read_pages(path: Path) -> None:
-    file = as_dump(path, path.read_bytes())
-    for shard in split_into_shards(file, 1 << 19):
-        for _ in iterate_pages(shard, 2_000_000, PageTally(), {0}):
+    for shard in split_into_shards(as_dump(path, path.read_bytes()), 1 << 19):
+        for _ in iterate_pages(shard, 2_000_000, namespaces={0}):
             pass
 
 
@@ -65,165 +50,104 @@ def read_table(path: Path) -> None:
 
 def read_json(path: Path) -> None:
     parse_lines(path.read_bytes(), 1, {"enwiki": "en"})
-    ingest_wikidata(path, ["en"], IngestOptions(workers=1), path.parent / path.stem)
+    ingest_wikidata(path, ["en"], ONE, path.with_suffix(""))
 
 
 def read_truthy(path: Path) -> None:
-    ingest_truthy(path, IngestOptions(workers=1), path.parent / path.stem)
+    ingest_truthy(path, ONE, path.with_suffix(""))
 
 
-CASES: dict[str, tuple[Callable[[Path], object], str, Callable[[int], bytes]]] = {
-    "page tags": (read_pages, ".xml", lambda size: make_export([]).encode() + fill("<page>", size)),
-    "page tags that never end": (read_pages, ".xml", in_page("<page ")),
-    "spaces in a page's tag": (read_pages, ".xml", lambda size: b"<mediawiki><page" + b" " * size),
-    "closing tags": (read_pages, ".xml", in_page("</page>")),
-    "titles that never end": (read_pages, ".xml", in_page("<title>")),
-    "titles in a title": (read_pages, ".xml", in_page("<title>", of="TITLE")),
-    "zeros of a control character": (read_pages, ".xml", in_page("&#x0", of="TITLE")),
-    "namespaces": (read_pages, ".xml", in_page("<ns>0", of="<ns>0")),
-    "digits of an id": (read_pages, ".xml", in_page("9", of="1001")),
-    "digits of a namespace": (read_pages, ".xml", in_page("9", of="0</ns>")),
-    "attributes": (
-        read_pages,
-        ".xml",
-        lambda size: (
-            make_export([make_page(1, "A", "a")])
-            .replace(" bytes=", "".join(f' a{number}=""' for number in range(size // 9)) + " bytes=")
-            .encode()
-        ),
-    ),
-    "nested elements": (read_pages, ".xml", in_page("<b>")),
-    "elements": (read_pages, ".xml", in_page("<b/>")),
-    "colons of a title without a namespace": (
-        read_pages,
-        ".xml",
-        in_page("a:", of="TITLE</title>\n    <ns>0</ns>"),
-    ),
-    "an XML declaration": (read_siteinfo, ".xml", in_header("<?xml", " encoding = ")),
-    "spaces in a header": (read_siteinfo, ".xml", in_header("", " ")),
-    "declarations in a header": (read_siteinfo, ".xml", in_header("", "<!DOC")),
-    "namespaces of a header": (
-        read_siteinfo,
-        ".xml",
-        in_header("<mediawiki>", '<namespace key="--5">a</namespace>'),
-    ),
-    "digits of a namespace's key": (read_siteinfo, ".xml", in_header('<mediawiki><namespace key="', "9")),
-    "a header in small streams": (
-        read_siteinfo,
-        ".xml.bz2",
-        lambda size: fill(bz2.compress(b" "), size) + bz2.compress(b"<a>"),
-    ),
-    "small streams": (read_pages, ".xml.bz2", lambda size: fill(bz2.compress(b" "), size)),
-    "small members": (read_pages, ".xml.gz", lambda size: fill(gzip.compress(b" "), size)),
-    "markers of blocks": (read_pages, ".xml.bz2", lambda size: b"BZh9" + fill(BLOCK + b"some", size)),
-    "markers of ends": (read_pages, ".xml.bz2", lambda size: b"BZh9" + BLOCK + fill(END + b"more", size)),
-    "markers in a shard": (read_last_shard, ".xml.bz2", lambda size: b"BZh9" + fill(BLOCK + b"some", size)),
-    "markers of ends in a shard": (
-        read_last_shard,
-        ".xml.bz2",
-        lambda size: b"BZh9" + fill(END + b"some", size),
-    ),
-    "both markers in a shard": (
-        read_last_shard,
-        ".xml.bz2",
-        lambda size: b"BZh9" + fill(BLOCK + b"more" + END + b"some", size),
-    ),
+Case = tuple[Callable[[Path], object], str, bytes, bytes, bytes]
+"""A reader, the suffix of a file, its beginning, what is repeated, and its end."""
+
+
+def in_page(place: str, part: str) -> Case:
+    """Return a page in which a part is repeated at a place of its XML."""
+    before, found, after = EXPORT.partition(place.encode())
+    assert found
+    return read_pages, ".xml", before, part.encode(), after
+
+
+def in_table(part: str, before: bytes = insert(b"(1,'wikibase_item'")[:-2]) -> Case:
+    start, _, end = dump(b"HERE").partition(b"HERE")
+    return read_table, ".sql", start + before, part.encode(), b";\n" + end
+
+
+CASES: dict[str, Case] = {
+    "page tags": (read_pages, ".xml", make_export([]).encode(), b"<page>", b""),
+    "spaces in a page's tag": (read_pages, ".xml", b"<mediawiki><page", b" ", b""),
     **{
-        f"a table of {part!r}": (
-            read_table,
-            ".sql",
-            lambda size, part=part: dump(insert(b"(1,'wikibase_item'" + fill(part, size))),
-        )
-        for part in (
-            " ",
-            "\t",
-            "(",
-            "(1",
-            "('",
-            "'",
-            "''",
-            "\\'",
-            "(1,'",
-            "('a',",
-            "(1,'wikibase_item','Q1',NULL)",
-            "_binary ",
-            ",",
-            ";",
-            ") ",
-            "9",
-            "0x",
-            "('wikibase_item',",
-        )
+        f"{place} with {part}": in_page(place, part)
+        for place, parts in {
+            "TEXT": "<page|</page>|<title>|<b>|<b/>|&|&amp;",
+            "TITLE": "<title>|&#x0|a:|<ns>0",
+            "<ns>0</ns>": "<ns>0",
+            "0</ns>": "9",
+            "1001": "9",
+        }.items()
+        for part in parts.split("|")
     },
-    "lines of a table": (read_table, ".sql", lambda size: dump(insert(fill("\n(1,'wikibase_item',", size)))),
-    "spaces before the rows": (
-        read_table,
-        ".sql",
-        lambda size: dump(b"INSERT INTO page_props " + fill(" ", size)),
-    ),
-    "spaces after the columns": (
-        read_table,
-        ".sql",
-        lambda size: dump(b"INSERT INTO page_props (a)" + fill(" ", size)),
-    ),
-    "columns of a statement": (
-        read_table,
-        ".sql",
-        lambda size: dump(b"INSERT INTO page_props (" + fill("a,", size) + b") VALUES (1)"),
-    ),
+    **{
+        f"a header of {before!r} and {part!r}": (read_siteinfo, ".xml", before, part, EXPORT)
+        for before, part in {
+            b"<?xml": b" encoding = ",
+            b"": b" ",
+            b"<mediawiki>": b'<namespace key="--5">a</namespace>',
+            b'<mediawiki><namespace key="': b"9",
+            b"<": b"!DOC",
+        }.items()
+    },
+    "a header in small streams": (read_siteinfo, ".xml.bz2", b"", bz2.compress(b" "), bz2.compress(b"<a>")),
+    "small streams": (read_pages, ".xml.bz2", b"", bz2.compress(b" "), b""),
+    "small members": (read_pages, ".xml.gz", b"", gzip.compress(b" "), b""),
+    "markers of blocks": (read_pages, ".xml.bz2", b"BZh9", BLOCK + b"some", b""),
+    "markers of ends": (read_pages, ".xml.bz2", b"BZh9" + BLOCK, END + b"more", b""),
+    "markers of blocks in a shard": (read_last_shard, ".xml.bz2", b"BZh9", BLOCK + b"some", b""),
+    "markers of ends in a shard": (read_last_shard, ".xml.bz2", b"BZh9", END + b"some", b""),
+    "both markers in a shard": (read_last_shard, ".xml.bz2", b"BZh9", BLOCK + b"more" + END + b"some", b""),
+    **{
+        f"a table of {part!r}": in_table(part)
+        for part in [" ", "\t", ") ", "_binary ", *"( (1 (' ' '' \\' (1,' ('a', , ; 9 0x".split()]
+    },
+    "rows of a table": in_table("(1,'wikibase_item','Q1',NULL)"),
+    "broken rows of a table": in_table("('wikibase_item',"),
+    "lines of a table": in_table("\n(1,'wikibase_item',"),
+    "spaces before the rows": in_table(" ", b"INSERT INTO page_props "),
+    "spaces after the columns": in_table(" ", b"INSERT INTO page_props (a)"),
+    "columns of a statement": in_table("a,", b"INSERT INTO page_props ("),
     "columns of a table": (
         read_table,
         ".sql",
-        lambda size: dump(insert(b"(1)"), columns=[*COLUMNS, *("a" * (size // 20))]),
+        b"CREATE TABLE page_props (\n",
+        b" `a` blob,\n",
+        b");\n" + insert(),
     ),
     **{
-        f"an item of {part!r}": (
-            read_json,
-            ".json",
-            lambda size, part=part: b'[\n{"id":"Q1",' + fill(part, size) + b"\n]",
-        )
+        f"an item of {part!r}": (read_json, ".json", b'[\n{"id":"Q1",', part.encode(), b"\n]")
         for part in ("[", '"a":{', '"', "\\u", "9", ",", '"sitelinks":', '"id":"Q1",', "\n", "]", " ", "{}\n")
     },
     **{
-        f"statements of {part!r}": (
-            read_truthy,
-            ".nt",
-            lambda size, part=part: (
-                b"<a" + fill(part, size // 2) + b" " + PROPERTY + b" " + fill(part, size // 2)
-            ),
-        )
-        for part in (
-            "_:",
-            "_:a ",
-            "<a",
-            "<a> ",
-            " ",
-            ".",
-            " .",
-            "\n",
-            PROPERTY,
-            b" " + PROPERTY,
-            b"_:" + PROPERTY + b" ",
-        )
+        f"{name} with {part!r}": (read_truthy, ".nt", before, part.encode(), after)
+        for part in ("_:", "_:a ", "<a", "<a> ", " ", ".", " .", "\n", f"{PROPERTY.decode()} ")
+        for name, before, after in [
+            ("a subject", b"<a> .\n_:", b" " + PROPERTY + b" <a> ."),
+            ("a value", b"<a> " + PROPERTY + b" _:", b" ."),
+        ]
     },
 }
-
-
-def seconds(read: Callable[[Path], object], path: Path) -> float:
-    began = time.process_time()
-    with suppress(EaseError):
-        read(path)
-    return time.process_time() - began
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_time_grows_with_the_size(tmp_path: Path, case: str) -> None:
-    read, suffix, make = CASES[case]
+    read, suffix, before, part, after = CASES[case]
     spent = []
     for size in SIZES:
         path = tmp_path / f"enwiki-{size}{suffix}"
-        path.write_bytes(make(size))
-        spent.append(seconds(read, path))
+        path.write_bytes(before + part * (size // len(part)) + after)
+        began = time.process_time()
+        with suppress(EaseError):
+            read(path)
+        spent.append(time.process_time() - began)
     for smaller, larger in pairwise(spent):
         assert larger < 0.2 + 30 * smaller, spent

@@ -91,7 +91,7 @@ def _members(archive: Path) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
     else:
         with tarfile.open(archive, "r:*", tarinfo=_BoundedMember) as tape:
             while (member := tape.next()) is not None:
-                tape.members = []  # not kept in memory
+                tape.members = []  # type: ignore[attr-defined]  # a list in memory of all members
                 yield member.name, member.isreg(), partial(tape.extractfile, member)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -117,12 +117,17 @@ class DecompressedStream:
                 its suffix.
         """
         compression = compression_of(self.path)
-        readers = {"plain": self._plain_blocks, "bz2": self._bz2_blocks, "gz": self._gzip_blocks}
+        readers: dict[Compression, Callable[[BinaryIO], Iterator[tuple[int, bytes]]]] = {
+            "plain": self._plain_blocks,
+            "bz2": self._bz2_blocks,
+            "gz": self._gzip_blocks,
+            "zst": self._zstd_blocks,
+        }
         with open_binary(self.path) as file:
             self._check_magic(file, compression)
             file.seek(0)
             found = False
-            for block in readers.get(compression, self._zstd_blocks)(file):
+            for block in readers[compression](file):
                 found = True
                 yield block
         if self.truncated and not found and not self.start:
