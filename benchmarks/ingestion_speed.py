@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 from benchmarks.command_line import command_line_parser
 from benchmarks.inputs import dump_slices
-from benchmarks.repeated_dumps import repeat_dump
+from benchmarks.repeated_dumps import PAGE, repeat_dump
+from ease.wikimedia.dumps.streams import DecompressedStream
 
 
 class Cost(NamedTuple):
@@ -135,6 +136,34 @@ def measure_memory(source: Path, sizes: Sequence[float], work: Path) -> list[str
     return rows
 
 
+def measure_other_namespaces(source: Path, megabytes: float, rounds: int, work: Path) -> str:
+    """Return the table row: speed of articles alone, and of the same articles among as many bytes of talk pages."""
+    content = b"".join(block for _, block in DecompressedStream(source))
+    articles = [page for page in PAGE.findall(content) if b"<ns>0</ns>" in page]
+    talk = [page.replace(b"<title>", b"<title>Talk:", 1).replace(b"<ns>0", b"<ns>1", 1) for page in articles]
+    slices = [articles, [page for both in zip(articles, talk, strict=True) for page in both]]
+    dump = work / f"{source.name.partition('wiki')[0]}wiki-20240104-pages-articles.xml.bz2"
+    rates: list[float] = []
+    for times, pages in enumerate(slices, 1):
+        part = work / "slice.xml"
+        part.write_bytes(content[: content.index(b"<page>")] + b"\n".join(pages) + b"</mediawiki>")
+        size, found = repeat_dump(part, dump, times * megabytes) / 1e6, []
+        for _ in range(rounds):
+            command: list[str | Path] = [
+                sys.executable,
+                "-m",
+                "benchmarks.read_a_dump",
+                "ease",
+                dump,
+                work / "out",
+            ]
+            found.append(size / cost_of(command).cpu_seconds)
+            shutil.rmtree(work / "out")
+        rates.append(statistics.median(found))
+    alone, among = rates
+    return f"| {source.name.partition('-pages')[0]} | {alone:.1f} | {among:.1f} | {among / alone:.2f} |"
+
+
 def main() -> None:
     """Parse the arguments, measure and print Markdown tables."""
     parser = command_line_parser(__doc__)
@@ -160,6 +189,9 @@ def main() -> None:
         print("\n| compression | one worker, s | two workers, s | of ideal |\n| --- | ---: | ---: | ---: |")
         scaling = given.scaling_megabytes or given.megabytes
         print("\n".join(measure_scaling(slices[0], scaling, given.rounds, Path(work))), flush=True)
+        print("\n| dump | articles, MB/s | half talk pages, MB/s | ratio |\n| --- | ---: | ---: | ---: |")
+        for source in slices:
+            print(measure_other_namespaces(source, given.megabytes, given.rounds, Path(work)), flush=True)
         print("\n| MB of XML | peak MB of a worker | MB/s and core |\n| ---: | ---: | ---: |")
         print("\n".join(measure_memory(slices[0], given.sizes, Path(work))))
 

@@ -13,7 +13,7 @@ from ease.wikimedia.dumps.streams import DecompressedStream
 PAGES_PER_STREAM = 100
 """As in real multistream dumps."""
 
-_PAGE = re.compile(rb"<page>.*?</page>\n?", re.DOTALL)
+PAGE = re.compile(rb"<page>.*?</page>\n?", re.DOTALL)
 _ID = re.compile(rb"<id>\d+</id>")
 _TITLE = re.compile(rb"</title>")
 
@@ -32,7 +32,7 @@ def repeat_dump(source: Path, target: Path, megabytes: float, streams: bool = Tr
     """
     whole = b"".join(block for _, block in DecompressedStream(source))
     first = whole.index(b"<page>")
-    parts = [whole[:first], *_repeated(_PAGE.findall(whole, first), megabytes * 1e6), b"</mediawiki>\n"]
+    parts = [whole[:first], *_repeated(PAGE.findall(whole, first), megabytes * 1e6), b"</mediawiki>\n"]
     with target.open("wb") as file:
         if target.suffix == ".gz":
             file.write(gzip.compress(b"".join(parts), 6))

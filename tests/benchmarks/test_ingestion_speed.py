@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ingestion_speed import PACKINGS, compare_readers, measure_memory, measure_scaling
+from benchmarks.ingestion_speed import (
+    PACKINGS,
+    compare_readers,
+    measure_memory,
+    measure_other_namespaces,
+    measure_scaling,
+)
 from benchmarks.repeated_dumps import repeat_dump
 from tests.wikimedia.made_dumps import article, as_dump, make_export
 
@@ -50,5 +56,7 @@ def test_comparison_reports_the_rate_of_every_reader(source: Path, tmp_path: Pat
 def test_scaling_and_memory_are_reported(source: Path, tmp_path: Path) -> None:
     rows = measure_scaling(source, 0.1, 1, tmp_path)
     assert [row.strip("| ").split(" | ")[0] for row in rows] == list(PACKINGS)
+    row = measure_other_namespaces(source, 0.1, 1, tmp_path)
+    assert all(float(cell) > 0 for cell in row.strip("| ").split(" | ")[1:])
     (row,) = measure_memory(source, [0.1], tmp_path)
     assert 50 < float(row.strip("| ").split(" | ")[1]) < 500

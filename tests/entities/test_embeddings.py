@@ -189,6 +189,8 @@ def test_a_pickle_is_refused_and_not_opened(tmp_path: Path) -> None:
         (b"2 3\nENTITY/A 1 2 3\nENTITY/Paris 1 2\n", "line 3: .* does not have 3 finite numbers"),
         (b"1 3\nENTITY/Paris 1 2 nan\n", "does not have 3 finite numbers"),
         (b"<html>\n", "not a text file of vectors"),
+        (b"9" * 5000 + b" " + b"9" * 5000 + b"\n", "have 999999999 dimensions"),
+        (bz2.compress(b"ENTITY/A" + bytes(50 << 20)), "line 1: longer than 1048576 bytes"),
     ],
 )
 def test_corrupt_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import hashlib
 import io
 import re
 import subprocess
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -163,6 +165,13 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
     }
 
 
+def large_header(kind: bytes) -> bytes:
+    """Return a compressed tar file whose first header has 20 MB."""
+    header = tarfile.TarInfo("header")
+    header.type, header.size = kind, 20 << 20
+    return gzip.compress(header.tobuf() + bytes(20 << 20) + tar({"a": b"1"}, "w"))
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -172,13 +181,21 @@ def test_broken_archives_and_dead_servers_do_not_stop_other_downloads(
         (bz2.compress(tar({"./a": bytes(3 << 20)}, "w")), "a is larger than expected"),
         (tar({"a": b"1", "./a": b"2"}), "or occurs twice"),
         (b"", "is not an archive, or is broken"),
+        (large_header(tarfile.XHDTYPE), "is broken .*a header of 20,971,520 bytes"),
+        (large_header(tarfile.GNUTYPE_LONGNAME), "is broken .*a header of 20,971,520 bytes"),
     ],
-    ids=["link in a tar", "link in a zip", "large in a zip", "large in a tar", "twice", "empty"],
+    ids=[
+        *("link in a tar", "link in a zip", "large in a zip", "large in a tar", "twice", "empty"),
+        *("large pax header", "long name"),
+    ],
 )
 def test_a_hostile_archive_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "archive").write_bytes(content)
+    tracemalloc.start()
     with pytest.raises(EaseError, match=words):
         unpack(tmp_path / "archive", {"a": tmp_path / "a"}, max_bytes=2 << 20)
+    assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("path", ["../a", "/a", "", "x/../../a"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import bz2
-from collections.abc import Sequence
+import gzip
+from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
@@ -68,6 +71,23 @@ def article(page_id: int) -> str:
 def as_streams(chunks: Sequence[bytes]) -> bytes:
     """Return a bz2 file with one stream per chunk."""
     return b"".join(bz2.compress(chunk) for chunk in chunks)
+
+
+def as_zstd(content: bytes) -> bytes:
+    """Return a zstd file with one frame."""
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, "zstd") as stream:
+        stream.write(content)
+    return packed.getvalue().to_pybytes()
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": partial(gzip.compress, mtime=0),
+    ".bz2": bz2.compress,
+    ".zst": as_zstd,
+}
+"""Functions that compress a file, by its suffix."""
 
 
 def cut(content: bytes, size: int) -> list[bytes]:

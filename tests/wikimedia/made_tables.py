@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
+
+from tests.wikimedia.made_dumps import PACK
 
 CREATE = b"""-- MariaDB dump 10.19  Distrib 10.5.23-MariaDB, for debian-linux-gnu (x86_64)
 --
@@ -45,10 +44,6 @@ def insert(*rows: bytes) -> bytes:
 def write(folder: Path, content: bytes, name: str = "enwiki-20240101-page_props.sql") -> Path:
     """Write a dump, compressed by its suffix."""
     path = folder / name
-    packings: dict[str, Callable[[bytes], bytes]] = {
-        ".gz": partial(gzip.compress, mtime=0),
-        ".bz2": bz2.compress,
-    }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(packings.get(path.suffix, bytes)(content))
+    path.write_bytes(PACK.get(path.suffix, bytes)(content))
     return path

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ease.errors import EaseError
-from ease.io.text_tables import open_decompressed
+from ease.io.text_tables import bounded_lines, open_decompressed
 
 _PREFIX = b"ENTITY/"
 _PICKLE_START = b"\x80"
@@ -30,7 +30,8 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
     instead of spaces.
 
     Raises:
-        EaseError: The file is missing, truncated, a pickle or another kind of file, or has another dimension.
+        EaseError: The file is missing, truncated, a pickle or another kind of file, or has another dimension or a line
+            of more than a megabyte.
     """
     with open_decompressed(path) as file:
         start = file.peek(1)[:1]  # type: ignore[attr-defined]
@@ -40,9 +41,9 @@ def iterate_entity_vectors(path: Path, dimension: int) -> Iterator[EntityVector]
                 "trust the file, convert it by `wikipedia2vec save-text --out-format word2vec MODEL.pkl VECTORS.txt`, "
                 "or use the text file that is published beside it (.txt.bz2)."
             )
-        for number, line in enumerate(file, start=1):
+        for number, line in bounded_lines(file, path):
             if number == 1 and len(fields := line.split()) == 2 and all(map(bytes.isdigit, fields)):
-                _check_dimension(path, int(fields[1]), dimension)  # of the header `count dimension`
+                _check_dimension(path, int(fields[1][:9]), dimension)  # of the header `count dimension`
                 continue
             title, tab, numbers = line.partition(b"\t")
             if not tab:

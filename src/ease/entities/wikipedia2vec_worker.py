@@ -23,7 +23,7 @@ from ease.entities.wikipedia2vec import FAULT_STATUS, Wikipedia2VecOptions, read
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 from ease.wikimedia.dumps.files import DumpFile, Shard
-from ease.wikimedia.dumps.pages import iterate_pages, redirect_of
+from ease.wikimedia.dumps.pages import ARTICLES, iterate_pages, redirect_of
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.wikitext.titles import normalize_title
 
@@ -45,8 +45,9 @@ class DumpReader:
         """Yield articles and redirects."""
         for dump in self._dumps:
             site = read_siteinfo(dump.path, dump.language)
-            for page in iterate_pages(Shard(dump, 0, dump.path.stat().st_size)):
-                if page.namespace:
+            shard = Shard(dump, 0, dump.path.stat().st_size)
+            for page in iterate_pages(shard, namespaces=ARTICLES):
+                if page.namespace not in ARTICLES:
                     continue
                 redirect = redirect_of(page, site)
                 target = normalize_title(redirect, site) if redirect else None

@@ -11,12 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from ease.errors import EaseError
 from ease.io.files import report_write_errors
 
 _CHUNK_BYTES = 1 << 20
+_MAX_HEADER_BYTES = 1 << 20
+_HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+"""Types of members that describe the next one, which tarfile reads into memory."""
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError)
 """What the libraries raise for broken content; a full disk is already an EaseError."""
 
@@ -51,8 +60,25 @@ def unpack(archive: Path, members: Mapping[str, Path], max_bytes: int) -> list[s
             with closing(open_member()) as source:
                 left -= _copy(source, missing.pop(plain), left, f"{archive}: {name}")
     except _BROKEN as error:
-        raise EaseError(f"{archive} is not an archive, or is broken ({error}): fetch it again.") from error
+        reason = " ".join(str(error).split())
+        raise EaseError(f"{archive} is not an archive, or is broken ({reason}): fetch it again.") from error
     return sorted(missing)
+
+
+class _BoundedMember(tarfile.TarInfo):
+    """A member that is not read if it is a header of more than a megabyte."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Read a member's block.
+
+        Raises:
+            ReadError: The header is too large.
+        """
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _HEADERS and member.size > _MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {member.size:,} bytes")
+        return member
 
 
 def _members(archive: Path) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
@@ -63,8 +89,9 @@ def _members(archive: Path) -> Iterator[tuple[str, bool, Callable[[], Any]]]:
                 regular = not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
                 yield info.filename, regular, partial(packed.open, info)
     else:
-        with tarfile.open(archive, "r:*") as tape:
-            for member in tape:
+        with tarfile.open(archive, "r:*", tarinfo=_BoundedMember) as tape:
+            while (member := tape.next()) is not None:
+                tape.members = []  # type: ignore[attr-defined]  # a list in memory of all members
                 yield member.name, member.isreg(), partial(tape.extractfile, member)
 
 

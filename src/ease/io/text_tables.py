@@ -57,16 +57,26 @@ def read_lines(path: Path, *, latin1: bool = False) -> Iterator[tuple[int, str]]
         EaseError: If the file cannot be read, or a line is not UTF-8, too long, or, with `latin1`, holds a zero byte.
     """
     with open_decompressed(path) as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                raise EaseError(
-                    f"{path}, line {number}: longer than {LONGEST_LINE} bytes; is it another kind of file?"
-                )
+        for number, line in bounded_lines(file, path):
             content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             text = content.removesuffix(b"\n").removesuffix(b"\r")
             yield number, _decode(text, f"{path}, line {number}", latin1)
+
+
+def bounded_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of an open file with their numbers from 1.
+
+    Raises:
+        EaseError: If a line is longer than `LONGEST_LINE`.
+    """
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise EaseError(
+                f"{path}, line {number}: longer than {LONGEST_LINE} bytes; is it another kind of file?"
+            )
+        yield number, line
 
 
 def _decode(line: bytes, place: str, latin1: bool) -> str:

@@ -163,6 +163,11 @@ def test_wrong_files_and_configurations_are_refused(tmp_path: Path, encode: Enco
     (tmp_path / "mine.jsonl").write_text('{"text": "a", "label": ["x"]}\n{"text": "b"}\n')
     with pytest.raises(EaseError, match=r"mine\.jsonl, line 1: \['x'\] is not text but a list"):
         scored(encode, "own_labelled_texts", options(tmp_path, "own_labelled_texts", file="mine.jsonl"))
+    (tmp_path / "mine.jsonl").write_text('{"text": "a", "label": "x"}\n{"text": "a \\ud800", "label": "x"}\n')
+    with pytest.raises(
+        EaseError, match=r"mine\.jsonl, line 2, column \d+: not a JSON object \(no low surrogate"
+    ):
+        scored(encode, "own_labelled_texts", options(tmp_path, "own_labelled_texts", file="mine.jsonl"))
     (tmp_path / "mine.jsonl").write_text('{"text": "a", "topic": "x"}\n')
     with pytest.raises(EaseError, match=r"mine\.jsonl, line 1: no field 'label' among 'text', 'topic'"):
         scored(encode, "own_labelled_texts", options(tmp_path, "own_labelled_texts", file="mine.jsonl"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from ease.errors import EaseError
 from ease.wikimedia.dumps.files import find_dumps, split_into_shards
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
-from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, cut, make_export, read_all
+from tests.wikimedia.made_dumps import TAIL, article, as_dump, as_streams, as_zstd, cut, make_export, read_all
 
 EXPORT = make_export([article(1)]).encode()
 
@@ -297,6 +298,13 @@ BOMB = b"""<?xml version="1.0"?>
             r"gz is bz2-compressed: rename it so that it ends in .bz2",
         ),
         (".xml", bz2.compress(EXPORT), "is bz2-compressed: rename it so that it ends in .bz2"),
+        (".xml.bz2", bz2.compress(EXPORT)[:200], "is truncated before the end of its first bz2 block"),
+        (".xml.zst", b"\x28\xb5\x2f\xfd", "is truncated before the end of its first zst block"),
+        (".xml.gz", b"\x1f", "is truncated before the end of its first gz block"),
+        (".xml", EXPORT[:20], "is truncated before its first page"),
+        (".xml", EXPORT[:200], "is truncated before its first page"),
+        (".xml.bz2", lzma.compress(EXPORT), "is xz-compressed, which is not read: decompress it"),
+        (".xml", b"7z\xbc\xaf\x27\x1c" + bytes(99), "is 7z-compressed, which is not read: decompress it"),
         (".xml.bz2", b"BZh9garbage" * 100, "is broken: its bz2 data at byte 0 do not decode"),
         (".xml.gz", gzip.compress(EXPORT)[:20] + b"\xff" * 400, "is broken: its gz data"),
     ],
@@ -338,6 +346,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
     packed = {
         "one stream": (".xml.bz2", bz2.compress(content, 1)),
         "gz": (".xml.gz", gzip.compress(content)),
+        "zst": (".xml.zst", b"".join(map(as_zstd, cut(content, 30_000)))),
         "plain": (".xml", content),
     }
     return packed[form]
@@ -346,7 +355,7 @@ def pack(export: str, pages: list[str], form: str) -> tuple[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("bytes_per_shard", [500, 3000, 1 << 40])
 @pytest.mark.parametrize(
-    "form", ["multistream", "97", "1000", "20000", "one stream", "gz", "members", "plain"]
+    "form", ["multistream", "97", "1000", "20000", "one stream", "gz", "members", "zst", "plain"]
 )
 def test_shards_read_each_page_once(
     tmp_path: Path, many_pages: list[str], form: str, bytes_per_shard: int
@@ -363,7 +372,7 @@ def test_shards_read_each_page_once(
         assert sum(tally.seen > 0 for tally in tallies) > 1, "several shards have pages"
 
 
-@pytest.mark.parametrize("form", ["multistream", "1000", "one stream", "gz", "plain"])
+@pytest.mark.parametrize("form", ["multistream", "1000", "one stream", "gz", "zst", "plain"])
 @pytest.mark.parametrize("lost", [0.6, 0.1, 12, 1])
 def test_exactly_one_shard_reports_truncation(
     tmp_path: Path, many_pages: list[str], form: str, lost: float
@@ -373,6 +382,10 @@ def test_exactly_one_shard_reports_truncation(
     if form == "plain" and lost == 1:
         kept -= 2  # ">" and the line's end alone are no loss
     dump = as_dump(tmp_path / f"cut{ending}", content[:kept])
+    if (form, lost) == ("one stream", 0.6):
+        with pytest.raises(EaseError, match="is truncated before the end of its first bz2 block"):
+            read_all(dump)
+        return
     expected, [one] = read_all(dump)
     pages, tallies = read_all(dump, 3000)
     assert one.truncated

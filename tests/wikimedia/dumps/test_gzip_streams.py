@@ -35,8 +35,11 @@ def test_a_file_cut_anywhere_gives_all_bytes_before_the_cut(tmp_path: Path, size
     for cut in sorted(
         {*(rng.randrange(4, len(packed)) for _ in range(60)), len(packed) - 8, len(packed) - 1}
     ):
-        expected = zlib.decompressobj(31).decompress(packed[:cut])
-        assert read(tmp_path / "cut.gz", packed[:cut]) == (expected, True)
+        if expected := zlib.decompressobj(31).decompress(packed[:cut]):
+            assert read(tmp_path / "cut.gz", packed[:cut]) == (expected, True)
+        else:
+            with pytest.raises(EaseError, match="is truncated before the end of its first gz block"):
+                read(tmp_path / "cut.gz", packed[:cut])
     assert read(tmp_path / "whole.gz", packed) == (texts(size), False)
 
 

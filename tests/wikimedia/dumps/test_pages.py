@@ -90,6 +90,64 @@ def test_other_prefixes_of_elements_and_missing_model(tmp_path: Path) -> None:
     ]
 
 
+NEW = """  <page><title>New &amp; all</title><ns>0</ns><id>7</id>
+    <revision><id>8</id><parentid>5</parentid><timestamp>2026-08-01T00:00:00Z</timestamp>
+      <contributor><username>A</username><id>99</id></contributor><comment>c</comment>
+      <origin>8</origin><model>wikitext</model><contentmodel>wikitext</contentmodel><format>text/x-wiki</format>
+      <text bytes="4" sha1="phoiac9h4m842xq45sp7s6u21eteeq1" xml:space="preserve">text</text><sha1>pho</sha1>
+    </revision></page>
+  <page><title>Gone</title><ns>0</ns><id>9</id><revision><id>10</id><contributor deleted="deleted" /><origin>10</origin>
+      <model>wikitext</model><format>text/x-wiki</format><text bytes="4" sha1="x" deleted="deleted" /></revision></page>
+"""
+
+
+def test_elements_and_attributes_of_content_exports(tmp_path: Path) -> None:
+    pages, tally = read_export(tmp_path, make_export([NEW]))
+    assert pages == [
+        Page(7, "New & all", 0, 8, None, "text", "wikitext", "2026-08-01T00:00:00Z"),
+        Page(9, "Gone", 0, 10, None, "", "wikitext", ""),
+    ]
+    assert not tally.skipped
+
+
+def test_pages_of_other_namespaces_have_no_text_and_it_is_not_parsed(tmp_path: Path) -> None:
+    talk = make_page(2, "Talk:A & B", "x</page-", namespace=1, redirect="Talk:C")
+    path = tmp_path / "enwiki-1-pages-articles.xml"
+    dump = as_dump(
+        path, make_export([article(1), talk.replace("x&lt;", "<unclosed>&bomb;"), article(3)]).encode()
+    )
+    tally = PageTally()
+    first, second, third = iterate_pages(as_shard(dump), tally=tally, namespaces={0})
+    assert second == Page(2, "Talk:A & B", 1, 0, "Talk:C", "", "wikitext", "")
+    assert [first, third] == [page for page in iterate_pages(as_shard(dump)) if page.namespace == 0]
+    assert (tally.seen, tally.skipped) == (3, {})
+
+
+def test_dumps_without_namespaces_of_pages(tmp_path: Path) -> None:
+    titles = {
+        "Talk:A": 1,
+        "user talk:B": 3,
+        "User_talk:B": 3,
+        "Berkas:C.jpg": 6,
+        "berkas:C.jpg": 6,
+        "Image:C.jpg": 6,
+        "Star Wars: D": 0,
+        "Talk": 0,
+        ":E": 0,
+    }
+    pages = [
+        make_page(number, title, "text").replace("    <ns>0</ns>\n", "")
+        for number, title in enumerate(titles, 1)
+    ]
+    found, tally = read_export(tmp_path, make_export(pages, version="0.5"))
+    assert {page.title: page.namespace for page in found} == titles
+    assert not tally.skipped
+    articles = iterate_pages(
+        as_shard(DumpFile(tmp_path / "enwiki-1-pages-articles.xml", "en", None)), namespaces={0}
+    )
+    assert [page.text for page in articles] == ["" if number else "text" for number in titles.values()]
+
+
 @pytest.mark.slow
 def test_an_oversized_page_is_skipped_without_being_held_in_memory(tmp_path: Path) -> None:
     """Write 200 MB in one page, highly compressed."""
@@ -139,6 +197,9 @@ BROKEN = {
     "unclosed": make_page(2, "Broken", "text").replace("  </page>\n", ""),
     "control": make_page(2, "Broken", "te\x02xt"),
     "id": make_page(2, "Broken", "text").replace("<id>2</id>", "<id>two</id>"),
+    "large id": make_page(2, "Broken", "text").replace("<id>2</id>", f"<id>{10**19}</id>"),
+    "large revision": make_page(2, "Broken", "text").replace("<id>1002</id>", f"<id>{2**63}</id>"),
+    "huge namespace": make_page(2, "Broken", "text").replace("<ns>0</ns>", f"<ns>{'9' * 5000}</ns>"),
     "revision": "  <page><title>Broken</title><ns>0</ns><id>2</id></page>\n",
 }
 
@@ -151,6 +212,16 @@ def test_a_broken_page_is_skipped_and_the_rest_read(tmp_path: Path, fault: str) 
     assert tally.skipped == {"malformed": 1}
     assert tally.faults[0].startswith("page 'Broken' is skipped: ")
     assert not tally.truncated
+
+
+def test_too_many_broken_pages_stop_the_reading(tmp_path: Path) -> None:
+    pages = [article(number) for number in range(1, 90)]
+    _, tally = read_export(tmp_path, make_export(pages + [BROKEN["text"]] * 9))
+    assert tally.skipped == {"malformed": 9}
+    with pytest.raises(
+        EaseError, match=r"articles.xml: 11 of the first 100 pages .* cannot be read \(page 'Broken'"
+    ):
+        read_export(tmp_path, make_export(pages + [BROKEN["text"]] * 20))
 
 
 def test_only_the_first_faults_are_reported(tmp_path: Path) -> None:

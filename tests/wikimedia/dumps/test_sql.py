@@ -14,6 +14,7 @@ from sqlglot import expressions
 from ease.errors import EaseError
 from ease.wikimedia.dumps import lines, sql
 from ease.wikimedia.dumps.sql import Row, TableReader
+from tests.wikimedia.made_dumps import PACK
 from tests.wikimedia.made_tables import COLUMNS, dump, insert, item, write
 
 ESCAPED = {
@@ -106,7 +107,7 @@ def test_rows_agree_with_an_sql_parser(tmp_path: Path) -> None:
     assert (found.broken_rows, found.truncated) == (0, False)
 
 
-@pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
+@pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("block_bytes", [97, 1 << 20])
 def test_compressions_and_block_sizes_give_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: str, block_bytes: int
@@ -195,7 +196,7 @@ def test_rows_on_their_own_lines_are_read_like_one_statement_per_line(
     assert "line 116: invalid row" in caplog.text
 
 
-@pytest.mark.parametrize("packing", ["", ".gz", ".bz2"])
+@pytest.mark.parametrize("packing", PACK)
 def test_a_truncated_file_gives_the_rows_before_the_cut(tmp_path: Path, packing: str) -> None:
     rng = random.Random(3)
     rows = [item(page, rng.randrange(1, 10**9)) for page in range(1, 30_000)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikidata import json_dump as wikidata
 from ease.wikimedia.wikidata.items import WikidataParts
 from ease.wikimedia.wikidata.json_dump import ingest_wikidata
+from tests.wikimedia.made_dumps import PACK
 
 OPTIONS = IngestOptions(workers=1)
 Entity = Mapping[str, Any]
@@ -176,13 +175,13 @@ def test_forms_of_the_array(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["wikidata.json", "wikidata.json.gz", "wikidata.json.bz2"])
+@pytest.mark.parametrize("name", [f"wikidata.json{ending}" for ending in PACK])
 def test_compressions_chunks_and_workers_give_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     content = lines_of(*(make_item(qid, [statement(qid + 1)], en=f"Title {qid}") for qid in range(1, 3000)))
     data = content.encode()
-    packed = {".json": data, ".gz": gzip.compress(data), ".bz2": bz2.compress(data)}[Path(name).suffix]
+    packed = PACK[name.removeprefix("wikidata.json")](data)
     expected = rows(ingest(tmp_path, content).sitelinks)
     monkeypatch.setattr(wikidata, "_CHUNK_BYTES", 20_000)
     (tmp_path / name).write_bytes(packed)
@@ -195,13 +194,13 @@ def test_compressions_chunks_and_workers_give_the_same_rows(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("packing", ["plain", "gz", "bz2"])
+@pytest.mark.parametrize("packing", PACK)
 def test_a_truncated_file_is_kept_or_dropped(
     tmp_path: Path, packing: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = lines_of(*(make_item(qid, en=f"Title {qid * 7919}") for qid in range(1, 20_000))).encode()
-    path = tmp_path / f"wikidata.json{'' if packing == 'plain' else '.' + packing}"
-    packed = {"plain": content, "gz": gzip.compress(content), "bz2": bz2.compress(content)}[packing]
+    path = tmp_path / f"wikidata.json{packing}"
+    packed = PACK[packing](content)
     path.write_bytes(packed[: len(packed) * 3 // 4])
     parts = ingest_wikidata(path, ["en"], OPTIONS, tmp_path / "parts")
     links = rows(parts.sitelinks)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from ease.errors import EaseError
 from ease.io.result_versions import WIKIPEDIA_PARTS
 from ease.wikimedia.dumps.options import IngestOptions
 from ease.wikimedia.wikipedia.articles import REDIRECTS
 from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
+from ease.wikimedia.wikipedia.reader import read_dump
 from ease.wikimedia.wikipedia.sentence_table import SENTENCES
-from ease.wikimedia.wikitext.article import Article, Link, split_article
+from ease.wikimedia.wikitext.article import Article, Link, Prose, split_article
+from ease.wikimedia.wikitext.parser import read_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter
 from tests.wikimedia.made_dumps import (
     ONE,
@@ -119,14 +123,59 @@ def test_a_list_at_the_beginning_is_not_a_redirect(tmp_path: Path) -> None:
     assert rows(parts.redirects) == []
 
 
-def test_an_unexpected_exception_names_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("a bug")
+@pytest.fixture
+def _faulty_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail on pages with the text "fail", and never end on pages with the text "wait"."""
+
+    def fail(text: str, *wiki: Any) -> Prose:
+        while text == "wait":
+            pass
+        if text == "fail":
+            raise RuntimeError("a bug")
+        return read_prose(text, *wiki)
 
     monkeypatch.setattr("ease.wikimedia.wikipedia.articles.read_prose", fail)
-    with pytest.raises(RuntimeError, match="a bug") as caught:
-        ingest_wikipedia([made(tmp_path, article(7))], ONE, tmp_path / "parts")
-    assert "while parsing page 'Article 7' (7) of" in caught.value.__notes__[0]
+    monkeypatch.setattr("ease.wikimedia.wikitext.parser.read_prose", fail)
+
+
+@pytest.mark.usefixtures("_faulty_parser")
+def test_a_page_that_fails_or_takes_too_long_is_counted_named_and_skipped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dump = made(
+        tmp_path, make_page(1, "Faulty", "fail"), article(2), make_page(3, "Slow", "wait"), article(4)
+    )
+    parts = ingest_wikipedia([dump], ONE.model_copy(update={"max_page_seconds": 0.2}), tmp_path / "parts")
+    counts = parts.counts["en"]
+    assert counts["skipped"] == {"failed": 1, "too_slow": 1}
+    assert (counts["pages"], counts["articles"]) == (4, 2)
+    assert [row["page_id"] for row in rows(parts.pages)] == [1, 2, 3, 4]
+    assert {row["page_id"] for row in rows(parts.sentences)} == {2, 4}
+    faults = (
+        "page 'Faulty' is skipped: RuntimeError: a bug",
+        "page 'Slow' is skipped: it takes more than 0.2 s",
+    )
+    assert all(fault in caplog.text for fault in faults)
+    caplog.clear()
+    assert [one.page_id for one in read_dump(dump.path, max_page_seconds=0.2)] == [2, 4]
+    assert all(fault in caplog.text for fault in faults)
+
+
+@pytest.mark.usefixtures("_faulty_parser")
+def test_too_many_pages_that_fail_stop_the_run(tmp_path: Path) -> None:
+    pages = [
+        make_page(number, f"Page {number}", "fail" if number % 9 == 0 else "A text.")
+        for number in range(1, 101)
+    ]
+    dump = made(tmp_path, *pages)
+    for read in (
+        lambda: ingest_wikipedia([dump], ONE, tmp_path / "parts"),
+        lambda: list(read_dump(dump.path)),
+    ):
+        with pytest.raises(
+            EaseError, match=r"articles.xml: 11 of the first 100 pages .* report this as a bug"
+        ):
+            read()
 
 
 def split(text: str, *links: Link) -> tuple[list[tuple[str, list[str]]], dict[str, int]]:

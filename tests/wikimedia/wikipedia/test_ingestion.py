@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import itertools
 import logging
 import re
 from pathlib import Path
@@ -16,6 +17,7 @@ from ease.errors import EaseError
 from ease.wikimedia.dumps.files import DumpFile, find_dumps
 from ease.wikimedia.dumps.mapping import spark_map
 from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.streams import DecompressedStream
 from ease.wikimedia.wikipedia.ingestion import WikipediaParts, ingest_wikipedia
 from tests.wikimedia.made_dumps import (
     ONE,
@@ -177,6 +179,41 @@ def test_spark_gives_the_same_rows(tmp_path: Path, streams_dump: DumpFile, spark
     ) as caught:
         ingest_wikipedia([broken], options, tmp_path / "spark", on_spark)
     assert "\n" not in str(caught.value)
+
+
+def test_files_of_all_namespaces_give_the_rows_of_the_articles(test_data: Path, tmp_path: Path) -> None:
+    """Two files, each a complete export, in which every page is followed by a talk, user, template or module page."""
+    (dump,) = find_dumps(test_data / "dumps", ["it"])
+    export = b"".join(block for _, block in DecompressedStream(dump.path))
+    header, pages = export[: export.index(b"<page>")], re.findall(rb"<page>.*?</page>", export, re.DOTALL)
+    others = itertools.cycle([(b"Discussione", 1), (b"Utente", 2), (b"Template", 10), (b"Modulo", 828)])
+    mixed = []
+    for number, page in enumerate(pages):
+        name, namespace = next(others)
+        other = page.replace(b"<title>", b"<title>%s:" % name, 1).replace(b"[[", b"<unclosed>", 1)
+        other = re.sub(rb"<id>\d+", b"<id>%d" % (10**9 + number), other, count=1)
+        mixed += [page, re.sub(rb"<ns>\d+", b"<ns>%d" % namespace, other, count=1)]
+    files = [
+        as_dump(tmp_path / f"{name}.xml", header + b"\n".join(some) + b"</mediawiki>", "it")
+        for name, some in {"p1p700": mixed[:700], "p701p9999": mixed[700:]}.items()
+    ]
+    expected, found = (ingest_wikipedia(some, ONE, tmp_path / "parts") for some in ([dump], files))
+    for table in ("sentences", "redirects"):
+        assert rows(getattr(found, table)) == rows(getattr(expected, table))
+    assert [row for row in rows(found.pages) if row["page_id"] < 10**9] == rows(expected.pages)
+    assert len(rows(found.pages)) == 2 * len(pages) == found.counts["it"]["pages"]
+    assert found.counts["it"]["skipped"] == {
+        "no_sentences": 1,
+        "other_namespace": 75 + len(pages),
+        "redirect": 64,
+    }
+
+    cut = files[1].path.read_bytes()[:-3000]
+    files[1].path.write_bytes(cut)
+    kept = ingest_wikipedia(files, ONE, tmp_path / "parts")
+    assert [file["truncated"] for file in kept.counts["it"]["dumps"]] == [False, True]
+    assert rows(kept.sentences) == rows(expected.sentences)[: len(rows(kept.sentences))]
+    assert 0 <= 2 * len(pages) - len(rows(kept.pages)) < 5
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import random
 import tracemalloc
@@ -14,7 +13,7 @@ from ease.errors import EaseError
 from ease.wikimedia.wikipedia.articles import SENTENCES_FILE
 from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 from ease.wikimedia.wikipedia.reader import read_dump
-from tests.wikimedia.made_dumps import ONE, article, made, make_export, make_page, rows
+from tests.wikimedia.made_dumps import ONE, PACK, article, made, make_export, make_page, rows
 
 PAGES = [
     make_page(5, "the_title", "It is in [[Germany|the country]]. See [[berlin]]s.\n\nNo link."),
@@ -40,12 +39,10 @@ def test_articles_have_titles_prose_and_links(tmp_path: Path) -> None:
     assert second.title == "Article 9"
 
 
-@pytest.mark.parametrize("ending", [".xml", ".xml.bz2", ".xml.gz"])
+@pytest.mark.parametrize("ending", PACK)
 def test_the_stream_agrees_with_the_ingested_table(tmp_path: Path, ending: str) -> None:
-    content = make_export(PAGES, "de").encode()
-    packed = {".xml": content, ".xml.bz2": bz2.compress(content), ".xml.gz": gzip.compress(content)}[ending]
-    path = tmp_path / f"dewiki-pages-articles{ending}"
-    path.write_bytes(packed)
+    path = tmp_path / f"dewiki-pages-articles.xml{ending}"
+    path.write_bytes(PACK[ending](make_export(PAGES, "de").encode()))
     parts = ingest_wikipedia([made(tmp_path / "plain", *PAGES, language="de")], ONE, tmp_path / "parts")
     assert [part.name for part in parts.sentences] == [SENTENCES_FILE]
     found = [

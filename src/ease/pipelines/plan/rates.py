@@ -61,7 +61,8 @@ def measure_parsing(
     for number in order.tolist():
         shard, part = shards[number], folder / str(number)
         part.mkdir(parents=True)
-        task = ShardTask(shard, sites[shard.dump], options.splitter, options.max_page_bytes)
+        limits = options.max_page_bytes, options.max_page_seconds
+        task = ShardTask(shard, sites[shard.dump], options.splitter, *limits)
         counts = write_shard(task, part)["counts"]
         size, pages = size + task.size(), pages + counts["pages"]
         sentences, links = sentences + counts.get("sentences", 0), links + counts.get("links", 0)

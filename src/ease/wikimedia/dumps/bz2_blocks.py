@@ -37,8 +37,9 @@ _HEADER = b"BZh9"
 """Header with the largest block size, which decodes blocks of any size."""
 _MAX_BLOCK_BYTES = 1_200_000
 """Upper bound of a compressed block, whose content may be incompressible."""
-_MAX_ENDS = 8
-"""Markers that are tried as the end of a block: one or two may stand in it by chance, more only on purpose."""
+_MAX_TRIES = 8
+"""Markers that are tried as the start or the end of a block: one or two may stand in it by chance, more only on
+purpose."""
 _WINDOW = 7
 """Bytes that contain a marker starting at any bit of the first byte."""
 
@@ -104,7 +105,7 @@ class Bz2Blocks:
         self._start = start
         self._threads = threads
         self._read_bytes = read_bytes
-        self._buffer = b""
+        self._buffer = bytearray()
         self._base = start
         """File offset of the buffer."""
         self._searched = 0
@@ -119,7 +120,7 @@ class Bz2Blocks:
             BrokenBlockError: A block does not decode, or other data follow a stream.
         """
         self._file.seek(self._start)
-        done, entered = 0, self._start == 0
+        done, entered, failed = 0, self._start == 0, 0
         for block, content in self._decoded_ahead():
             if block.start < done:
                 continue  # a marker by chance, inside the previous block
@@ -128,8 +129,10 @@ class Bz2Blocks:
             if content:
                 entered = True
                 yield block.start // 8, content
-            elif entered and not block.is_last:
-                raise BrokenBlockError(block.start // 8)
+            elif not block.is_last:
+                failed += 1
+                if entered or failed > _MAX_TRIES:
+                    raise BrokenBlockError(block.start // 8)
             # Otherwise the file is truncated in the block, or `start` lies in a block that has a marker by chance.
 
     def _decoded_ahead(self) -> Iterator[tuple[Block, bytes]]:
@@ -154,7 +157,7 @@ class Bz2Blocks:
         self._file.seek(here)
         first = block.start // 8 * 8
         later = (marker.bit for marker in _find_markers(content) if first + marker.bit > block.end)
-        for end in islice(later, _MAX_ENDS):
+        for end in islice(later, _MAX_TRIES):
             if decoded := _decode(content, block.start - first, end):
                 return decoded, first + end
         return b"", block.end
@@ -174,11 +177,13 @@ class Bz2Blocks:
             while following is not None and following.is_end and not self._stream_follows(following):
                 first = 8 * self._base
                 tried += 1
-                if tried > _MAX_ENDS or _decode(self._buffer, marker.bit - first, following.bit - first):
+                if tried > _MAX_TRIES or _decode(
+                    bytes(self._buffer), marker.bit - first, following.bit - first
+                ):
                     break
                 following = self._next_marker()
             end = 8 * (self._base + len(self._buffer)) if following is None else following.bit
-            content = self._buffer[marker.bit // 8 - self._base : -(-end // 8) - self._base]
+            content = bytes(self._buffer[marker.bit // 8 - self._base : -(-end // 8) - self._base])
             self._forget(end // 8)
             yield Block(marker.bit, end, content, following is None)
             self.truncated = self.truncated or following is None
@@ -221,7 +226,7 @@ class Bz2Blocks:
         """Return bytes in the buffer or after it; fewer at the end of the file."""
         while self._base + len(self._buffer) < byte + size and self._read_on():
             pass
-        return self._buffer[byte - self._base : byte - self._base + size]
+        return bytes(self._buffer[byte - self._base : byte - self._base + size])
 
     def _read_on(self) -> bool:
         """Extend the buffer and find its markers; return False at the end of the file."""
@@ -231,13 +236,13 @@ class Bz2Blocks:
         self._buffer += added
         first = 8 * (self._base + seen)
         self._markers.extend(
-            _Marker(first + marker.bit, marker.is_end) for marker in _find_markers(self._buffer[seen:])
+            _Marker(first + marker.bit, marker.is_end) for marker in _find_markers(bytes(self._buffer[seen:]))
         )
         return bool(added)
 
     def _forget(self, byte: int) -> None:
         """Drop the buffer before a file offset."""
-        self._buffer = self._buffer[byte - self._base :]
+        del self._buffer[: byte - self._base]
         self._base = byte
 
 

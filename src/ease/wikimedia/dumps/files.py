@@ -16,13 +16,13 @@ from typing import Any, Literal, Self
 from ease.errors import EaseError
 from ease.io.addresses import address_of, files_below, files_matching, is_remote, kind_of, located
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
-from ease.wikimedia.dumps.streams import FASTEST_FIRST, Compression, compression_of
+from ease.wikimedia.dumps.streams import FASTEST_FIRST, FROM_THE_BEGINNING, Compression, compression_of
 from ease.wikimedia.languages import Language, check_codes, check_languages
 
 logger = logging.getLogger(__name__)
 
 _WIKI = r"(?P<wiki>[a-z][a-z0-9_]*?)(?P<project>wiki|wikinews)-"
-_PACKED = r"(?:\.(?:bz2|gz))?"
+_PACKED = r"(?:\.(?:bz2|gz|zst))?"
 ARTICLES_NAME = re.compile(
     rf"{_WIKI}(?:(?P<edition>.+?)-)?pages-articles(?P<multistream>-multistream)?(?P<part>\d*)\.xml"
     rf"(?:-p(?P<first>\d+)p(?P<last>\d+))?(?P<rest>-[\w-]+)?{_PACKED}"
@@ -47,15 +47,15 @@ WikidataForm = Literal["json", "truthy"]
 
 _WIKIDATA_NAMES: dict[WikidataForm, tuple[re.Pattern[str], str]] = {
     "json": (
-        re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz)?"),
-        "*wikidata*.json or *-all.json (.bz2, .gz)",
+        re.compile(r"(?!.*lexemes)(.*wikidata.*|.*-all)\.json(\.bz2|\.gz|\.zst)?"),
+        "*wikidata*.json or *-all.json (.bz2, .gz, .zst)",
     ),
-    "truthy": (re.compile(r".*truthy.*\.nt(\.bz2|\.gz)?"), "*truthy*.nt (.bz2, .gz)"),
+    "truthy": (re.compile(r".*truthy.*\.nt(\.bz2|\.gz|\.zst)?"), "*truthy*.nt (.bz2, .gz, .zst)"),
 }
 """Names of Wikidata's files, and the same in words."""
 _IN_WORDS: dict[Project, str] = {"wiki": "", "wikinews": " of Wikinews"}
 _MAX_GZIP_SHARDS = 16
-"""Each shard of a .gz decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
+"""Each shard of a .gz or .zst decompresses the file from its beginning; 16 shards cost about a fifth of one parse."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def find_dumps(
     found: dict[str, list[DumpFile]] = defaultdict(list)
     asked = {Language(language).database: language for language in languages}
     files = (
-        list_files(source, _is_dump_name, "*.xml, .xml.bz2 or .xml.gz")
+        list_files(source, _is_dump_name, "*.xml, .xml.bz2, .xml.gz or .xml.zst")
         if isinstance(source, (str, Path))
         else source
     )
@@ -214,9 +214,10 @@ def dump_date(path: Path) -> str | None:
 
 
 def split_into_shards(dump: DumpFile, bytes_per_shard: int) -> list[Shard]:
-    """Split a file into shards of a given size; a .gz into at most 16."""
+    """Split a file into shards of a given size; a .gz or .zst into at most 16."""
     size = dump.path.stat().st_size
-    step = max(bytes_per_shard, -(-size // _MAX_GZIP_SHARDS) if dump.compression == "gz" else 0)
+    most = _MAX_GZIP_SHARDS if dump.compression in FROM_THE_BEGINNING else size
+    step = max(bytes_per_shard, -(-size // max(1, most)))
     return [Shard(dump, start, min(size, start + step)) for start in range(0, max(1, size), step)]
 
 
@@ -359,7 +360,8 @@ def _choose_forms(dumps: Iterable[DumpFile]) -> list[DumpFile]:
         parts: dict[tuple[int, int, str], tuple[int, DumpFile]] = {}
         for dump, names in forms[min(forms)]:
             # Prefer the multistream form that Wikimedia publishes, then the compression that is fastest to read.
-            slowness = {"bz2": 0 if names.get("multistream") else 3, "plain": 1, "gz": 2}[dump.compression]
+            bz2 = 0 if names.get("multistream") else 4
+            slowness = {"bz2": bz2, "plain": 1, "zst": 2, "gz": 3}[dump.compression]
             rest = names.get("rest") or names.get("revision", "").zfill(20)
             key = (int(names.get("part") or 0), int(names["first"] or 0), rest)
             parts[key] = min(parts.get(key, (slowness, dump)), (slowness, dump), key=lambda choice: choice[0])
@@ -381,7 +383,7 @@ def find_wikidata(source: str | Path, form: WikidataForm = "json") -> Path:
     newest = max((date for date in dates.values() if date), default=None)
     # A file without a date may be newer than the newest date.
     files = [file for file, date in dates.items() if date in (None, newest)]
-    if len({re.sub(r"\.(bz2|gz)$", "", str(file)) for file in files}) > 1:
+    if len({re.sub(r"\.(bz2|gz|zst)$", "", str(file)) for file in files}) > 1:
         names = ", ".join(str(file) for file in files)
         raise EaseError(f"{source} has several Wikidata dumps ({names}): set the source to one of them.")
     return min(files, key=lambda file: FASTEST_FIRST.index(compression_of(file)))

@@ -1,43 +1,46 @@
-"""Read the pages of a shard: the XML is split at `<page>` and `</page>`, and each page is parsed alone.
-
-Splitting is safe because XML escapes a literal `<page>` in a text. A shard can therefore start at any byte, an
-oversized page is never held in memory, a broken page is skipped, and no entities can be declared.
-"""
+"""Read the pages of a shard. Each page is parsed alone, so a broken page is skipped and no entities can be declared."""
 
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, NoReturn, TypeVar
 
 from lxml import etree
 
-from ease.wikimedia.dumps.files import Shard
-from ease.wikimedia.dumps.streams import DecompressedStream
+from ease.errors import EaseError
+from ease.wikimedia.dumps.files import DumpFile, Shard
+from ease.wikimedia.dumps.page_scanner import HEAD_BYTES, PageScanner
+from ease.wikimedia.dumps.siteinfo import read_number, read_siteinfo
 from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 DEFAULT_MAX_PAGE_BYTES = 20_000_000
+DEFAULT_MAX_PAGE_SECONDS = 60.0
 _REPORTED_FAULTS = 5
 """Largest number of skipped pages of a shard that are reported for each reason."""
 
-_PAGE_TAG = re.compile(rb"<(/?)page\s*>")
+ARTICLES = frozenset({0})
+"""The namespace of articles."""
+_FAILURES = "malformed", "failed", "too_slow"
+_MIN_PAGES = 100
+_MAX_FAILED_SHARE = 0.1
+"""Share of the pages read, if these are at least `_MIN_PAGES`, that may fail."""
+
 _TITLE = re.compile(rb"<title>(.*?)</title>", re.DOTALL)
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|&#(?:x0*1?[0-9a-fA-F]|0*(?:[12]?[0-9]|3[01]));")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_END_TAG = b"</mediawiki"
-_OVERLAP = 32
-"""Bytes kept of a block without a tag, since a tag may span two blocks."""
-_HEAD_BYTES = 4096
-"""Bytes kept of an oversized page, to report its title."""
 # huge_tree lifts libxml2's limit of 10 MB per text; the size of a page is limited before it is parsed.
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True)
 
 
 class Page(NamedTuple):
-    """A page with its last revision.
+    """A page with its last revision; without its revision if it is in a namespace that is not wanted.
 
     `redirect` is the target in the dump's `<redirect>` element; `timestamp` is of the revision, as in the dump
     (2024-05-01T12:00:00Z), or empty.
@@ -53,13 +56,16 @@ class Page(NamedTuple):
     timestamp: str = ""
 
 
+Result = TypeVar("Result")
+
+
 @dataclass
 class PageTally:
     """Counts from reading a shard.
 
     Attributes:
         seen: Pages that start in the shard.
-        skipped: Number of skipped pages by reason.
+        skipped: Number of skipped pages by reason, of those that could not be read.
         faults: Messages about the first few skipped pages of each reason.
         truncated: Whether the file ends inside a page, inside its compressed data, or without `</mediawiki>`.
     """
@@ -73,15 +79,63 @@ class PageTally:
         """Count a skipped page, and add a message for the first few."""
         self.skipped[reason] += 1
         if self.skipped[reason] <= _REPORTED_FAULTS:
-            self.faults.append(f"page {title!r} is skipped: {explanation}")
+            self.faults.append(f"page {title[:200]!r} is skipped: {' '.join(explanation.split())[:200]}")
+
+    def attempt(self, page: Page, read: Callable[[Page], Result], max_seconds: float) -> Result | None:
+        """Return what a function reads from a page; None if it fails or takes too long: the page is skipped.
+
+        The time is limited in the main thread only, and not within a call of compiled code.
+        """
+        try:
+            return _within(max_seconds, read, page)
+        except EaseError:
+            raise
+        except _TooSlowError:
+            self.skip("too_slow", page.title, f"it takes more than {max_seconds:g} s of CPU time")
+        except Exception as error:
+            self.skip("failed", page.title, f"{type(error).__name__}: {error}")
+        return None
+
+    def check(self, shard: Shard) -> None:
+        """Stop if too many pages failed.
+
+        Raises:
+            EaseError: More than a tenth of at least 100 pages.
+        """
+        failed = sum(self.skipped[reason] for reason in _FAILURES)
+        if self.seen >= _MIN_PAGES and failed > _MAX_FAILED_SHARE * self.seen:
+            raise EaseError(
+                f"{shard.dump.path}: {failed:,} of the first {self.seen:,} pages from byte {shard.start:,} cannot be "
+                f"read ({self.faults[-1]}). If the file is damaged, download it again; else report this as a bug."
+            )
 
 
-_RawPage = tuple[bytes, str | None]
-"""The bytes of a page, and what is wrong with them."""
+class _TooSlowError(Exception):
+    """Raised in a page that takes too long."""
+
+
+def _within(seconds: float, read: Callable[[Page], Result], page: Page) -> Result:
+    """Call a function, and raise _TooSlowError after a number of seconds of the process's CPU time."""
+    if threading.current_thread() is not threading.main_thread():
+        return read(page)  # only the main thread receives signals
+
+    def stop(*_: object) -> NoReturn:
+        raise _TooSlowError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        return read(page)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def iterate_pages(
-    shard: Shard, max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES, tally: PageTally | None = None
+    shard: Shard,
+    max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
+    tally: PageTally | None = None,
+    namespaces: Collection[int] | None = None,
 ) -> Iterator[Page]:
     """Yield the readable pages that start in a shard, in the order of the dump.
 
@@ -89,13 +143,17 @@ def iterate_pages(
         shard: Byte range of a dump file.
         max_page_bytes: Larger pages are skipped without being held in memory.
         tally: Gets the counts.
+        namespaces: Pages of other namespaces have no text and no other part of their revision; None: all pages have.
 
     Raises:
-        EaseError: The file is missing or its data do not decode. A truncated file is not an error but sets
-            `tally.truncated`.
+        EaseError: The file is missing, its data do not decode, or too many pages fail. A truncated file is not an
+            error but sets `tally.truncated`.
     """
     tally = PageTally() if tally is None else tally
-    for content, fault in _PageScanner(shard, max_page_bytes, tally):
+    parser = _PageParser(shard.dump, namespaces)
+    scanner = PageScanner(shard, max_page_bytes, namespaces)
+    for content, fault in scanner:
+        tally.check(shard)
         tally.seen += 1
         if fault:
             too_large = f"it has more than {max_page_bytes:,} bytes"
@@ -104,9 +162,11 @@ def iterate_pages(
             )
             continue
         try:
-            page = _parse_page(content)
-        except (etree.XMLSyntaxError, ValueError) as error:
-            title = _TITLE.search(content)
+            page = parser.parse(content)
+        except EaseError:
+            raise
+        except Exception as error:
+            title = _TITLE.search(content[:HEAD_BYTES])
             reason = "bad_title" if title and _CONTROLS.search(title[1]) else "malformed"
             tally.skip(reason, _raw_title(content), str(error))
             continue
@@ -114,6 +174,8 @@ def iterate_pages(
             tally.skip("bad_title", page.title, "its title is empty or has control characters")
             continue
         yield page
+    tally.truncated = scanner.truncated
+    tally.check(shard)
 
 
 def redirect_of(page: Page, site: SiteInfo) -> str | None:
@@ -123,115 +185,56 @@ def redirect_of(page: Page, site: SiteInfo) -> str | None:
 
 def reason_to_skip(page: Page, site: SiteInfo) -> str | None:
     """Return why a page is not an article: other_namespace, redirect, not_wikitext or empty; None for an article."""
-    if page.namespace != 0:
+    if page.namespace not in ARTICLES:
         return "other_namespace"
     if redirect_of(page, site) is not None:
         return "redirect"
     return "not_wikitext" if page.model != "wikitext" else None if page.text.strip() else "empty"
 
 
-class _PageScanner:
-    """Splits the decompressed bytes of a shard into pages."""
+class _PageParser:
+    """Parses the pages of a file."""
 
-    def __init__(self, shard: Shard, max_page_bytes: int, tally: PageTally) -> None:
-        self._shard = shard
-        self._max_page_bytes = max_page_bytes
-        self._tally = tally
-        self._buffer = bytearray()
-        self._base = 0
-        """Decompressed offset of the buffer from the start of the shard."""
-        self._limit: int | None = None
-        """Decompressed offset of the shard's end, once known; later pages belong to the next shard."""
-        self._inside = False
-        self._huge = False
-        """The page is oversized: the buffer has only its head and the possible start of a tag."""
-        self._scanned = 0
-        self._closed = False
-        self._done = False
-        """A page of the next shard has started."""
+    def __init__(self, dump: DumpFile, namespaces: Collection[int] | None) -> None:
+        self._dump = dump
+        self._namespaces = namespaces
 
-    def __iter__(self) -> Iterator[_RawPage]:
-        start, end = self._shard.start, self._shard.end
-        stream = DecompressedStream(self._shard.dump.path, start, end)
-        owned = start == 0
-        for offset, block in stream:
-            if self._limit is None and offset >= end:
-                self._limit = self._base + len(self._buffer)
-            self._buffer += block
-            for page in self._complete_pages():
-                owned = True
-                yield page
-            if self._done:
-                return
-        # Only the shard in which the last page starts reads the end of the file, so only it reports truncation.
-        if owned or self._inside:
-            self._tally.truncated = stream.truncated or self._inside or not self._closed
+    def parse(self, content: bytes) -> Page:
+        """Read one `<page>` element.
 
-    def _complete_pages(self) -> Iterator[_RawPage]:
-        """Yield the pages that end in the buffer, and remove them from it."""
-        while tag := _PAGE_TAG.search(self._buffer, self._scanned):
-            opens = not tag[1]
-            if self._inside:
-                # An opening tag inside a page means that the page was never closed.
-                fault = "malformed" if opens else "too_large" if self._is_too_large(tag.end()) else None
-                yield bytes(self._buffer[: tag.start() if opens else tag.end()]), fault
-            self._inside, self._huge = opens, False
-            if not opens:
-                self._forget(tag.end())
-                continue
-            self._closed = False
-            self._forget(tag.start())
-            self._scanned = tag.end() - tag.start()
-            if self._limit is not None and self._base >= self._limit:
-                self._inside, self._done = False, True
-                return
-        self._keep_open_end()
+        Raises:
+            XMLSyntaxError: The element is not well-formed.
+            ValueError: A required element is missing, or an id is not a number.
+        """
+        page = etree.fromstring(content, _PARSER)
+        parts = {_local_name(child): child for child in page}
+        title, number = _text_of(parts, "title"), _text_of(parts, "ns")
+        namespace = read_number(number) if number else self._namespace_of(title)
+        revision: dict[str, etree._Element] = {}
+        if self._namespaces is None or namespace in self._namespaces:
+            if "revision" not in parts:
+                raise ValueError("it has no revision")
+            revision = {_local_name(child): child for child in reversed(parts["revision"])}
+        redirect = parts.get("redirect")
+        return Page(
+            page_id=read_number(_text_of(parts, "id")),
+            title=title,
+            namespace=namespace,
+            revision_id=read_number(_text_of(revision, "id") or "0"),
+            redirect=None if redirect is None else redirect.get("title"),
+            text=_text_of(revision, "text"),
+            model=_text_of(revision, "model") or "wikitext",
+            timestamp=_text_of(revision, "timestamp"),
+        )
 
-    def _is_too_large(self, size: int) -> bool:
-        return self._huge or size > self._max_page_bytes
+    def _namespace_of(self, title: str) -> int:
+        """Return a page's namespace by its title: dumps before schema 0.6 do not name it."""
+        prefix, colon, _ = title.partition(":")
+        return self._site.namespaces.get(prefix.replace("_", " ").strip().lower(), 0) if colon else 0
 
-    def _keep_open_end(self) -> None:
-        if not self._inside:
-            self._closed = self._closed or self._buffer.find(_END_TAG) >= 0
-            self._forget(max(0, len(self._buffer) - _OVERLAP))
-            return
-        if self._is_too_large(len(self._buffer)):
-            self._huge = True
-            surplus = len(self._buffer) - _HEAD_BYTES - _OVERLAP
-            if surplus > 0:
-                del self._buffer[_HEAD_BYTES : _HEAD_BYTES + surplus]
-                self._base += surplus
-        self._scanned = max(len(b"<page>"), len(self._buffer) - _OVERLAP)
-
-    def _forget(self, size: int) -> None:
-        del self._buffer[:size]
-        self._base += size
-        self._scanned = 0
-
-
-def _parse_page(content: bytes) -> Page:
-    """Read one `<page>` element.
-
-    Raises:
-        XMLSyntaxError: The element is not well-formed.
-        ValueError: A required element is missing, or an id is not a number.
-    """
-    page = etree.fromstring(content, _PARSER)
-    parts = {_local_name(child): child for child in page}
-    if "revision" not in parts:
-        raise ValueError("it has no revision")
-    revision = {_local_name(child): child for child in reversed(parts["revision"])}
-    redirect = parts.get("redirect")
-    return Page(
-        page_id=int(_text_of(parts, "id")),
-        title=_text_of(parts, "title"),
-        namespace=int(_text_of(parts, "ns") or 0),
-        revision_id=int(_text_of(revision, "id") or 0),
-        redirect=None if redirect is None else redirect.get("title"),
-        text=_text_of(revision, "text"),
-        model=_text_of(revision, "model") or "wikitext",
-        timestamp=_text_of(revision, "timestamp"),
-    )
+    @cached_property
+    def _site(self) -> SiteInfo:
+        return read_siteinfo(self._dump.path, self._dump.language)
 
 
 def _local_name(element: etree._Element) -> str:
@@ -245,5 +248,5 @@ def _text_of(parts: dict[str, etree._Element], name: str) -> str:
 
 def _raw_title(content: bytes) -> str:
     """Return the title of a page that could not be parsed."""
-    title = _TITLE.search(content[:_HEAD_BYTES])
+    title = _TITLE.search(content[:HEAD_BYTES])
     return title[1].decode("utf-8", errors="replace") if title else "(without title)"

@@ -20,6 +20,7 @@ Row = tuple[bytes, ...]
 
 _CHUNK_BYTES = 1 << 20
 _LOGGED_ROWS = 5
+_MAX_COLUMNS = 4096
 _BINARY = rb"(?:_binary )?"
 _VALUE = rb"(?:" + _BINARY + rb"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'|-?[0-9.][0-9.eE+-]*+|NULL|0x[0-9A-Fa-f]++)"
 _COLUMN = re.compile(rb"\s*`([^`]+)`\s")
@@ -41,7 +42,7 @@ class TableReader:
         """Prepare to read.
 
         Args:
-            path: The dump: .sql, .sql.gz or .sql.bz2.
+            path: The dump: .sql, .sql.gz, .sql.bz2 or .sql.zst.
             table: Name of the table.
             columns: For each wanted column a regular expression of its literals; its only group is the value. Rows
                 have the columns in this order.
@@ -113,6 +114,11 @@ class TableReader:
     def _compile(self, columns: Sequence[bytes]) -> None:
         """Compile the patterns of rows with these columns."""
         column, text = self._where
+        if len(columns) > _MAX_COLUMNS:
+            raise EaseError(
+                f"{self.path}: the table `{self._table}` has {len(columns):,} columns, more than a database allows: "
+                "download it again."
+            )
         missing = [wanted for wanted in (*self._columns, column) if wanted not in columns]
         if missing:
             has, lacks = (b", ".join(some).decode(errors="replace") or "none" for some in (columns, missing))
@@ -127,7 +133,7 @@ class TableReader:
         valid = [b"(?:(" + marked + b")|" + _VALUE + b")" if name == column else _VALUE for name in columns]
         # With the empty group, `findall` returns tuples also for a single column.
         self._wanted = re.compile(rb"\(" + rb",".join(wanted) + rb"\)()", re.DOTALL)
-        self._valid = re.compile(rb"\s*\(" + rb",".join(valid) + rb"\)\s*[,;]?", re.DOTALL)
+        self._valid = re.compile(rb"\(" + rb",".join(valid) + rb"\)\s*+[,;]?", re.DOTALL)
         found = [name for name in columns if name in self._columns]
         self._order = [found.index(name) for name in self._columns]
 
@@ -147,7 +153,7 @@ class TableReader:
         """Count broken rows, and log the first few."""
         broken = []
         for row in self._valid.finditer(line, start):
-            if row.start() != start:
+            if line[start : row.start()].strip():
                 broken.append((start, row.start()))
             if row[1] and not self._wanted.search(line, *row.span()):
                 broken.append(row.span())

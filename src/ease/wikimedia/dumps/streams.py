@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, get_args
 
+import pyarrow as pa
 import xxhash
 from zlib_ng import zlib_ng
 
@@ -17,20 +18,34 @@ from ease.errors import EaseError
 from ease.io.addresses import as_remote, is_remote, open_remote, report_store_errors
 from ease.wikimedia.dumps.bz2_blocks import BrokenBlockError, Bz2Blocks
 
-Compression = Literal["plain", "bz2", "gz"]
-MAGIC: dict[Compression, bytes] = {"bz2": b"BZh", "gz": b"\x1f\x8b"}
-FASTEST_FIRST: tuple[Compression, ...] = ("plain", "gz", "bz2")
+Compression = Literal["plain", "zst", "gz", "bz2"]
+FASTEST_FIRST: tuple[Compression, ...] = get_args(Compression)
+FROM_THE_BEGINNING: tuple[Compression, ...] = ("zst", "gz")
+"""Compressions that are decompressed from the beginning of the file to any byte."""
+MAGIC: dict[Compression, bytes] = {"bz2": b"BZh", "gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}
+_UNREAD = {
+    "7z": b"7z\xbc\xaf\x27\x1c",
+    "xz": b"\xfd7zXZ\0",
+    "lzma": b"\x5d\0\0",
+    "zip": b"PK\x03\x04",
+    "lz4": b"\x04\x22\x4d\x18",
+    "rar": b"Rar!\x1a\x07",
+    "lzip": b"LZIP",
+    "compress": b"\x1f\x9d",
+}
+"""First bytes of compressed files that are not read."""
 BLOCK_BYTES = 1 << 20
 """Largest number of bytes per read."""
 _GZIP = 16 + zlib_ng.MAX_WBITS
 _GZIP_BYTES = 1 << 16
 """Bytes per read: they decompress to at most a thousand times as much."""
+_ZSTD_BYTES = 1 << 14
+"""Decompressed bytes per read; those of the last read are lost if the file is truncated."""
 
 
 def compression_of(path: Path) -> Compression:
     """Return how a file is compressed, by its suffix."""
-    endings: dict[str, Compression] = {".bz2": "bz2", ".gz": "gz"}
-    return endings.get(path.suffix, "plain")
+    return next((compression for compression in MAGIC if path.suffix == f".{compression}"), "plain")
 
 
 @contextmanager
@@ -77,8 +92,8 @@ def _stored_identity(path: Path) -> tuple[int, str, str] | None:
 class DecompressedStream:
     """Blocks of decompressed bytes from a byte of a file to its end.
 
-    A plain file is entered at `start`, a bz2 file at the first bz2 block that starts there or later. A gzip file is
-    decompressed from its beginning; blocks before `start` are skipped.
+    A plain file is entered at `start`, a bz2 file at the first bz2 block that starts there or later. A gzip or zstd
+    file is decompressed from its beginning; blocks before `start` are skipped.
 
     Attributes:
         truncated: After the iteration, whether the file ends inside a compressed stream, as a broken download does.
@@ -98,31 +113,53 @@ class DecompressedStream:
         """Yield (file offset, decompressed block); highly compressible data give large blocks.
 
         Raises:
-            EaseError: The file is missing, empty, broken, or of another format than its suffix.
+            EaseError: The file is missing, empty, broken, truncated before its first block, or of another format than
+                its suffix.
         """
         compression = compression_of(self.path)
+        readers: dict[Compression, Callable[[BinaryIO], Iterator[tuple[int, bytes]]]] = {
+            "plain": self._plain_blocks,
+            "bz2": self._bz2_blocks,
+            "gz": self._gzip_blocks,
+            "zst": self._zstd_blocks,
+        }
         with open_binary(self.path) as file:
             self._check_magic(file, compression)
-            if compression == "bz2":
-                yield from self._bz2_blocks(file)
-            elif compression == "gz":
-                yield from self._gzip_blocks(file)
-            else:
-                file.seek(self.start)
-                yield from self._chunks(file, BLOCK_BYTES)
+            file.seek(0)
+            found = False
+            for block in readers[compression](file):
+                found = True
+                yield block
+        if self.truncated and not found and not self.start:
+            raise EaseError(
+                f"{self.path} is truncated before the end of its first {compression} block, so nothing of it can be "
+                "read: download it again."
+            )
 
     def _check_magic(self, file: BinaryIO, compression: Compression) -> None:
-        head = file.read(4)
+        head = file.read(8)
         if not head:
             raise EaseError(f"{self.path} is empty (0 bytes): download it again.")
-        for other, magic in MAGIC.items():
-            if head.startswith(magic) != (other == compression):
-                if other == compression:
-                    raise EaseError(
-                        f"{self.path} is not a {compression} file: it begins with {head!r}. Download it "
-                        "again, or rename it with the suffix of its content."
-                    )
-                raise EaseError(f"{self.path} is {other}-compressed: rename it so that it ends in .{other}.")
+        found = next(
+            (name for name, magic in {**MAGIC, **_UNREAD}.items() if head.startswith(magic)), "plain"
+        )
+        if found in _UNREAD:
+            raise EaseError(
+                f"{self.path} is {found}-compressed, which is not read: decompress it, or compress it as .bz2, .gz or "
+                ".zst."
+            )
+        if found == compression or MAGIC.get(compression, b"").startswith(head):
+            return
+        if found == "plain":
+            raise EaseError(
+                f"{self.path} is not a {compression} file: it begins with {head[:4]!r}. Download it again, or rename "
+                "it with the suffix of its content."
+            )
+        raise EaseError(f"{self.path} is {found}-compressed: rename it so that it ends in .{found}.")
+
+    def _plain_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        file.seek(self.start)
+        yield from self._chunks(file, BLOCK_BYTES)
 
     def _chunks(self, file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
         """Yield the file's own bytes from its current position."""
@@ -144,7 +181,6 @@ class DecompressedStream:
 
     def _gzip_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         # gzip.open hides the offsets of the compressed bytes.
-        file.seek(0)
         decoder, inside_member = zlib_ng.decompressobj(_GZIP), True
         for offset, chunk in self._chunks(file, _GZIP_BYTES):
             blocks = []
@@ -161,6 +197,26 @@ class DecompressedStream:
             if offset >= self.start and (block := b"".join(blocks)):
                 yield offset, block
         self.truncated = inside_member and not decoder.eof
+
+    def _zstd_blocks(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        # The blocks are the same for each shard, since they do not depend on `start` and `end`.
+        stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+        while True:
+            offset = max(0, file.tell() - 1)  # before the end of the file also for its last blocks
+            try:
+                block = stream.read(_ZSTD_BYTES)
+            except OSError as error:
+                if "Truncated" in str(error):
+                    self.truncated = True
+                    return
+                if "ZSTD" in str(error):
+                    raise self._undecodable("zst", offset, trailing=False) from None
+                raise
+            self.position = file.tell()
+            if not block:
+                return
+            if offset >= self.start:
+                yield offset, block
 
     def _undecodable(self, compression: Compression, byte: int, trailing: bool) -> EaseError:
         if trailing:

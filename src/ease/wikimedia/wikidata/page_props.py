@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 PAGE_ITEMS_FILE = "page_items.parquet"
 PAGE_ITEMS = pa.schema([("language", pa.string()), ("page_id", pa.int64()), ("qid", pa.int64())])
 
-_NAME = re.compile(r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:.+-)?page_props\.sql(?:\.(?:bz2|gz))?")
+_NAME = re.compile(r"(?P<wiki>[a-z][a-z0-9_]*?)wiki-(?:.+-)?page_props\.sql(?:\.(?:bz2|gz|zst))?")
 _COLUMNS = {"pp_page": rb"(\d{1,18})", "pp_value": rb"(?:_binary )?'[Qq]([1-9]\d{0,17})'"}
 _WHERE = ("pp_propname", "wikibase_item")
 

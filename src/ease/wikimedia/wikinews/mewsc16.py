@@ -17,7 +17,7 @@ from ease.errors import EaseError
 from ease.io.atomic import atomic_folder
 from ease.wikimedia.dumps.files import DumpFile, Shard, split_into_shards
 from ease.wikimedia.dumps.mapping import joblib_map
-from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages, reason_to_skip
+from ease.wikimedia.dumps.pages import ARTICLES, Page, PageTally, iterate_pages, reason_to_skip
 from ease.wikimedia.dumps.parts import Counts, log_faults, report_file
 from ease.wikimedia.dumps.siteinfo import read_siteinfo
 from ease.wikimedia.dumps.table_writer import TableWriter
@@ -27,6 +27,7 @@ from ease.wikimedia.wikinews.editions import finish_folder, finish_language
 from ease.wikimedia.wikinews.files import READ, NewsSource, read_parts
 from ease.wikimedia.wikinews.first_sentences import FirstSentences
 from ease.wikimedia.wikinews.options import NewsOptions
+from ease.wikimedia.wikitext.namespaces import CATEGORY
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title
 
 logger = logging.getLogger(__name__)
@@ -128,10 +129,14 @@ def _run(
 def _find_redirects(task: _Task) -> tuple[Path, dict[str, str]]:
     """Return the category redirects of a shard."""
     templates = frozenset(normalize_title(name, task.site) for name in task.options.category_redirects)
-    pages = iterate_pages(task.shard, task.options.max_page_bytes)
-    return task.part, dict(
-        found for page in pages if (found := category_redirect(page, task.site, templates))
-    )
+    tally, options = PageTally(), task.options
+    pages = iterate_pages(task.shard, options.max_page_bytes, tally, {CATEGORY})
+
+    def read(page: Page) -> tuple[str, str] | None:
+        return category_redirect(page, task.site, templates)
+
+    found = (tally.attempt(page, read, options.max_page_seconds) for page in pages)
+    return task.part, dict(filter(None, found))
 
 
 def _with_redirects(tasks: Sequence[_Task], redirects: Mapping[Path, Mapping[str, str]]) -> list[_Task]:
@@ -153,12 +158,14 @@ def _read_shard(task: _Task) -> tuple[Path, PageTally]:
     )
     dates = ArticleDates(task.site.language)
     with TableWriter(task.part, READ) as table:
-        for page in iterate_pages(task.shard, options.max_page_bytes, tally):
-            reason, row = _read_page(page, task, sentences, dates)
-            if row:
-                table.append(row, characters=len(row[0]))
-            else:
-                skipped[reason] += 1
+        for page in iterate_pages(task.shard, options.max_page_bytes, tally, ARTICLES):
+            found = tally.attempt(
+                page, lambda page: _read_page(page, task, sentences, dates), options.max_page_seconds
+            )
+            if found and found[1]:
+                table.append(found[1], characters=len(found[1][0]))
+            elif found:
+                skipped[found[0]] += 1
     tally.skipped += skipped
     return task.part, tally
 

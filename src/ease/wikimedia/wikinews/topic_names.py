@@ -70,7 +70,7 @@ def _category_pages(english: Sequence[DumpFile], topics: Mapping[str, Mapping[st
         page.page_id: titles[title]
         for file in english
         for shard in split_into_shards(file, _SHARD_BYTES)
-        for page in iterate_pages(shard)
+        for page in iterate_pages(shard, namespaces=())
         if page.namespace == CATEGORY and (title := category_title(page.title, site)) in titles
     }
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from ease.wikimedia.dumps.files import Shard
-from ease.wikimedia.dumps.pages import Page, PageTally, iterate_pages, reason_to_skip, redirect_of
+from ease.wikimedia.dumps.pages import (
+    ARTICLES,
+    Page,
+    PageTally,
+    iterate_pages,
+    reason_to_skip,
+    redirect_of,
+)
 from ease.wikimedia.dumps.parts import Counts
 from ease.wikimedia.dumps.table_writer import TableWriter
 from ease.wikimedia.wikipedia.sentence_table import SENTENCES, SentencePage, SentenceTable
-from ease.wikimedia.wikitext.article import split_prose
+from ease.wikimedia.wikitext.article import SentenceColumns, split_prose
 from ease.wikimedia.wikitext.parser import read_prose
 from ease.wikimedia.wikitext.sentences import SentenceSplitter, SplitterEngine
 from ease.wikimedia.wikitext.titles import SiteInfo, normalize_title, resolve_target
@@ -43,6 +51,7 @@ class ShardTask:
     site: SiteInfo
     splitter: SplitterEngine
     max_page_bytes: int
+    max_page_seconds: float
 
     def size(self) -> int:
         """Return the bytes of the shard."""
@@ -53,7 +62,7 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
     """Parse a shard, write its tables into a folder and return the counts.
 
     Raises:
-        EaseError: The dump file is broken, or the folder cannot be written.
+        EaseError: The dump file is broken, too many of its pages fail, or the folder cannot be written.
     """
     with (
         _rare_garbage_collection(),
@@ -62,14 +71,8 @@ def write_shard(task: ShardTask, folder: Path) -> Counts:
         TableWriter(folder / PAGES_FILE, PAGES) as pages,
     ):
         parser = _ShardParser(task, sentences, redirects, pages)
-        for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally):
-            try:
-                parser.add(page)
-            except Exception as error:
-                error.add_note(
-                    f"while parsing page {page.title!r} ({page.page_id}) of {task.shard.dump.path}"
-                )
-                raise
+        for page in iterate_pages(task.shard, task.max_page_bytes, parser.tally, ARTICLES):
+            parser.add(page)
         parser.sentences.flush()
     tally = parser.tally
     counts = {"pages": tally.seen, "skipped": dict(tally.skipped + parser.skipped), **parser.counts}
@@ -97,6 +100,7 @@ class _ShardParser:
         self.skipped: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._site = task.site
+        self._max_seconds = task.max_page_seconds
         self._language = task.shard.dump.language
         self._splitter = SentenceSplitter(self._language, task.splitter)
         self.sentences = SentenceTable(sentences, self._language)
@@ -106,23 +110,31 @@ class _ShardParser:
     def add(self, page: Page) -> None:
         """Write the rows of one page."""
         self._pages.append((self._language, page.page_id, page.title))
+        if write := self.tally.attempt(page, self._parse, self._max_seconds):
+            write()
+
+    def _parse(self, page: Page) -> Callable[[], None]:
+        """Return a function that writes what a page contains: a page that fails writes nothing."""
         reason = reason_to_skip(page, self._site)
+        title = normalize_title(page.title, self._site)
         if reason == "redirect":
-            self._add_redirect(page)
-        elif reason is None:
+            target = resolve_target(redirect_of(page, self._site) or "", self._site)
+            return partial(self._add_redirect, title, target)
+        if reason is None:
             prose = read_prose(page.text.replace("\r", ""), self._site)
             columns, link_counts = split_prose(prose, self._splitter)
-            reason = None if columns.texts else "no_sentences"
-        if reason is not None:
-            self.skipped[reason] += 1
-            return
-        title = normalize_title(page.title, self._site)
-        self.sentences.append(SentencePage(page.page_id, title, page.revision_id), columns)
+            if columns.texts:
+                key = SentencePage(page.page_id, title, page.revision_id)
+                return partial(self._add_article, key, columns, link_counts)
+        return partial(self.skipped.update, [reason or "no_sentences"])
+
+    def _add_article(self, page: SentencePage, columns: SentenceColumns, link_counts: Counter[str]) -> None:
+        self.sentences.append(page, columns)
         self.counts.update(link_counts)
         self.counts.update(articles=1, links=len(columns.link_targets), sentences=len(columns.texts))
 
-    def _add_redirect(self, page: Page) -> None:
-        target = resolve_target(redirect_of(page, self._site) or "", self._site)
+    def _add_redirect(self, title: str, target: str | None) -> None:
+        self.skipped["redirect"] += 1
         if target is not None:
-            self._redirects.append((self._language, normalize_title(page.title, self._site), target))
+            self._redirects.append((self._language, title, target))
             self.counts["redirects"] += 1

@@ -106,9 +106,10 @@ def _plan(
         plans[dump] = {}
         for shard in split_into_shards(dump, options.bytes_per_shard):
             # A shard reads past its end, so its rows depend on the complete file.
-            depends_on = (digest, shard.start, shard.end, *splitter, options.max_page_bytes)
+            limits = options.max_page_bytes, options.max_page_seconds
+            depends_on = (digest, shard.start, shard.end, *splitter, *limits)
             part = folder / dump.language / part_name(WIKIPEDIA_PARTS, *depends_on)
-            plans[dump][part] = ShardTask(shard, site, options.splitter, options.max_page_bytes)
+            plans[dump][part] = ShardTask(shard, site, options.splitter, *limits)
     return plans
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from ease.errors import EaseError
 from ease.io.text_tables import read_lines, read_parallel_lines
@@ -87,9 +88,9 @@ def read_objects(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[
             continue
         place = f"{path}, line {number}"
         try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise EaseError(f"{place}: not a JSON object ({error}).") from error
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise EaseError(f"{place}, column {error.colno}: not a JSON object ({error.msg}).") from error
         if not isinstance(row, dict):
             raise EaseError(f"{place}: not a JSON object.")
         for field in fields:

@@ -1,0 +1,136 @@
+"""No page ends the reading of a dump: pages of real dumps and of the sample with random faults.
+
+python -m tests.wikimedia.test_fuzzed_pages --pages 100000
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from ease.sample import SampleNewsOptions, SampleOptions, write_sample, write_sample_news
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.dumps.streams import DecompressedStream
+from ease.wikimedia.wikinews.files import WIKINEWS
+from ease.wikimedia.wikinews.mewsc16 import build_mewsc16
+from ease.wikimedia.wikipedia.articles import ShardTask, write_shard
+from ease.wikimedia.wikipedia.reader import read_dump
+from tests.wikimedia.made_dumps import as_dump, as_shard
+from tests.wikimedia.made_news import article, news_options
+
+PAGES_PER_DUMP = 200
+MOST_PAGE_BYTES = 6000
+LANGUAGES = ("en", "de", "ar", "ja")
+SOUND_END = f"{article(10**9)}</mediawiki>".encode()
+"""Makes sure that there is an article for MewsC-16."""
+_PAGE = re.compile(rb"<page>.*?</page>", re.DOTALL)
+_NUMBER = re.compile(rb"(?<=>)\d+(?=</)")
+_NUMBERS = [b"9" * 19, b"9" * 20, b"9" * 5000, b"-1", b"--5", b"0", b"1e9", b"\xd9\xa1", b" 7 ", b""]
+_PIECES = [
+    *b"<page> </page> <revision> </revision> <text> </text> <ns>1</ns> <ns> <id>5</id> <title> </title> &lt; &amp; "
+    b"&bomb; &#0; &#x110000; &#xD800; <redirect/> <!-- --> <![CDATA[ ]]> <?a ?> {{ }} {{{ }}} [[ ]] [[a|b]] {| |} | : "
+    b"'' ''' &lt;ref&gt; &lt;/ref&gt; &lt;nowiki&gt; [[File: [[Category:Weather]] #REDIRECT[[ [http:// %ff %C3 -{ }- "
+    b"{{convert|1|km}} {{lang|ja| {{formatnum:1e999}} &amp;#x; &amp;#xD800; &amp;#1114112;".split(b" "),
+    *(b"&amp;#" + digits + b";" for digits in _NUMBERS),
+    *("\u2028 \u200f \ufffd \U0010ffff é 漢 ا".encode().split(b" ")),
+    *(b"\x00", b"\x1a", b"\xff", b"\xed\xa0\x80", b"\n", b"\r", b"\t"),
+]
+
+
+def real_pages(data: Path | None, folder: Path) -> list[tuple[str, bytes, list[bytes]]]:
+    """Return language, header and pages of each dump."""
+    dumps = sorted((data / "dumps" / "wikipedia").iterdir()) if data else []
+    options = SampleOptions(sentences_per_language=100)
+    dumps += sorted(write_sample(folder, LANGUAGES, options).wikipedia.glob("*articles*"))
+    news = write_sample_news(folder, LANGUAGES, SampleNewsOptions(news_per_language=60))
+    dumps += sorted(news.wikinews.glob("*articles*"))
+    found = []
+    for path in dumps:
+        content = b"".join(block for _, block in DecompressedStream(path))
+        pages = [shortened(page) for page in _PAGE.findall(content)]
+        found.append((path.name.partition("wiki")[0], content[: content.index(b"<page>")], pages))
+    return found
+
+
+def shortened(page: bytes) -> bytes:
+    """Cut the middle of a long page's text."""
+    surplus = len(page) - MOST_PAGE_BYTES
+    return page if surplus < 0 else page[: MOST_PAGE_BYTES // 2] + page[MOST_PAGE_BYTES // 2 + surplus :]
+
+
+def mutated(page: bytes, chance: random.Random) -> bytes:
+    """Return a page with one to three random faults, more often in its text."""
+    for _ in range(chance.randint(1, 3)):
+        first = chance.choice((0, *[page.find(b"<text")] * 3))
+        start, end = sorted(chance.choices(range(max(0, first), len(page) + 1), k=2))
+        piece = chance.choice(_PIECES) * chance.choice((1, 1, 1, 2, 50))
+        numbers = list(_NUMBER.finditer(page))
+        match chance.randrange(6):
+            case 0:
+                page = page[:start] + piece + page[start:]
+            case 1:
+                page = page[:start] + piece + page[min(end, start + 20) :]
+            case 2:
+                page = page[:start] + bytes([chance.randrange(256)]) + page[start + 1 :]
+            case 3:
+                page = page[:start] + page[min(end, start + 200) :]
+            case 4:
+                page = page[:end] + page[start:]
+            case _ if numbers:
+                place = chance.choice(numbers)
+                page = page[: place.start()] + chance.choice(_NUMBERS) + page[place.end() :]
+    return page
+
+
+@patch("ease.wikimedia.dumps.pages._MAX_FAILED_SHARE", 1)
+def read_mutations(count: int, data: Path | None, folder: Path, seed: int = 0) -> Counter[str]:
+    """Read mutated pages by each reader; return the counts of skipped pages, with the first messages of failures."""
+    chance, skipped = random.Random(seed), Counter[str]()
+    sources = real_pages(data, folder)
+    for number in range(-(-count // PAGES_PER_DUMP)):
+        language, header, pages = chance.choice(sources)
+        chosen = chance.choices(pages, k=min(PAGES_PER_DUMP, count - number * PAGES_PER_DUMP))
+        content = header + b"\n".join(mutated(page, chance) for page in chosen) + SOUND_END
+        dump = as_dump(folder / f"{language}wiki-{number}-pages-articles.xml", content, language)
+        site = read_siteinfo(dump.path, language)
+        part = folder / str(number)
+        part.mkdir()
+        counts = write_shard(ShardTask(as_shard(dump), site, "icu", 20_000_000, 60), part)
+        skipped.update(counts["counts"]["skipped"])
+        skipped.update(fault[-100:] for fault in counts["faults"] if "Error: " in fault)
+        skipped["read"] += sum(1 for _ in read_dump(dump.path))
+        news = build_mewsc16(
+            [dump], news_options(topics={"Weather": {language: "Weather"}}), folder / "news", WIKINEWS
+        )
+        skipped["news failed"] += news[language]["skipped"].get("failed", 0)
+        dump.path.unlink()
+    return skipped
+
+
+@pytest.mark.slow
+def test_no_exception_leaves_a_reader(test_data: Path, tmp_path: Path) -> None:
+    skipped = read_mutations(2000, test_data, tmp_path)
+    assert skipped["malformed"] > 200
+    assert skipped["read"] > 200
+
+
+def main() -> None:
+    """Read as many mutated pages as the arguments ask for."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--pages", type=int, default=100_000)
+    arguments.add_argument("--seed", type=int, default=0)
+    given, data = arguments.parse_args(), os.environ.get("EASE_TEST_DATA")
+    with tempfile.TemporaryDirectory() as folder:
+        print(read_mutations(given.pages, Path(data) if data else None, Path(folder), given.seed))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

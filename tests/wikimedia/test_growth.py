@@ -1,0 +1,153 @@
+"""Reading takes time in proportion to the file, also for the worst content."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ease.errors import EaseError
+from ease.wikimedia.dumps.files import Shard, split_into_shards
+from ease.wikimedia.dumps.options import IngestOptions
+from ease.wikimedia.dumps.pages import iterate_pages
+from ease.wikimedia.dumps.siteinfo import read_siteinfo
+from ease.wikimedia.dumps.sql import TableReader
+from ease.wikimedia.wikidata.items import parse_lines
+from ease.wikimedia.wikidata.json_dump import ingest_wikidata
+from ease.wikimedia.wikidata.truthy import ingest_truthy
+from tests.wikimedia.made_dumps import as_dump, make_export, make_page
+from tests.wikimedia.made_tables import dump, insert
+
+SIZES = 10_000, 100_000, 1_000_000
+ONE = IngestOptions(workers=1)
+BLOCK, END = b"1AY&SY", b"\x17rE8P\x90"
+PROPERTY = b"<http://www.wikidata.org/prop/direct/P31>"
+EXPORT = make_export([make_page(1, "TITLE", "TEXT")]).encode()
+
+
+def read_pages(path: Path) -> None:
+    for shard in split_into_shards(as_dump(path, path.read_bytes()), 1 << 19):
+        for _ in iterate_pages(shard, 2_000_000, namespaces={0}):
+            pass
+
+
+def read_last_shard(path: Path) -> None:
+    for _ in iterate_pages(Shard(as_dump(path, path.read_bytes()), 5, 1 << 40)):
+        pass
+
+
+def read_table(path: Path) -> None:
+    columns = {"pp_page": rb"(\d{1,18})", "pp_value": rb"'Q(\d{1,18})'"}
+    for _ in TableReader(path, "page_props", columns, ("pp_propname", "wikibase_item")):
+        pass
+
+
+def read_json(path: Path) -> None:
+    parse_lines(path.read_bytes(), 1, {"enwiki": "en"})
+    ingest_wikidata(path, ["en"], ONE, path.with_suffix(""))
+
+
+def read_truthy(path: Path) -> None:
+    ingest_truthy(path, ONE, path.with_suffix(""))
+
+
+Case = tuple[Callable[[Path], object], str, bytes, bytes, bytes]
+"""A reader, the suffix of a file, its beginning, what is repeated, and its end."""
+
+
+def in_page(place: str, part: str) -> Case:
+    """Return a page in which a part is repeated at a place of its XML."""
+    before, found, after = EXPORT.partition(place.encode())
+    assert found
+    return read_pages, ".xml", before, part.encode(), after
+
+
+def in_table(part: str, before: bytes = insert(b"(1,'wikibase_item'")[:-2]) -> Case:
+    start, _, end = dump(b"HERE").partition(b"HERE")
+    return read_table, ".sql", start + before, part.encode(), b";\n" + end
+
+
+CASES: dict[str, Case] = {
+    "page tags": (read_pages, ".xml", make_export([]).encode(), b"<page>", b""),
+    "spaces in a page's tag": (read_pages, ".xml", b"<mediawiki><page", b" ", b""),
+    **{
+        f"{place} with {part}": in_page(place, part)
+        for place, parts in {
+            "TEXT": "<page|</page>|<title>|<b>|<b/>|&|&amp;",
+            "TITLE": "<title>|&#x0|a:|<ns>0",
+            "<ns>0</ns>": "<ns>0",
+            "0</ns>": "9",
+            "1001": "9",
+        }.items()
+        for part in parts.split("|")
+    },
+    **{
+        f"a header of {before!r} and {part!r}": (read_siteinfo, ".xml", before, part, EXPORT)
+        for before, part in {
+            b"<?xml": b" encoding = ",
+            b"": b" ",
+            b"<mediawiki>": b'<namespace key="--5">a</namespace>',
+            b'<mediawiki><namespace key="': b"9",
+            b"<": b"!DOC",
+        }.items()
+    },
+    "a header in small streams": (read_siteinfo, ".xml.bz2", b"", bz2.compress(b" "), bz2.compress(b"<a>")),
+    "small streams": (read_pages, ".xml.bz2", b"", bz2.compress(b" "), b""),
+    "small members": (read_pages, ".xml.gz", b"", gzip.compress(b" "), b""),
+    "markers of blocks": (read_pages, ".xml.bz2", b"BZh9", BLOCK + b"some", b""),
+    "markers of ends": (read_pages, ".xml.bz2", b"BZh9" + BLOCK, END + b"more", b""),
+    "markers of blocks in a shard": (read_last_shard, ".xml.bz2", b"BZh9", BLOCK + b"some", b""),
+    "markers of ends in a shard": (read_last_shard, ".xml.bz2", b"BZh9", END + b"some", b""),
+    "both markers in a shard": (read_last_shard, ".xml.bz2", b"BZh9", BLOCK + b"more" + END + b"some", b""),
+    **{
+        f"a table of {part!r}": in_table(part)
+        for part in [" ", "\t", ") ", "_binary ", *"( (1 (' ' '' \\' (1,' ('a', , ; 9 0x".split()]
+    },
+    "rows of a table": in_table("(1,'wikibase_item','Q1',NULL)"),
+    "broken rows of a table": in_table("('wikibase_item',"),
+    "lines of a table": in_table("\n(1,'wikibase_item',"),
+    "spaces before the rows": in_table(" ", b"INSERT INTO page_props "),
+    "spaces after the columns": in_table(" ", b"INSERT INTO page_props (a)"),
+    "columns of a statement": in_table("a,", b"INSERT INTO page_props ("),
+    "columns of a table": (
+        read_table,
+        ".sql",
+        b"CREATE TABLE page_props (\n",
+        b" `a` blob,\n",
+        b");\n" + insert(),
+    ),
+    **{
+        f"an item of {part!r}": (read_json, ".json", b'[\n{"id":"Q1",', part.encode(), b"\n]")
+        for part in ("[", '"a":{', '"', "\\u", "9", ",", '"sitelinks":', '"id":"Q1",', "\n", "]", " ", "{}\n")
+    },
+    **{
+        f"{name} with {part!r}": (read_truthy, ".nt", before, part.encode(), after)
+        for part in ("_:", "_:a ", "<a", "<a> ", " ", ".", " .", "\n", f"{PROPERTY.decode()} ")
+        for name, before, after in [
+            ("a subject", b"<a> .\n_:", b" " + PROPERTY + b" <a> ."),
+            ("a value", b"<a> " + PROPERTY + b" _:", b" ."),
+        ]
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_time_grows_with_the_size(tmp_path: Path, case: str) -> None:
+    read, suffix, before, part, after = CASES[case]
+    spent = []
+    for size in SIZES:
+        path = tmp_path / f"enwiki-{size}{suffix}"
+        path.write_bytes(before + part * (size // len(part)) + after)
+        began = time.process_time()
+        with suppress(EaseError):
+            read(path)
+        spent.append(time.process_time() - began)
+    for smaller, larger in pairwise(spent):
+        assert larger < 0.2 + 30 * smaller, spent
