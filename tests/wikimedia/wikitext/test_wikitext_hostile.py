@@ -23,7 +23,7 @@ from ease.wikimedia.wikitext.redirects import redirect_target
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 ENGLISH = SiteInfo("en")
-_INNER_MARKS = frozenset("\x01\x02\x03\x04\x05")
+_INNER_MARKS = frozenset("\x01\x02\x03\x04\x05\x06\x07")
 
 
 def check(article: Article) -> None:
