@@ -203,6 +203,7 @@ def test_links_stay_in_list_items_but_not_in_headings() -> None:
         ("f() and ( ) stay", "f() and ( ) stay"),
         ("(a ({{x}}))", "(a)"),
         ("( {{x}} ({{y}}))a", "a"),
+        ("* {{x}}: a\n** {{y}}:\n{{z}} ; {{z}}; b", "a\nb"),
     ],
 )
 def test_punctuation_around_removed_markup_is_normalised(source: str, text: str) -> None:

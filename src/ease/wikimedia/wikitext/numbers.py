@@ -23,6 +23,7 @@ AMERICAN = "us"
 
 _MOST_DIGITS = 28
 """Digits of a number; a longer one stays as it is written."""
+_GROUPED = re.compile(r"\d{1,3},\d{3}")
 _HYPHEN = re.compile(r"[-–](?=\.?\d)")
 _NUMBER = re.compile(
     r"(?P<sign>[+−–-]?) ?(?:(?:(?P<integer>\d{1,9})[+ ])?(?P<above>\d{1,9})//?(?P<below>\d{1,9})(?![\d.,/])"
@@ -68,24 +69,25 @@ def write_minus(word: str) -> str:
 def read_number(words: str, language: str) -> tuple[Number | None, str]:
     """Return the number or range with which words begin, if any, and the words after it: `5-10 km`, `5±1e3`."""
     words = " ".join(decode_entities(words).split())
-    text, position = "", 0
-    number: Number | None = None
-    while found := _NUMBER.match(words, position):
-        number = _read(found, language)
-        text, position = text + number.text, found.end()
-        if not (joint := _JOINT.match(words, position)):
-            break
-        text, position = text + DATA["ranges"][joint[1].lower()], joint.end()
-    if number is None:
+    if not (found := _NUMBER.match(words)):
         return None, words
+    number, position = _read(found, language), found.end()
+    while (joint := _JOINT.match(words, position)) and (found := _NUMBER.match(words, joint.end())):
+        number, position = join(number, DATA["ranges"][joint[1].lower()], _read(found, language)), found.end()
     if power := _POWER_OF_TEN.match(words, position):
-        return raise_to(Number(text, number.value), power[1]), words[power.end() :].strip()
-    return Number(text, number.value), words[position:].strip()
+        return raise_to(number, power[1]), words[power.end() :].strip()
+    return number, words[position:].strip()
+
+
+def join(number: Number, joint: str, end: Number) -> Number:
+    """Append the end of a range, or the uncertainty of a number."""
+    return Number(f"{number.text}{joint}{end.text}", (number if "±" in joint else end).value)
 
 
 def raise_to(number: Number, power: str) -> Number:
     """Multiply a number by a power of ten."""
-    return Number(f"{number.text}×10^{write_minus(power)}", number.value and Decimal(1000))
+    text = f"({number.text})" if "±" in number.text else number.text
+    return Number(f"{text}×10^{write_minus(power)}", number.value and Decimal(1000))
 
 
 def _read(found: re.Match[str], language: str) -> Number:
@@ -96,22 +98,17 @@ def _read(found: re.Match[str], language: str) -> Number:
     digits, locale = re.sub("[ '’]", "", found["digits"]), find_locale(language)
     if locale is None or len(digits) > _MOST_DIGITS:
         return Number(sign + found["digits"], None)
-    whole, decimals = _at_decimal_mark(digits, get_decimal_symbol(locale))
-    written = _group(whole, locale, language)
-    if decimals:
-        written += get_decimal_symbol(locale) + decimals
-    return Number(sign + written, Decimal(f"{whole or 0}.{decimals}" if decimals else whole))
-
-
-def _at_decimal_mark(digits: str, own_mark: str) -> tuple[str, str]:
-    """Split a number at its decimal mark: a point or the language's own mark; the other mark groups the digits."""
+    own_mark = get_decimal_symbol(locale)
     marks = re.findall("[.,]", digits)
-    mark = marks[-1] if marks else "."
-    is_grouped = len(marks) > 1 and len(set(marks)) == 1
-    if is_grouped or (mark == "," and own_mark == "." and re.fullmatch(r"\d{1,3},\d{3}", digits)):
-        return digits.replace(mark, ""), ""
-    whole, _, decimals = digits.rpartition(mark) if marks else (digits, "", "")
-    return re.sub("[.,]", "", whole), decimals
+    mark = marks[-1] if marks else own_mark
+    if (len(marks) > 1 and len(set(marks)) == 1) or (own_mark == "." and _GROUPED.fullmatch(digits)):
+        digits, mark = digits.replace(mark, ""), own_mark
+    whole, _, decimals = digits.rpartition(mark) if mark in digits else (digits, "", "")
+    whole = re.sub("[.,]", "", whole)
+    written = _group(whole, locale, language)
+    if decimals:  # English has no decimal comma: one that groups no thousands stays
+        written += (mark if own_mark == "." and len(marks) == 1 else own_mark) + decimals
+    return Number(sign + written, Decimal(f"{whole or 0}.{decimals}" if decimals else whole))
 
 
 def _group(whole: str, locale: Locale, language: str) -> str:
@@ -128,7 +125,7 @@ def _group(whole: str, locale: Locale, language: str) -> str:
 
 def with_unit(number: Number, unit: str, language: str) -> str:
     """Append a unit's name in a language, in the form that fits the value."""
-    if named := DATA["named units"].get(language, {}).get(unit.lower()):
+    if named := DATA["named units"].get({AMERICAN: "en"}.get(language, language), {}).get(unit.lower()):
         return f"{number.text} {named}"
     identifier, locale = DATA["units"].get(unit.lower()), find_locale(language)
     if identifier is None or locale is None or number.value is None:

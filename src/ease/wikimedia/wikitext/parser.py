@@ -93,7 +93,8 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
     """
     site = _site(language) if isinstance(language, str) else language
     for mark in _RESERVED:
-        text = text.replace(mark, "")
+        if mark in text:  # several times as fast as a replacement that finds nothing
+            text = text.replace(mark, "")
     prose = read_prose(text, site, show)
     links = list(map(Link, prose.starts, prose.ends, prose.targets))
     return Article(prose.text, links, site.language)

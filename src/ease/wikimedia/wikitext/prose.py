@@ -14,6 +14,7 @@ _OPENING_GAP = {
 AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{GAP}[{GAP}{_JOINTS}]*+")
 _BEFORE_CLOSING = re.compile(rf"{GAP}[{GAP}{_JOINTS}]*+([)\]）]?)")
 _GAPS = re.compile(rf"{GAP}[ {GAP}]*+")
+_POINTS = re.compile("[:; ]*+")
 _JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + GAP
 EMPTY_BRACKETS = (f"({GAP})", f"[{GAP}]", f"（{GAP}）")
 _NO_SPACE_AFTER = "\n([（“«" + LINK_START
@@ -31,7 +32,10 @@ _UNUSUAL_SPACE = re.compile(
 
 
 def normalize_gaps(text: str) -> str:
-    """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup."""
+    """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup.
+
+    Removed markup at the beginning of a line takes the colon or semicolon after it along.
+    """
     if GAP not in text:
         return text
     text = _drop_before_closing(drop_empty_brackets(text))
@@ -42,7 +46,10 @@ def normalize_gaps(text: str) -> str:
         position = gap.end()
         pieces.append(kept)
         spaced = len(kept) < len(left) or " " in gap[0]
-        before, after = kept[-1:] or "\n", text[position : position + 1] or "\n"
+        before = kept[-1:] or "\n"
+        if before in ("\n", ITEM):
+            position = _POINTS.match(text, position).end()  # type: ignore[union-attr]
+        after = text[position : position + 1] or "\n"
         at_edge = before in _NO_SPACE_AFTER or after in _NO_SPACE_BEFORE
         if spaced and not at_edge and (after not in ";:!?»”" or gap[0][-1] == " "):
             pieces.append(" ")

@@ -18,6 +18,7 @@ from ease.wikimedia.wikitext.numbers import (
     Number,
     find_locale,
     format_number,
+    join,
     raise_to,
     read_number,
     unit_name,
@@ -82,7 +83,7 @@ def _quantity(arguments: Arguments, language: str) -> str:
 def _join(number: Number, joint: str, word: str, language: str) -> Number:
     """Append the further end of a range; a word that is no number stays as it is written."""
     end, rest = read_number(word, language)
-    return Number(f"{number.text}{joint}{end.text if end and not rest else word}", end and end.value)
+    return join(number, joint, Number(word, None) if end is None or rest else end)
 
 
 def _powers(arguments: Arguments, language: str) -> str:

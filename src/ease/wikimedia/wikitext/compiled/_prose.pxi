@@ -121,6 +121,9 @@ cdef Size _space_gaps(Char* line, Size size) noexcept nogil:
         while i < size and (line[i] == GAP or line[i] == b" "):
             spaced = spaced or line[i] == b" "
             i += 1
+        if n == 0 or line[n - 1] == ITEM:
+            while i < size and _is_point(line[i]):
+                i += 1
         if spaced and n and i < size:
             before, after = line[n - 1], line[i]
             if before not in "([（“«\x01" and after not in ",.)]）\x02" and (
@@ -129,6 +132,10 @@ cdef Size _space_gaps(Char* line, Size size) noexcept nogil:
                 line[n] = b" "
                 n += 1
     return n
+
+
+cdef inline bint _is_point(Py_UCS4 c) noexcept nogil:
+    return c in ":; "
 
 
 cdef Size _join_blocks(const Char* text, Size size, Char* out) noexcept nogil:
