@@ -52,7 +52,11 @@ def surfaces(article: Article) -> list[tuple[str, str]]:
         ("[[Foo|a\nb]]", "a b", [("a b", "Foo")]),
         ("[[Foo\n|b]]", "b", [("b", "Foo")]),
         ("[[Foo|\n*a\n# b]]", "a b", [("a b", "Foo")]),
-        ("[[7%25 solution]], [[:Foo%23bar|]]", "7% solution, Foo#bar", [("7% solution", "7% solution"), ("Foo#bar", "Foo")]),
+        (
+            "[[7%25 solution]], [[:Foo%23bar|]]",
+            "7% solution, Foo#bar",
+            [("7% solution", "7% solution"), ("Foo#bar", "Foo")],
+        ),
         ("[[Caf%C3%A9]]s [[:de:Stra%C3%9Fe%01]] [[a%5B]]", "Cafés de:Straße a%5B", [("Cafés", "Café")]),
         ("== [[7%25]] ==\n[[B%20C|{{x}}]] [[#d%0Ae]]", "7%\nB C #de", [("B C", "B C")]),
         ("[[Foo|a [b] c]]d", "a [b] cd", [("a [b] cd", "Foo")]),

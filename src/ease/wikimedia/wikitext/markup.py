@@ -213,7 +213,8 @@ def _add_cut(cuts: list[_Cut], start: int, end: int) -> None:
 
 def _without(text: str, cuts: Sequence[_Cut]) -> str:
     """Replace ordered, disjoint spans of the text."""
-    pieces, position = [], 0
+    pieces: list[str] = []
+    position = 0
     for start, end, mark in cuts:
         pieces += (text[position:start], mark)
         position = end

@@ -21,6 +21,8 @@ MINUS = "−"
 AMERICAN = "us"
 """Value of the argument `sp` for American spelling, and code of the locale"""
 
+_LONGEST = 200
+"""Characters of a number, or of a range with its unit, in one argument"""
 _MOST_DIGITS = 28
 """Digits of a number; a longer one stays as it is written."""
 _GROUPED = re.compile(r"\d{1,3},\d{3}")
@@ -69,7 +71,7 @@ def write_minus(word: str) -> str:
 def read_number(words: str, language: str) -> tuple[Number | None, str]:
     """Return the number or range with which words begin, if any, and the words after it: `5-10 km`, `5±1e3`."""
     words = " ".join(decode_entities(words).split())
-    if not (found := _NUMBER.match(words)):
+    if len(words) > _LONGEST or not (found := _NUMBER.match(words)):
         return None, words
     number, position = _read(found, language), found.end()
     while (joint := _JOINT.match(words, position)) and (found := _NUMBER.match(words, joint.end())):

@@ -52,23 +52,19 @@ def language_name(code: str, language: str) -> str:
 
 
 def _quantity(arguments: Arguments, language: str) -> str:
-    """Write `5|km`, `5|-|10|km` or `30 km` as a number or a range with its unit, and `6|ft|4|in` with both units."""
-    first, *further = arguments.positional or [""]
-    number, rest = read_number(first, language)
+    """Write `5|km`, `5|-|10|km` or `30 km` as a number or range with its unit, and `6|ft|4|in` with both units."""
+    number, rest = read_number(arguments.at(0), language)
     if number is None:  # Roman numerals, or a template that is not shown
-        return "" if GAP in first else " ".join(filter(None, arguments.positional[:2]))
+        return "" if GAP in rest else " ".join(filter(None, arguments.positional[:2]))
     if rest:
         return f"{number.text} {rest}"
-    while len(further) > 1 and (joint := DATA["ranges"].get(further[0].lower())):
-        number, further = _join(number, joint, further[1], language), further[2:]
-    for name, value in arguments.named.items():
-        if joint := DATA["ranges"].get(name):
-            number = _join(number, joint, value, language)
-    if power := arguments.named.get("e"):
-        number = raise_to(number, power)
+    number, further = _read_range(number, arguments, language)
     unit, *after = further or [""]
     if language == "en" and (large := _POWER.fullmatch(unit.lower())):
-        number, unit = Number(f"{number.text} {_POWERS[large[1]]}", number.value and number.value * 1000), large[2]
+        number, unit = (
+            Number(f"{number.text} {_POWERS[large[1]]}", number.value and number.value * 1000),
+            large[2],
+        )
     spelling = AMERICAN if arguments.named.get("sp") == AMERICAN and language == "en" else language
     if language == "en" and arguments.named.get("adj") in ("on", "mid"):
         return _adjective(number.text, unit, after, spelling)
@@ -78,6 +74,19 @@ def _quantity(arguments: Arguments, language: str) -> str:
         if smaller and not rest:
             return f"{shown} {with_unit(smaller, after[1], spelling)}"
     return shown
+
+
+def _read_range(number: Number, arguments: Arguments, language: str) -> tuple[Number, list[str]]:
+    """Append the further ends and the power of a number, and return the positional arguments after them."""
+    further = arguments.positional[1:]
+    while len(further) > 1 and (joint := DATA["ranges"].get(further[0].lower())):
+        number, further = _join(number, joint, further[1], language), further[2:]
+    for name, value in arguments.named.items():
+        if joint := DATA["ranges"].get(name):
+            number = _join(number, joint, value, language)
+    if power := arguments.named.get("e"):
+        number = raise_to(number, power)
+    return number, further
 
 
 def _join(number: Number, joint: str, word: str, language: str) -> Number:
@@ -137,11 +146,13 @@ def _date(arguments: Arguments, language: str) -> str:
     before = [parts[0]] if len(parts) > 3 and parts[0].isalpha() else []
     if year.startswith(("-", "−")):
         year = f"{year[1:]} av. J.-C."
-    return " ".join(filter(None, [*before, "1er" if day == "1" else day, _month(month, language), year]))
+    day = "1er" if day.lstrip("0") == "1" else day.lstrip("0")
+    return " ".join(filter(None, [*before, day, _month(month, language).lower(), year]))
 
 
 def _circa(arguments: Arguments, language: str) -> str:
-    return f"c. {'–'.join(filter(None, arguments.positional))}" if arguments.at(0) else "c."
+    years = map(write_minus, filter(None, arguments.positional))
+    return f"c. {'–'.join(years)}" if arguments.at(0) else "c."
 
 
 def _fraction(arguments: Arguments, language: str) -> str:

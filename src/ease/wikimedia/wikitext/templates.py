@@ -18,15 +18,15 @@ _PASSES = 2
 """Templates three deep are shown; deeper ones are removed."""
 _LONGEST = 2000
 """Characters of a template's arguments; a longer template is removed."""
-_LINK = r"\[\[(?:[^\[\]{]++|\[\[[^\[\]{}]*+\]\]|\{(?!\{)|\[(?!\[)|\](?!\]))*+\]\]"
-_INNER = rf"\{{\{{(?:[^{{}}\[]++|\[\[[^{{}}\[\]]*+\]\]|\[(?!\[)|-\{{[^{{}}]*+\}}-)*+\}}\}}"
+_INNER = r"\{\{(?:[^{}\[]++|\[\[[^{}\[\]]*+\]\]|\[(?!\[)|-\{[^{}]*+\}-)*+\}\}"
+_LINK = rf"\[\[(?:[^\[\]{{]++|\[\[[^\[\]{{}}]*+\]\]|{_INNER}|\{{(?!\{{)|\[(?!\[)|\](?!\]))*+\]\]"
 _INNER_TEMPLATE = re.compile(_INNER)
 _CONTENT = rf"(?:[^{{}}\[]++|{_INNER}|{_LINK}|\[(?!\[)|\{{(?!\{{)|\}}(?!\}}))*+"
 """A template's arguments. As in MediaWiki, braces inside `[[…]]` do not end them."""
-_PART = re.compile(r"(?:[^|\[-]++|\[\[[^\[\]]*+\]\]|-\{[^{}]*+\}-|[\[-])*+")
+_PART = re.compile(r"(?:[^|\[-]++|\[\[[^\[\]]*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
 """An argument; the bar of a link or of a script variant in it does not end it."""
 _NAME = re.compile(r"[\w ±×/+*–-]+")
-_MARKS = tuple("*#:;=-")
+_MARKS = (*"*#:;=", "----")
 
 
 Show = Callable[[Arguments], str]
@@ -128,10 +128,13 @@ def _prefixed(arguments: Arguments, written: str) -> str:
 
 _NAMED_BY_LANGUAGE = re.compile(
     rf"\{{\{{(?<!\{{\{{\{{)\s*+(?:lang-([a-z]{{2,3}})(?:-[a-z-]+)?\s*+\|({_CONTENT})"
-    r"|formatnum:([^{}|\[\]]*+)(\|[^{}]*+)?)\}\}(?!\})",
+    r"|(?:format(?:num|nombre|on[uú]mero)|zahlenformat):([^{}|\[\]]*+)(\|[^{}]*+)?)\}\}(?!\})",
     re.IGNORECASE,
 )
-"""`{{lang-fr|mot}}` and `{{formatnum:5000}}`; with an option such as `|NOSEP`, the number stays as it is written."""
+"""`{{lang-fr|mot}}`, and `{{formatnum:5000}}` by its names in the languages of `templates.yml`.
+
+With an option, such as `|NOSEP`, the number stays as it is written.
+"""
 
 
 def _show_by_name(template: re.Match[str], language: str, show: Callable[[str], str]) -> str:
