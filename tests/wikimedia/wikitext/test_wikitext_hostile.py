@@ -49,7 +49,8 @@ def seconds(make: Callable[[int], str], characters: int, language: str) -> float
     article.sentences()
     redirect_target(text, site)
     spent = time.process_time() - start
-    check(article)
+    if characters < 1_000_000:
+        check(article)
     return spent
 
 

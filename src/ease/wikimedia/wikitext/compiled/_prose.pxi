@@ -197,4 +197,6 @@ cdef void _drop_marks(const Char* text, Size* first, Size* end) noexcept nogil:
         ):
             level += 1
         start, stop = start + level, stop - level
+        while level and start < stop and _separates(text[start]):
+            start += 1
     first[0], end[0] = start, stop
