@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.lost_templates import measure
 from ease.wikimedia.wikitext.parser import parse_wikitext
+from ease.wikimedia.wikitext.template_families import language_name
 from ease.wikimedia.wikitext.titles import SiteInfo
 
 ENGLISH = [
@@ -81,7 +82,67 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("language", "source", "text"), [*(("en", *case) for case in ENGLISH), *OTHERS])
+NUMBERS = [
+    (
+        "sv",
+        "−{{formatnum:10}}, {{formatnum:-10}}&nbsp;°C, {{formatnum: −1234.50 }}",
+        "−10, −10 °C, −1 234,50",
+    ),
+    (
+        "de",
+        "{{formatnum:-1234.5}} {{formatnum:1.234.567}} {{formatnum:1234|NOSEP}}",
+        "−1.234,5 1.234.567 1234",
+    ),
+    (
+        "en",
+        "{{formatnum:-1,234.50}} {{formatnum:.5}} {{formatnum:1,75}} {{formatnum:n}}",
+        "−1,234.50 0.5 1,75 n",
+    ),
+    ("es", "{{formatnum:2000}} {{formatnum|20000,5}} {{convertir|-1,75|m}}", "2000 20.000,5 −1,75 metros"),
+    ("hi", "{{formatnum:1234567}} {{formatnum:-2000}}", "12,34,567 −2,000"),
+    ("fr", "{{unité|1,75|m}} {{unité|2000|m}} {{unité|2 000|m}}", "1,75 mètre 2 000 mètres 2 000 mètres"),
+    ("fr", "{{unité|1.5|km}} {{unité|-1|°C}} {{unité|0|m}}", "1,5 kilomètre −1 degré Celsius 0 mètre"),
+    ("fr", "{{unité|30 km}}, {{unité|XX|siècles}}, {{unité|100}}", "30 km, XX siècles, 100"),
+    ("fr", "{{nombre|2500|habitants}}, {{nombre|2500}}", "2 500 habitants, 2 500"),
+    (
+        "fr",
+        "{{unité|5|m|2}}, {{unité|10|km||h|-1}}, {{unité|1,5|e=6|m}}",
+        "5 mètres carrés, 10 km h−1, 1,5×10^6 mètres",
+    ),
+    ("fr", "{{unité|1|à=2|km}}, {{unité|10|±=0,5|m}}", "1 à 2 kilomètres, 10 ± 0,5 mètres"),
+    ("fr", "{{unité|1.23 ±0.05 e5 m/s}}", "(1,23 ± 0,05)×10^5 m/s"),
+    ("fr", "{{date|3|mars|1996}}, {{date|01|1|2000|en sport}}", "3 mars 1996, 1er janvier 2000"),
+    ("fr", "{{date||mars|1996}}, {{date-|3 mars 1996}}", "mars 1996, 3 mars 1996"),
+    ("fr", "{{date|lundi|15|mars|-44}}", "lundi 15 mars 44 av. J.-C."),
+    ("en", "{{val|879.6|0.8|u=s}}, {{val|-5|ul=°C}}, {{val|9|up=s|u=m}}", "879.6±0.8 s, −5 °C, 9 m/s"),
+    ("en", "{{val|6.67|0.02|e=-11}}, {{val|1.2|+0.5|-0.3}}", "(6.67±0.02)×10^−11, 1.2+0.5−0.3"),
+    ("en", "{{val|1.234|(5)|e=3}}, {{val|1|-|5|u=kg}}, {{val|e=9}}", "1.234(5)×10^3, 1–5 kg, 10^9"),
+    ("en", "{{convert|−1,234.5|mi}}, {{convert|&minus;5|°C}}", "−1,234.5 miles, −5 degrees Celsius"),
+    (
+        "en",
+        "{{convert|1/2|mi}}, {{convert|5+1/2|in}}, {{convert|.5|mi}}",
+        "1⁄2 mile, 5 1⁄2 inches, 0.5 miles",
+    ),
+    ("en", "{{convert|10-20|km}}, {{convert|10|±|1|km}}", "10–20 kilometres, 10 ± 1 kilometres"),
+    (
+        "en",
+        "{{convert|6|ft|4.5|in}}, {{convert|11|MUSgal|sp=us}}",
+        "6 feet 4.5 inches, 11 million US gallons",
+    ),
+    ("en", "{{convert|4.5e6|km2}}, {{convert|~5|km}}", "4.5×10^6 square kilometres, ~5 km"),
+    ("en", "{{e|-5}}, {{frac|-1|2}}, {{currency|-1500|USD}}", "×10^−5, −1⁄2, −US$1,500"),
+    ("pt", "{{fmtn|-90000,5}}, {{fmtn|90000|km}}", "−90.000,5, 90.000 km"),
+    ("it", "{{M|-5||°C}}, {{M|21.088}}, {{M|5|u=km}}, {{Exp|7,7|-15}}", "−5 °C, 21.088, 5 km, 7,7×10^−15"),
+    ("ja", "{{convert|-1.75|km}}", "−1.75 キロメートル"),
+    ("zh", "{{lang|ja|-{A|zh-hans:甲-{x}-;zh-hant:乙}-}} {{nowrap|[[テ|-{テ}-]]}}", "甲x テ"),
+    ("zh", "{{lang|ja|-{テ}-}} {{nowrap|{{lang|ja|-{A|zh-hans:甲;zh-hant:乙}-}} x}}", "テ 甲 x"),
+    ("en", "{{nowrap|[[b|{{x}} I}}}]] x}} {{math|{y}z}} {{lang|fr|a ]] b}}", "I}}} x {y}z a b"),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "text"), [*(("en", *case) for case in ENGLISH), *OTHERS, *NUMBERS]
+)
 def test_templates_that_write_words(language: str, source: str, text: str) -> None:
     assert parse_wikitext(source, SiteInfo(language)).text == text
 
@@ -100,6 +161,12 @@ def test_links_in_templates_keep_their_offsets() -> None:
         ("the city", "Lima"),
         ("Oslo", "Oslo"),
     ]
+
+
+def test_names_of_languages_are_kept_up_to_a_limit() -> None:
+    for number in range(5000):
+        language_name(f"x{number}", "en")
+    assert language_name.cache_info().currsize < 5000
 
 
 def test_all_templates_can_be_removed() -> None:

@@ -44,6 +44,9 @@ def test_quotes_and_tags_end_a_link_trail(language: str, source: str, text: str,
         ("en", "pre[[fix]]es", ["fixes"]),
         ("fa", "[[کتاب]]‌ها و [[کتاب]]‌", ["کتاب‌ها", "کتاب"]),
         ("ca", "[[Mar]]'l [[Terra]]'", ["Mar'l", "Terra"]),
+        ("br", "[[X]]'où [[ar]]c'hwezh [[A]]C’H [[b]]cʼh", ["X", "arc'hwezh", "AC’H", "bc"]),
+        ("kaa", "[[x]]'a [[y]]’a [[z]]'", ["x'a", "y’a", "z"]),
+        ("se", "[[NRK]]:s [[x]]: [[y]]a:b", ["NRK:s", "x", "ya"]),
     ],
 )
 def test_letters_before_and_after_the_brackets(language: str, source: str, surfaces: list[str]) -> None:

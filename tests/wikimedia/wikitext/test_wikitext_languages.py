@@ -74,6 +74,7 @@ def test_the_bar_template_is_a_bar() -> None:
     ("source", "text"),
     [
         ("&sectional; &sect; &notit; &copyright; &amp;sect;", "&sectional; § &notit; &copyright; &sect;"),
+        (f"&#{'1' * 5000}; &#x{'f' * 5000}; &#{'0' * 5000}65; &#0;", "\ufffd \ufffd A \ufffd"),
         ("&lt;b&gt; &#x41;&#66; &Aacute;&aacute; &nbsp; &", "<b> AB Áá &"),
     ],
 )

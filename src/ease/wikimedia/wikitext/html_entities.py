@@ -6,7 +6,9 @@ import html
 import re
 from html.entities import html5
 
-_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
+_ENTITY = re.compile(r"&(?:#([0-9]+)|#[xX]([0-9a-fA-F]+)|[A-Za-z][A-Za-z0-9]*);")
+_MOST_DIGITS = 8
+"""No character has a number of more digits."""
 _SPACE_ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|hairsp|#0*32|#0*160|#x0*20|#x0*a0);", re.IGNORECASE)
 
 
@@ -34,6 +36,7 @@ def decode_title_entities(text: str) -> str:
 
 def _character(entity: re.Match[str]) -> str:
     """Return an entity's character; unknown names stay, while `html.unescape` would decode their beginning."""
-    if entity[0][1] == "#":
-        return html.unescape(entity[0])
+    for digits, prefix in ((entity[1], "&#"), (entity[2], "&#x")):
+        if digits:
+            return html.unescape(f"{prefix}{digits.lstrip('0')[:_MOST_DIGITS] or 0};")
     return html5.get(entity[0][1:], entity[0])

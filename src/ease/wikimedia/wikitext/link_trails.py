@@ -13,10 +13,9 @@ from ease.io.data_files import read_data_file
 def link_trail(language: str) -> str:
     """Return a regular expression for the letters after `]]`; the expression may match nothing."""
     after = _read("after")
-    letters, joiners = after.get(language, after["default"]), _read("joiners").get(language)
-    if joiners:
-        return f"(?:[{letters}]|[{joiners}](?=[{letters}]))*+"
-    return f"[{letters}]*+" if letters else ""
+    letters = after.get(language, after["default"])
+    trail = _read("with_marks").get(language, "{letters}*+" if letters else "")
+    return trail.replace("{letters}", f"[{letters}]")
 
 
 def link_prefix(language: str) -> str | None:

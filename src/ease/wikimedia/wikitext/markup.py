@@ -18,6 +18,8 @@ BREAK = "\x04"
 """Marks a removed tag or quotes beside a link: letters beyond the mark do not join the link."""
 LITERAL = "\x03"
 """Encloses the number of a text that is not markup (`<nowiki>`)."""
+ITEM, HEADING = "\x06", "\x07"
+"""Begin a line in the place of its marks: those of a list or rule, or the first of a heading. Other `*` are text."""
 
 _TAGS = {
     kind: names.replace(" ", "|")
@@ -34,11 +36,11 @@ _INLINE_TAG = re.compile(rf"</?(?:{_TAGS['inline']}|{_TAGS['extensions']})(?=[\s
 _ROW = re.compile(r"\n[ \t]*+(?:\{\||\|[-+}])")
 # The search for a pattern that begins with a literal is several times as fast as that for alternatives.
 _HTML_TABLE = re.compile(r"<(?:(table)(?=[\s/>])[^<>]*+>|/table\s*+>)", re.IGNORECASE)
-_WIKI_TABLE = re.compile(rf"\n[ \t:{GAP}]*+(?:(\{{\|)|\|\}})")
+_WIKI_TABLE = re.compile(rf"\n[ \t{ITEM}{GAP}]*+(?:(\{{\|)|\|\}})")
 _CLOSING_TAGS = {
     name: re.compile(rf"</{name}\s*+>", re.IGNORECASE) for name in ["nowiki", *_TAGS["extensions"].split("|")]
 }
-_BRACES = re.compile(r"\{\{+|\}\}+")
+_BRACKETS = re.compile(r"\n(?:([*#:;]++|-----*+)|=)|\{\{(!)\}\}|\{\{+|\[\[+|\}\}+|\]\]+")
 _QUOTES = re.compile("''+")
 _MAGIC_WORD = re.compile(
     r"__(?=[^\W\d_])((?:[^\x00-@\[-`{-\xbf\u2000-\u200b\u200e-\u206f\u3000-\u303f]|_(?![_\s]))++)__"
@@ -47,6 +49,10 @@ _MAGIC_WORD = re.compile(
 _ENGLISH_MAGIC_WORDS = frozenset(_TAGS["magic_words"].split("|"))
 _BREAKS = re.compile(f"{BREAK}{BREAK}++")
 _LOOSE_BREAK = re.compile(rf"{BREAK}(?<!\]\]{BREAK})(?!\[\[)")
+
+_OPENING = {"}": "{", "]": "["}
+_Cut = tuple[int, int, str]
+"""Start and end of a span, and the mark that replaces it"""
 
 
 class _Extensions:
@@ -134,25 +140,36 @@ def hide_extensions(source: str) -> tuple[str, list[str]]:
 
 
 def cut_templates(text: str) -> str:
-    """Remove templates, parser functions and parameters; unbalanced braces stay as text."""
-    if "{{" not in text:
-        return text
-    text = text.replace("{{!}}", "|")
-    opened: list[tuple[int, int]] = []  # start of a run of braces, and number of its unmatched braces
-    cuts: list[tuple[int, int]] = []
-    for run in _BRACES.finditer(text):
+    """Remove templates, parser functions and parameters; unbalanced braces stay as text.
+
+    As in MediaWiki, braces inside `[[…]]` do not close a template that is open outside.
+
+    Returns:
+        The text after a line break. `ITEM` and `HEADING` replace the marks at the beginning of its lines.
+    """
+    text = "\n" + text
+    opened: list[tuple[int, int]] = []  # start of a run of brackets, and number of its unmatched brackets
+    cuts: list[_Cut] = []
+    for run in _BRACKETS.finditer(text):
         position, end = run.span()
-        if text[position] == "{":
-            opened.append((position, end - position))
-            continue
-        while opened and end - position >= 2:
-            start, count = opened.pop()
-            matched = min(3, count, end - position)
-            position += matched
-            count -= matched
-            _add_cut(cuts, start + count, position)
-            if count >= 2:
-                opened.append((start, count))
+        first = text[position]
+        if run[2]:
+            cuts.append((position, end, "|"))
+        elif first == "\n":
+            cuts.append((position + 1, end, ITEM if run[1] else HEADING))
+        elif first in "{[":
+            if opened or first == "{":  # only links inside braces matter
+                opened.append((position, end - position))
+        else:
+            while opened and end - position >= 2 and text[opened[-1][0]] == _OPENING[first]:
+                start, count = opened.pop()
+                matched = min(3 if first == "}" else 2, count, end - position)
+                position += matched
+                count -= matched
+                if first == "}":
+                    _add_cut(cuts, start + count, position)
+                if count >= 2:
+                    opened.append((start, count))
     return _without(text, cuts)
 
 
@@ -162,7 +179,7 @@ def cut_tables(text: str) -> str:
         if mark[0] in text and mark in text:
             text = "\n" + text  # the pattern needs a line break before the table
             opened: list[int] = []
-            cuts: list[tuple[int, int]] = []
+            cuts: list[_Cut] = []
             for token in table.finditer(text):
                 if token[1]:
                     opened.append(token.start(1) if mark == "{|" else token.start())
@@ -181,27 +198,28 @@ def _drop_rows(text: str) -> str:
             in_table, line = not stripped.startswith("|}"), ""
         elif stripped.startswith("|}"):
             in_table, line = False, stripped[2:]
-        elif stripped.startswith("="):
+        elif stripped.startswith(HEADING):
             in_table = False
         lines.append(line)
     return "\n".join(lines)
 
 
-def _add_cut(cuts: list[tuple[int, int]], start: int, end: int) -> None:
-    """Add a span; it replaces the last spans if it encloses them."""
+def _add_cut(cuts: list[_Cut], start: int, end: int) -> None:
+    """Add a span that becomes a gap; it replaces the last spans if it encloses them."""
     while cuts and cuts[-1][0] >= start:
         cuts.pop()
-    cuts.append((start, end))
+    cuts.append((start, end, GAP))
 
 
-def _without(text: str, cuts: Sequence[tuple[int, int]]) -> str:
-    """Replace ordered, disjoint spans of the text by gaps."""
-    pieces, position = [], 0
-    for start, end in cuts:
-        pieces.append(text[position:start])
+def _without(text: str, cuts: Sequence[_Cut]) -> str:
+    """Replace ordered, disjoint spans of the text."""
+    pieces: list[str] = []
+    position = 0
+    for start, end, mark in cuts:
+        pieces += (text[position:start], mark)
         position = end
     pieces.append(text[position:])
-    return GAP.join(pieces)
+    return "".join(pieces)
 
 
 def strip_tags(text: str) -> str:

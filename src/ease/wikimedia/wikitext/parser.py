@@ -24,6 +24,8 @@ from ease.wikimedia.wikitext.link_trails import link_prefix, link_trail
 from ease.wikimedia.wikitext.markup import (
     BREAK,
     GAP,
+    HEADING,
+    ITEM,
     LINK_END,
     LINK_START,
     LITERAL,
@@ -38,6 +40,7 @@ from ease.wikimedia.wikitext.titles import (
     PLAIN_TITLE,
     SiteInfo,
     TargetKind,
+    decode_percent,
     is_address,
     normalize_first,
     read_target,
@@ -45,15 +48,15 @@ from ease.wikimedia.wikitext.titles import (
 )
 from ease.wikimedia.wikitext.variants import choose_variants
 
-_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP)
+_RESERVED = ("\r", LINK_START, LINK_END, LITERAL, BREAK, GAP, ITEM, HEADING)
 _EXTERNAL = re.compile(
-    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x06]++[^\S\n]*+"
+    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:|gopher:|tel:|(?=//))[^\s\[\]<>\"\x00-\x07]++[^\S\n]*+"
     r"((?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]",
     re.IGNORECASE,
 )
 _LITERALS = re.compile(rf"{LITERAL}([0-9]+){LITERAL}")
 _WORD = re.compile(r"\w")
-_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + GAP
+_EDGES = " \t\r\n\xa0\u2002\u2003\u2009\u202f\u3000" + BREAK + GAP + ITEM + HEADING
 
 
 class _OpenLink(NamedTuple):
@@ -90,7 +93,8 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
     """
     site = _site(language) if isinstance(language, str) else language
     for mark in _RESERVED:
-        text = text.replace(mark, "")
+        if mark in text:  # several times as fast as a replacement that finds nothing
+            text = text.replace(mark, "")
     prose = read_prose(text, site, show)
     links = list(map(Link, prose.starts, prose.ends, prose.targets))
     return Article(prose.text, links, site.language)
@@ -99,7 +103,7 @@ def parse_wikitext(text: str, language: str | SiteInfo = "en", show: bool = True
 def read_prose(text: str, site: SiteInfo, show: bool = True) -> Prose:
     """Read the prose of a page of a wiki and its links in columns, as `parse_wikitext` does.
 
-    The text has neither carriage returns nor the characters U+0001 to U+0005, which XML excludes.
+    The text has neither carriage returns nor the characters U+0001 to U+0007, which XML excludes.
     """
     text, literals = hide_extensions(text)
     if show:
@@ -126,12 +130,12 @@ def _link_tokens(language: str) -> re.Pattern[str]:
     """Match the tokens of links from left to right.
 
     The groups are: 1 target, 2 label and 3 trail of a plain link; 4 target, 5 label and 6 trail of another link; 7
-    target and 8 bar of a link's start. A `]]` and the start of a heading have no groups.
+    target and 8 bar of a link's start. A `]]` and the mark of a heading have no groups.
     """
     head, trail = r"\[\[(?!\[)([^\[\]|\n<>{}]++)", link_trail(language)
     plain = rf"\[\[({PLAIN_TITLE})(?:\|([^\[\]\n{BREAK}{GAP}]++))?\]\]({trail})"
     return re.compile(
-        rf"{plain}|{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|\n(?==)|"
+        rf"{plain}|{head}(?:\n?\|([^\[\]]*+))?\]\]({trail})|\]\]|{HEADING}|"
         rf"(?:{head}|\[\[(?!\[))((?:\n?\|)?)"
     )
 
@@ -143,7 +147,7 @@ class _LinkReader:
     """
 
     def __init__(self, text: str, site: SiteInfo) -> None:
-        self.text = "\n" + text  # the pattern needs a line break before a heading
+        self.text = text
         self.site = site
         self.pieces: list[str] = []
         self.targets: list[str] = []
@@ -181,7 +185,7 @@ class _LinkReader:
                 position = self._close(position)
             else:
                 self._give_up()
-                pieces.append("\n")
+                pieces.append(HEADING)
                 end = text.find("\n", position)
                 heading = text[position : end if end >= 0 else len(text)]
                 if heading.rstrip(" \t" + GAP).endswith("="):
@@ -212,6 +216,8 @@ class _LinkReader:
         if kind is TargetKind.INVALID and is_address(head):
             self.pieces.append((label or head.partition(" ")[2] or GAP) + trail)
             return
+        if kind is not TargetKind.INVALID:
+            head = decode_percent(head)
         if label is None:
             label = head.strip().removeprefix(":")
         elif not label:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ease.wikimedia.wikitext.markup import GAP, LINK_END, LINK_START
+from ease.wikimedia.wikitext.markup import GAP, HEADING, ITEM, LINK_END, LINK_START
 
 _JOINTS = r" \t,;:،؛、，；：/–—\-"
 _FULL_WIDTH = "（"
@@ -14,15 +14,17 @@ _OPENING_GAP = {
 AFTER_OPENING = re.compile(rf"([(\[（])[{_JOINTS}]*+{GAP}[{GAP}{_JOINTS}]*+")
 _BEFORE_CLOSING = re.compile(rf"{GAP}[{GAP}{_JOINTS}]*+([)\]）]?)")
 _GAPS = re.compile(rf"{GAP}[ {GAP}]*+")
+_POINTS = re.compile("[:; ]*+")
 _JOINT_CHARACTERS = _JOINTS.replace("\\t", "\t").replace("\\-", "-") + GAP
 EMPTY_BRACKETS = (f"({GAP})", f"[{GAP}]", f"（{GAP}）")
 _NO_SPACE_AFTER = "\n([（“«" + LINK_START
 _NO_SPACE_BEFORE = "\n,.)]）" + LINK_END
-_ITEM_MARKS = "*#:; \t"
 _LOWEST_HEADING = 6
-_SPECIAL = frozenset(["", *" \t*#:;=-"])
+_SPECIAL = frozenset(["", *" \t-", ITEM, HEADING])
 """First characters of lines outside paragraphs; "" for an empty line."""
 
+_INNER_MARK = re.compile(rf"(?<!^)[{ITEM}{HEADING}]", re.MULTILINE)
+"""A mark that no longer begins a line, as in a link's label over several lines."""
 _UNUSUAL_SPACE = re.compile(
     "[\t\x0b\x0c\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 )
@@ -30,7 +32,10 @@ _UNUSUAL_SPACE = re.compile(
 
 
 def normalize_gaps(text: str) -> str:
-    """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup."""
+    """Normalise gaps: remove empty brackets, double spaces and spaces before commas around removed markup.
+
+    Removed markup at the beginning of a line takes the colon or semicolon after it along.
+    """
     if GAP not in text:
         return text
     text = _drop_before_closing(drop_empty_brackets(text))
@@ -41,7 +46,10 @@ def normalize_gaps(text: str) -> str:
         position = gap.end()
         pieces.append(kept)
         spaced = len(kept) < len(left) or " " in gap[0]
-        before, after = kept[-1:] or "\n", text[position : position + 1] or "\n"
+        before = kept[-1:] or "\n"
+        if before in ("\n", ITEM):
+            position = _POINTS.match(text, position).end()  # type: ignore[union-attr]
+        after = text[position : position + 1] or "\n"
         at_edge = before in _NO_SPACE_AFTER or after in _NO_SPACE_BEFORE
         if spaced and not at_edge and (after not in ";:!?»”" or gap[0][-1] == " "):
             pieces.append(" ")
@@ -81,10 +89,10 @@ def _drop_before_closing(text: str) -> str:
 
 
 def join_blocks(text: str) -> str:
-    """Write each paragraph, list item and heading as one line; drop the marks of lists and rules."""
+    """Write each paragraph, list item and heading as one line; drop the marks of headings."""
     blocks: list[str] = []
     paragraph: list[str] = []
-    for line in text.split("\n"):
+    for line in _INNER_MARK.sub(" ", text).split("\n"):
         first = line[:1]
         if first not in _SPECIAL:
             paragraph.append(line)
@@ -105,12 +113,9 @@ def join_blocks(text: str) -> str:
 
 def _without_marks(line: str) -> str:
     """Return a line outside paragraphs without its marks."""
-    stripped = line.strip()
-    if line[0] == "=":
-        return _heading(stripped)
-    if line[0] in "*#:;":
-        return stripped.lstrip(_ITEM_MARKS)
-    return stripped.lstrip("-") if stripped.startswith("----") else stripped
+    if line[0] == HEADING:
+        return _heading("=" + line[1:].rstrip())
+    return line.removeprefix(ITEM).strip()
 
 
 def _heading(line: str) -> str:

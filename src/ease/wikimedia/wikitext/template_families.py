@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, NamedTuple
+from functools import lru_cache
+from itertools import zip_longest
+from typing import NamedTuple
 
-from babel import Locale, UnknownLocaleError
-from babel.numbers import NumberFormatError, format_decimal, get_currency_symbol, parse_decimal
-from babel.units import format_unit
+from babel.numbers import get_currency_symbol
 
-from ease.io.data_files import read_data_file
-from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES, Language
+from ease.wikimedia.languages import WIKIPEDIA_LANGUAGES
+from ease.wikimedia.wikitext.markup import GAP
+from ease.wikimedia.wikitext.numbers import (
+    AMERICAN,
+    DATA,
+    Number,
+    find_locale,
+    format_number,
+    join,
+    raise_to,
+    read_number,
+    unit_name,
+    with_unit,
+    write_minus,
+)
 
-DATA: dict[str, Any] = read_data_file("ease.wikimedia.wikitext", "templates.yml")
-"""Templates by family"""
-
-_NUMBER = re.compile(r"[+−-]?\d[\d.,]*")
 _POWER = re.compile(r"e([369])(.+)")
 _POWERS = {"3": "thousand", "6": "million", "9": "billion"}
 """What `e6` and the like before a unit mean in English"""
-_NO_NUMBER = (NumberFormatError, ValueError, ArithmeticError)
-"""Raised for texts that only resemble numbers, and for numbers with more digits than decimals have"""
-_US = "us"
-"""Value of the argument `sp` for American spelling"""
+_LANGUAGE_NAMES = 4096
+"""Names that are kept; a dump may have any number of codes."""
 
 
 class Arguments(NamedTuple):
@@ -38,101 +44,79 @@ class Arguments(NamedTuple):
         return self.positional[place] if -len(self.positional) <= place < len(self.positional) else ""
 
 
-@cache
+@lru_cache(maxsize=_LANGUAGE_NAMES)
 def language_name(code: str, language: str) -> str:
     """Return a language's name in another language; empty if CLDR lacks it."""
-    locale = _locale(language)
+    locale = find_locale(language)
     return str(locale.languages.get(code, "")) if locale else ""
 
 
-@cache
-def _locale(language: str) -> Locale | None:
-    """Return CLDR's locale of a Wikipedia; the English one writes British English, as its templates do."""
-    try:
-        return Locale.parse({"en": "en-GB", _US: "en-US"}.get(language) or Language(language).bcp_47, sep="-")
-    except (UnknownLocaleError, ValueError):
-        return None
-
-
-def format_number(digits: str, language: str) -> str:
-    """Write a number with the separators of a language."""
-    locale = _locale(language)
-    if locale is None:
-        return digits
-    zeros = re.search(r"\.\d*?(0+)$", digits)
-    try:
-        number = parse_decimal(digits.replace(",", ""), locale="en")
-        # CLDR's pattern would drop the last zeros.
-        pattern = f"#,##0.{'0' * len(zeros[0][1:])}" if zeros else None
-        return str(format_decimal(number, pattern, locale=locale, decimal_quantization=False))
-    except _NO_NUMBER:
-        return digits
-
-
 def _quantity(arguments: Arguments, language: str) -> str:
-    """Write `5|km` or `5|-|10|km` as a number or a range with its unit, and `6|ft|4|in` with both units."""
-    words, place = "", 0
-    for word in arguments.positional:
-        if _NUMBER.fullmatch(word):
-            words += _signed(word, language)
-        elif word.lower() in DATA["ranges"] and words:
-            words += DATA["ranges"][word.lower()]
-        else:
-            break
-        place += 1
-    if not words:
-        return ""
-    unit, *after = arguments.positional[place:] or [""]
-    if language == "en" and (power := _POWER.fullmatch(unit.lower())):
-        words, unit = f"{words} {_POWERS[power[1]]}", power[2]
-    locale = _locale(_US if arguments.named.get("sp") == _US and language == "en" else language)
+    """Write `5|km`, `5|-|10|km` or `30 km` as a number or range with its unit, and `6|ft|4|in` with both units."""
+    number, rest = read_number(arguments.at(0), language)
+    if number is None:  # Roman numerals, or a template that is not shown
+        return "" if GAP in rest else " ".join(filter(None, arguments.positional[:2]))
+    if rest:
+        return f"{number.text} {rest}"
+    number, further = _read_range(number, arguments, language)
+    unit, *after = further or [""]
+    if language == "en" and (large := _POWER.fullmatch(unit.lower())):
+        number, unit = (
+            Number(f"{number.text} {_POWERS[large[1]]}", number.value and number.value * 1000),
+            large[2],
+        )
+    spelling = AMERICAN if arguments.named.get("sp") == AMERICAN and language == "en" else language
     if language == "en" and arguments.named.get("adj") in ("on", "mid"):
-        return _adjective(words, unit, after, locale)
-    shown = _with_unit(words, unit, locale, language)
-    if len(after) > 1 and after[0].isdigit() and after[1].lower() in DATA["smaller units"].get(unit, []):
-        return f"{shown} {_with_unit(after[0], after[1], locale, language)}"
+        return _adjective(number.text, unit, after, spelling)
+    shown = with_unit(number, unit, spelling)
+    if len(after) > 1 and after[1].lower() in DATA["smaller units"].get(unit, []):
+        smaller, rest = read_number(after[0], language)
+        if smaller and not rest:
+            return f"{shown} {with_unit(smaller, after[1], spelling)}"
     return shown
 
 
-def _signed(word: str, language: str) -> str:
-    """Write a number with its sign; a minus as a minus."""
-    sign = "−" if word[0] in "−-" else word[0] if word[0] == "+" else ""
-    return sign + format_number(word.lstrip("+−-"), language)
+def _read_range(number: Number, arguments: Arguments, language: str) -> tuple[Number, list[str]]:
+    """Append the further ends and the power of a number, and return the positional arguments after them."""
+    further = arguments.positional[1:]
+    while len(further) > 1 and (joint := DATA["ranges"].get(further[0].lower())):
+        number, further = _join(number, joint, further[1], language), further[2:]
+    for name, value in arguments.named.items():
+        if joint := DATA["ranges"].get(name):
+            number = _join(number, joint, value, language)
+    if power := arguments.named.get("e"):
+        number = raise_to(number, power)
+    return number, further
 
 
-def _adjective(words: str, unit: str, after: list[str], locale: Locale | None) -> str:
+def _join(number: Number, joint: str, word: str, language: str) -> Number:
+    """Append the further end of a range; a word that is no number stays as it is written."""
+    end, rest = read_number(word, language)
+    return join(number, joint, Number(word, None) if end is None or rest else end)
+
+
+def _powers(arguments: Arguments, language: str) -> str:
+    """Write `5|km|2|s|-1`, a number with the powers of its units, as 5 km2 s−1."""
+    number, *units = arguments.positional or [""]
+    pairs = zip_longest(units[::2], units[1::2], fillvalue="")
+    unit = " ".join(unit + write_minus(power) for unit, power in pairs if unit)
+    return _quantity(Arguments([number, *filter(None, [unit])], arguments.named), language)
+
+
+def _adjective(words: str, unit: str, after: list[str], language: str) -> str:
     """Write a quantity before a noun: 10-inch, or 204-metre-high with the words that follow."""
-    identifier = DATA["units"].get(unit.lower())
-    if identifier is None or locale is None:
+    name = unit_name(unit, language)
+    if name is None:
         return f"{words} {unit}".strip()
-    name = str(format_unit(1, identifier, locale=locale)).removeprefix("1 ")
     ending = after[-1] if after and after[-1].startswith("-") else ""
     return f"{words} {name}".replace(" ", "-") + ending
-
-
-def _with_unit(words: str, unit: str, locale: Locale | None, language: str) -> str:
-    """Append a unit's name in a language, in the form that fits the last number."""
-    if named := DATA["named units"].get(language, {}).get(unit.lower()):
-        return f"{words} {named}"
-    identifier = DATA["units"].get(unit.lower())
-    if identifier is None or locale is None:
-        return f"{words} {unit}".strip()
-    try:
-        # "1 million" is plural.
-        number = parse_decimal(re.findall(r"[\d.,]+", words)[-1], locale=locale) * (
-            1000 if words[-1].isalpha() else 1
-        )
-        shown = str(format_unit(number, identifier, locale=locale))
-        plain = str(format_decimal(number, locale=locale))
-    except (*_NO_NUMBER, IndexError):
-        return f"{words} {unit}"
-    return shown.replace(plain, words, 1) if plain in shown else f"{words} {unit}"
 
 
 def _measure(arguments: Arguments, language: str) -> str:
     """Write `5|k|m`, a number with a unit and its prefix, as 5 km."""
     number, prefix, unit = (arguments.at(place) for place in range(3))
-    return f"{number} {'' if prefix == '-' else prefix}{unit}".strip()
+    unit = unit or arguments.named.get("u") or arguments.named.get("ul") or ""
+    return f"{write_minus(number)} {'' if prefix == '-' else prefix}{unit}".strip()
 
 
 def _nihongo(arguments: Arguments, language: str) -> str:
@@ -150,28 +134,60 @@ def _as_of(arguments: Arguments, language: str) -> str:
 
 
 def _month(number: str, language: str) -> str:
-    locale = _locale(language)
+    locale = find_locale(language)
     names = locale.months["format"]["wide"] if locale else {}
-    return str(names.get(int(number), number)) if number.isdecimal() else number
+    return str(names.get(int(number), number)) if number.isdecimal() and len(number) < 3 else number
+
+
+def _date(arguments: Arguments, language: str) -> str:
+    """Write `3|mars|1996` as 3 mars 1996, in French."""
+    parts = arguments.positional
+    day, month, year = parts[1:4] if len(parts) > 3 and parts[0].isalpha() else (*parts, "", "", "")[:3]
+    before = [parts[0]] if len(parts) > 3 and parts[0].isalpha() else []
+    if year.startswith(("-", "−")):
+        year = f"{year[1:]} av. J.-C."
+    day = "1er" if day.lstrip("0") == "1" else day.lstrip("0")
+    return " ".join(filter(None, [*before, day, _month(month, language).lower(), year]))
 
 
 def _circa(arguments: Arguments, language: str) -> str:
-    return f"c. {'–'.join(filter(None, arguments.positional))}" if arguments.at(0) else "c."
+    years = map(write_minus, filter(None, arguments.positional))
+    return f"c. {'–'.join(years)}" if arguments.at(0) else "c."
 
 
 def _fraction(arguments: Arguments, language: str) -> str:
     """Write `1|2` as 1⁄2, and `3|1|2` as 3 1⁄2."""
-    parts = [part for part in arguments.positional if part]
+    parts = [write_minus(part) for part in arguments.positional if part]
     if len(parts) == 1:
         return f"1⁄{parts[0]}"
     return " ".join([*parts[:-2], f"{parts[-2]}⁄{parts[-1]}"]) if parts else ""
 
 
 def _value(arguments: Arguments, language: str) -> str:
-    """Write a number with its power of ten and its unit."""
-    power = arguments.named.get("e")
-    words = arguments.at(0) + (f"×10^{power}" if power else "")
-    return f"{words} {arguments.named.get('u') or arguments.named.get('ul') or ''}".strip()
+    """Write a number or a range with its uncertainty, its power of ten and its unit."""
+    named = arguments.named
+
+    def show(word: str) -> str:
+        return format_number(word, language) if named.get("fmt") == "commas" else write_minus(word)
+
+    words, *more = map(show, arguments.positional or [""])
+    power, is_uncertain = named.get("e"), bool(more and more[0])
+    if is_uncertain and more[0].lower() in DATA["ranges"]:
+        words += "".join(DATA["ranges"].get(word.lower(), word) for word in more)
+    elif is_uncertain and more[0].startswith("("):
+        words, is_uncertain = words + more[0], False
+    elif is_uncertain and more[1:]:
+        words += f"+{more[0].lstrip('+')}−{more[1].lstrip('−')}"
+    elif is_uncertain:
+        words += f"±{more[0].lstrip('±')}"
+    if power and is_uncertain:
+        words = f"({words})"
+    if power:
+        words += f"{'×' if words else ''}10^{write_minus(power)}"
+    unit = named.get("u") or named.get("ul") or ""
+    per = named.get("up") or named.get("upl")
+    unit += f"/{per}" if per else ""
+    return f"{named.get('p', '')}{words} {unit}".strip() + named.get("s", "")
 
 
 def _joined(arguments: Arguments, language: str) -> str:
@@ -184,7 +200,8 @@ def _brackets(arguments: Arguments, language: str) -> str:
 
 def _power(arguments: Arguments, language: str) -> str:
     """Write `7|15` as 7×10^15, and `15` as ×10^15."""
-    return "×10^".join(arguments.positional[:2]) if arguments.at(1) else f"×10^{arguments.at(0)}"
+    *number, power = map(write_minus, arguments.positional[:2] or [""])
+    return f"{''.join(number)}×10^{power}" if power or not number else f"×10^{number[0]}"
 
 
 def _words(arguments: Arguments, language: str) -> str:
@@ -192,7 +209,7 @@ def _words(arguments: Arguments, language: str) -> str:
 
 
 def _formatted(arguments: Arguments, language: str) -> str:
-    return format_number(arguments.at(0), language)
+    return " ".join(filter(None, [format_number(arguments.at(0), language), arguments.at(1)]))
 
 
 def _named_language(arguments: Arguments, language: str) -> str:
@@ -215,9 +232,11 @@ def _interlanguage(arguments: Arguments, language: str) -> str:
 
 def _currency(arguments: Arguments, language: str) -> str:
     """Write `13 billion|USD` as US$13 billion."""
-    locale, code = _locale(language), arguments.at(1).upper()
+    locale, code = find_locale(language), arguments.at(1).upper()
     symbol = get_currency_symbol(code, locale=locale) if locale and code else code
-    return f"{symbol}{arguments.at(0)}" if arguments.at(0) else ""
+    amount = format_number(arguments.at(0), language)
+    sign = "−" if amount.startswith("−") else ""
+    return f"{sign}{symbol}{amount.removeprefix(sign)}" if amount else ""
 
 
 FAMILIES: Mapping[str, Callable[..., str]] = {
@@ -229,6 +248,8 @@ FAMILIES: Mapping[str, Callable[..., str]] = {
     "joined": _joined,
     "measure": _measure,
     "quantity": _quantity,
+    "powers": _powers,
+    "date": _date,
     "brackets": _brackets,
     "power": _power,
     "words": _words,

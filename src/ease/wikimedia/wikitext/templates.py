@@ -10,19 +10,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 
-from ease.wikimedia.wikitext.markup import GAP
-from ease.wikimedia.wikitext.template_families import DATA, FAMILIES, Arguments, format_number, name_language
+from ease.wikimedia.wikitext.markup import BREAK, GAP
+from ease.wikimedia.wikitext.numbers import DATA, format_number, write_minus
+from ease.wikimedia.wikitext.template_families import FAMILIES, Arguments, name_language
 
 _PASSES = 2
 """Templates three deep are shown; deeper ones are removed."""
 _LONGEST = 2000
 """Characters of a template's arguments; a longer template is removed."""
-_INNER = r"\{\{[^{}]*+\}\}"
+_INNER = r"\{\{(?:[^{}\[]++|\[\[[^{}\[\]]*+\]\]|\[(?!\[)|-\{[^{}]*+\}-)*+\}\}"
+_LINK = rf"\[\[(?:[^\[\]{{]++|\[\[[^\[\]{{}}]*+\]\]|{_INNER}|\{{(?!\{{)|\[(?!\[)|\](?!\]))*+\]\]"
 _INNER_TEMPLATE = re.compile(_INNER)
-_CONTENT = rf"(?:[^{{}}]++|{_INNER})*+"
-_PART = re.compile(r"(?:[^|\[]++|\[\[[^\[\]]*+\]\]|\[)*+")
-"""An argument; the bar of a link in it does not end it."""
-_NAMED = re.compile(r"\s*([\w -]+?)\s*=(.*)", re.DOTALL)
+_CONTENT = rf"(?:[^{{}}\[]++|{_INNER}|{_LINK}|\[(?!\[)|\{{(?!\{{)|\}}(?!\}}))*+"
+"""A template's arguments. As in MediaWiki, braces inside `[[…]]` do not end them."""
+_PART = re.compile(r"(?:[^|\[-]++|\[\[[^\[\]]*+\]\]|-\{(?:-\{[^{}]*+\}-|[^{}])*+\}-|[\[-])*+")
+"""An argument; the bar of a link or of a script variant in it does not end it."""
+_NAME = re.compile(r"[\w ±×/+*–-]+")
+_MARKS = (*"*#:;=", "----")
 
 
 Show = Callable[[Arguments], str]
@@ -49,7 +53,8 @@ def show_templates(text: str, language: str) -> str:
             return GAP
         name = " ".join(template[1].replace("_", " ").lower().split())
         # Templates inside have no templates inside.
-        return shown[name](_arguments(pattern.sub(replace, template[2] or ""))) or GAP
+        words = shown[name](_arguments(pattern.sub(replace, template[2] or ""))) or GAP
+        return BREAK + words if words.startswith(_MARKS) else words  # the marks do not begin a list
 
     by_name = partial(_show_by_name, language=language, show=partial(pattern.sub, replace))
     for _ in range(_PASSES):
@@ -88,11 +93,14 @@ def _arguments(source: str) -> Arguments:
     positional: list[str] = []
     named: dict[str, str] = {}
     for part in _parts(_INNER_TEMPLATE.sub(GAP, source)):
-        found = _NAMED.fullmatch(part)
-        if found and not found[1].isdigit():
-            named[found[1].lower()] = found[2].strip()
+        name, sign, value = part.partition("=")
+        name = name.strip()
+        if not sign or not _NAME.fullmatch(name):
+            positional.append(part.strip())
+        elif name.isdigit():
+            positional.append(value.strip())
         else:
-            positional.append((found[2] if found else part).strip())
+            named[name.lower()] = value.strip()
     return Arguments(positional, named)
 
 
@@ -120,14 +128,18 @@ def _prefixed(arguments: Arguments, written: str) -> str:
 
 _NAMED_BY_LANGUAGE = re.compile(
     rf"\{{\{{(?<!\{{\{{\{{)\s*+(?:lang-([a-z]{{2,3}})(?:-[a-z-]+)?\s*+\|({_CONTENT})"
-    r"|formatnum:\s*+([\d.,]++)(?:\|[^{}]*+)?)\}\}(?!\})",
+    r"|(?:format(?:num|nombre|on[uú]mero)|zahlenformat):([^{}|\[\]]*+)(\|[^{}]*+)?)\}\}(?!\})",
     re.IGNORECASE,
 )
-"""`{{lang-fr|mot}}` and `{{formatnum:5000}}`."""
+"""`{{lang-fr|mot}}`, and `{{formatnum:5000}}` by its names in the languages of `templates.yml`.
+
+With an option, such as `|NOSEP`, the number stays as it is written.
+"""
 
 
 def _show_by_name(template: re.Match[str], language: str, show: Callable[[str], str]) -> str:
     """Show a template whose name contains a language or a number, after those inside it."""
-    if template[3]:
-        return format_number(template[3], language)
+    if template[3] is not None:
+        number = template[3].strip()
+        return (write_minus(number) if template[4] else format_number(number, language)) or GAP
     return name_language(template[1], _arguments(show(template[2])).at(0), language) or GAP

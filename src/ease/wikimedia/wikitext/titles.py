@@ -24,6 +24,7 @@ _MOST_PREFIXES = 8
 """Maximum prefixes of the wiki's own language (`[[en:en:Title]]`); a link with more is invalid."""
 
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_CONTROL = re.compile("[\x00-\x1f\x7f]+")
 _BIDI_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _SPACES = re.compile("[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _NEEDS_CARE = re.compile(
@@ -148,6 +149,11 @@ def _follow_prefixes(text: str, site: SiteInfo) -> tuple[TargetKind, str]:
             return (TargetKind.OTHER if name in WIKI_PREFIXES else TargetKind.ARTICLE), text
         text = rest.strip().removeprefix(":").lstrip()
     return TargetKind.INVALID, ""
+
+
+def decode_percent(head: str) -> str:
+    """Return the text before a link's `|` as MediaWiki shows it if the link has no label."""
+    return _CONTROL.sub("", unquote(head)) if _PERCENT.search(head) else head
 
 
 def _decode(raw: str) -> str:

@@ -53,13 +53,13 @@ cdef tuple _skip_plain_links(
             i = position = link.label_end + 2
             c = data[i]
             # No other ASCII character begins a trail.
-            if c >= 0x80 or "a" <= c <= "z" or "A" <= c <= "Z" or c in "'-":
+            if c >= 0x80 or "a" <= c <= "z" or "A" <= c <= "Z" or c in "'-:":
                 position = trail.match(text, i).end()
                 n = _copy(data, i, position, out, n)
                 i = position
             out[n] = LINK_END
             n += 1
-        elif (c == "]" and following == "]") or (c == "\n" and following == "="):
+        elif (c == "]" and following == "]") or c == HEADING:
             break
         else:
             i += 1

@@ -1,39 +1,76 @@
 # Templates and quotes: the functions of `markup`.
 
+cdef struct Cut:
+    Size start
+    Size end
+    int mark
+
+
 cdef Size _cut_templates(const Char* text, Size size, Char* out) noexcept nogil:
-    cdef vector[Span] opened, cuts
-    cdef Span cut
+    cdef vector[Span] opened
+    cdef vector[Cut] cuts
+    cdef Cut cut
     cdef Size i = 0, end, start, count, matched, done = 0, n = 0
-    cdef Char c
+    cdef Char c, opening
     while i < size:
         c = text[i]
-        if c != b"{" and c != b"}":
-            i += 1
-            continue
         end = i + 1
-        while end < size and text[end] == c:
-            end += 1
-        if c == b"{" and end - i >= 2:
-            opened.push_back(Span(i, end))
-        elif c == b"}":
-            while end - i >= 2 and not opened.empty():
+        # A single branch for all other characters is several times as fast as one for each comparison.
+        if not ((c == b"\n") | (c == b"{") | (c == b"}") | (c == b"[") | (c == b"]")):
+            pass
+        elif c == b"\n":
+            _mark_line(text, end, size, cuts)
+        else:
+            while end < size and text[end] == c:
+                end += 1
+            if end - i == 2 and end + 2 < size and c == b"{" and (
+                text[end] == b"!" and text[end + 1] == b"}" and text[end + 2] == b"}"
+            ):
+                cuts.push_back(Cut(i, end + 3, b"|"))
+                i = end = end + 3
+            if end - i >= 2 and (c == b"{" or (c == b"[" and not opened.empty())):
+                opened.push_back(Span(i, end))
+            opening = b"{" if c == b"}" else b"["
+            while end - i >= 2 and c != opening and not opened.empty() and text[opened.back().start] == opening:
                 start, count = opened.back().start, opened.back().end - opened.back().start
                 opened.pop_back()
-                matched = min(3, min(count, end - i))
+                matched = min(3 if c == b"}" else 2, min(count, end - i))
                 i += matched
                 count -= matched
-                while not cuts.empty() and cuts.back().start >= start + count:
-                    cuts.pop_back()
-                cuts.push_back(Span(start + count, i))
+                if c == b"}":
+                    while not cuts.empty() and cuts.back().start >= start + count:
+                        cuts.pop_back()
+                    cuts.push_back(Cut(start + count, i, GAP))
                 if count >= 2:
                     opened.push_back(Span(start, start + count))
         i = end
     for cut in cuts:
         n = _copy(text, done, cut.start, out, n)
-        out[n] = GAP
+        out[n] = cut.mark
         n += 1
         done = cut.end
     return _copy(text, done, size, out, n)
+
+
+cdef inline void _mark_line(const Char* text, Size start, Size size, vector[Cut]& cuts) noexcept nogil:
+    """Replace the marks with which a line begins."""
+    cdef Size end = start
+    cdef Py_UCS4 c = text[start] if start < size else 0
+    if c == "=":
+        cuts.push_back(Cut(start, start + 1, HEADING))
+    elif c == "-":
+        while end < size and text[end] == b"-":
+            end += 1
+        if end - start >= 4:
+            cuts.push_back(Cut(start, end, ITEM))
+    elif _is_item_mark(c):
+        while end < size and _is_item_mark(text[end]):
+            end += 1
+        cuts.push_back(Cut(start, end, ITEM))
+
+
+cdef inline bint _is_item_mark(Py_UCS4 c) noexcept nogil:
+    return c in "*#:;"
 
 
 cdef Size _strip_quotes(const Char* text, Size size, Char* out) noexcept nogil:

@@ -121,6 +121,9 @@ cdef Size _space_gaps(Char* line, Size size) noexcept nogil:
         while i < size and (line[i] == GAP or line[i] == b" "):
             spaced = spaced or line[i] == b" "
             i += 1
+        if n == 0 or line[n - 1] == ITEM:
+            while i < size and _is_point(line[i]):
+                i += 1
         if spaced and n and i < size:
             before, after = line[n - 1], line[i]
             if before not in "([（“«\x01" and after not in ",.)]）\x02" and (
@@ -129,6 +132,10 @@ cdef Size _space_gaps(Char* line, Size size) noexcept nogil:
                 line[n] = b" "
                 n += 1
     return n
+
+
+cdef inline bint _is_point(Py_UCS4 c) noexcept nogil:
+    return c in ":; "
 
 
 cdef Size _join_blocks(const Char* text, Size size, Char* out) noexcept nogil:
@@ -147,9 +154,17 @@ cdef Size _join_blocks(const Char* text, Size size, Char* out) noexcept nogil:
             separator = b"\n"
             in_paragraph = False
             _drop_marks(text, &start, &stop)
+            if start < stop and text[start] == HEADING:
+                if n:
+                    out[n] = b"\n"
+                    n += 1
+                out[n] = b"="
+                n += 1
+                start += 1
+                separator = 0
         while start < stop:
             i = start
-            while i < stop and not _is_space(text[i]):
+            while i < stop and not _separates(text[i]):
                 i += 1
             if i > start:
                 if separator and n:
@@ -164,28 +179,24 @@ cdef Size _join_blocks(const Char* text, Size size, Char* out) noexcept nogil:
 
 
 cdef inline bint _is_special(Py_UCS4 c) noexcept nogil:
-    return c in " \t*#:;=-"
+    return c in " \t-\x06\x07"
+
+
+cdef inline bint _separates(Py_UCS4 c) noexcept nogil:
+    return c == ITEM or c == HEADING or _is_space(c)
 
 
 cdef void _drop_marks(const Char* text, Size* first, Size* end) noexcept nogil:
-    """Narrow the span of a line outside paragraphs to its content."""
+    """Narrow the span of a line outside paragraphs to its content; the mark of a line that is no heading stays."""
     cdef Size start = first[0], stop = end[0], level = 0
-    cdef Py_UCS4 mark = text[start] if start < stop else 0
-    while start < stop and _is_space(text[start]):
-        start += 1
-    while start < stop and _is_space(text[stop - 1]):
+    while start + 1 < stop and _separates(text[stop - 1]):
         stop -= 1
-    if mark == "=":
+    if start < stop and text[start] == HEADING:
         while level < min(LOWEST_HEADING, (stop - start - 1) // 2) and (
-            text[start + level] == b"=" and text[stop - 1 - level] == b"="
+            (level == 0 or text[start + level] == b"=") and text[stop - 1 - level] == b"="
         ):
             level += 1
         start, stop = start + level, stop - level
-    elif mark in "*#:;":
-        while start < stop and _is_special(text[start]) and text[start] != b"=" and text[start] != b"-":
+        while level and start < stop and _separates(text[start]):
             start += 1
-    else:
-        while level < stop - start and text[start + level] == b"-":
-            level += 1
-        start += level if level >= 4 else 0
     first[0], end[0] = start, stop

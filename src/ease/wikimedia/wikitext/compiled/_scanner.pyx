@@ -13,7 +13,7 @@ from libcpp.vector cimport vector
 
 from ease.wikimedia.wikitext.titles import normalize_first
 
-WIKIPEDIA_PARTS = 3
+WIKIPEDIA_PARTS = 4
 """Version of the rows that this module computes; the package does not use it for another version."""
 
 ctypedef fused Char:
@@ -28,6 +28,8 @@ cdef enum:
     LINK_END = 2
     BREAK = 4
     GAP = 5
+    ITEM = 6
+    HEADING = 7
     LOWEST_HEADING = 6
     MAX_PLAIN_LENGTH = 63
 
@@ -44,7 +46,7 @@ cdef struct Span:
 
 def cut_templates(str text):
     """See `markup.cut_templates`."""
-    return _rewrite(CUT_TEMPLATES, text.replace("{{!}}", "|")) if "{{" in text else text
+    return _rewrite(CUT_TEMPLATES, "\n" + text)
 
 
 def strip_quotes(str text):
