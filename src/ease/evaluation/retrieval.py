@@ -113,9 +113,8 @@ def rescaled(rows: Units) -> Units:
 def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats]:
     """Return a map of each side, (dimension, dimension), into a space in which paired rows are near each other.
 
-    VecMap's supervised mapping (Artetxe et al., 2018, "Generalizing and improving bilingual word embedding mappings with
-    a multi-step framework of linear transformations"): both sides are whitened, rotated onto each other, re-weighted by
-    the square roots of their cross-correlations, and de-whitened. Directions that the pairs do not span are mapped to 0.
+    VecMap's supervised mapping: both sides are whitened, rotated onto each other, re-weighted by the square roots of
+    their cross-correlations, and de-whitened. Directions that the pairs do not span are mapped to 0.
 
     Args:
         source: (pairs, dimension).
@@ -123,6 +122,9 @@ def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats
 
     Raises:
         EaseError: If there is no pair, or the shapes differ.
+
+    References: Artetxe et al. 2018 (AAAI), "Generalizing and improving bilingual word embedding mappings with a
+    multi-step framework of linear transformations"; the settings are those of VecMap's option `--supervised`.
     """
     if source.shape != target.shape or 0 in source.shape:
         raise EaseError(

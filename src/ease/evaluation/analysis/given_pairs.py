@@ -36,7 +36,8 @@ def compare_given_pairs(encoders: Mapping[str, Encode], options: GivenPairsOptio
         options: The pairs.
 
     Returns:
-        The columns `model`, `sentence1`, `sentence2` and `cosine`, one row per model and pair; the printed figures follow.
+        The columns `model`, `sentence1`, `sentence2` and `cosine`, one row per model and pair; the printed ones
+        follow.
     """
     left, right = (list(side) for side in zip(*options.pairs, strict=True))
     found = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-
 from pydantic import Field
 
 from ease.evaluation.analysis.cosine_distributions import POSITIVE, CosineOptions, compare_cosines

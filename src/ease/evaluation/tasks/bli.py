@@ -1,7 +1,8 @@
 """Bilingual lexicon induction: retrieval of words' translations (Glavaš et al., 2019).
 
 VecMap maps both languages into one space, learnt from the training dictionary, and CSLS retrieves the test words'
-translations (Mirror-BERT, section 3). Words are encoded singly, as written in the files, by one encoder or by one for each language.
+translations (Mirror-BERT, section 3). Words are encoded singly, as written in the files, by one encoder or by one for
+each language.
 """
 
 from __future__ import annotations

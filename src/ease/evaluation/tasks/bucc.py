@@ -1,7 +1,7 @@
 """BUCC 2018: mining of parallel sentences from monolingual corpora (Zweigenbaum et al., 2018; appendix C, Table 11).
 
-A sentence that a corpus repeats is one query or one candidate: its copies would be each other's nearest neighbours (section
-6.2 of DuEAM; likewise XTREME, which the papers follow).
+A sentence that a corpus repeats is one query or one candidate, so that no neighbour of the margin counts twice (section
+6.2 of DuEAM; likewise in XTREME, which EASE and mSimCSE follow).
 """
 
 from __future__ import annotations
