@@ -149,10 +149,10 @@ def by_group(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def rehearsed_runs() -> list[Run]:
     """Return the runs of the rehearsal without its small parameters; one of its variations asks for the sample."""
-    given = {name: (name, {}) for name in PIPELINES} | VARIATIONS
+    given: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in PIPELINES}
     return [
         Run(title, "paper", nested(values), PIPELINES[name])
-        for title, (name, values) in given.items()
+        for title, (name, values) in (given | VARIATIONS).items()
         if SAMPLE not in values.values()
     ]
 

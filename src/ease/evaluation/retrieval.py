@@ -106,7 +106,8 @@ def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddi
 def rescaled(rows: Units) -> Units:
     """Scale rows to length 1; zero rows, which are similar to none, stay zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    units: Units = rows / np.where(lengths > 0, lengths, 1)
+    units: Units = np.zeros_like(rows)
+    np.divide(rows, lengths, out=units, where=lengths > 0)
     return units
 
 
