@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import reduce
 from importlib.util import find_spec
@@ -15,15 +16,20 @@ import pytest
 from kedro.framework.cli.project import run as kedro_run
 from kedro.io.core import is_parameter
 from kedro.pipeline import Pipeline
+from omegaconf import OmegaConf
+from pydantic import BaseModel
 
+from ease.evaluation.scoring import task_name
 from ease.io.nested import dotted, overlaid
 from ease.pipeline_registry import register_pipelines
+from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.acquire_evaluation.checks import check_tasks
 from ease.pipelines.evaluate.options import EvaluateOptions
 from ease.pipelines.setting import Setting
 from tests.contexts import open_context
 from tests.documented import Documented, documented_commands
 from tests.project import ROOT, Project
+from tests.rehearsal.rehearse_all import VARIATIONS
 
 PLACEHOLDERS = {
     "multilingual.<name>": "multilingual.simcse",
@@ -141,26 +147,69 @@ def by_group(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return groups
 
 
-@pytest.mark.parametrize("runs", grouped(documented_runs()), ids=lambda runs: runs[0].command)
+def rehearsed_runs() -> list[Run]:
+    """Return the runs of the rehearsal without its small parameters; one of its variations asks for the sample."""
+    given: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in PIPELINES}
+    return [
+        Run(title, "paper", nested(values), PIPELINES[name])
+        for title, (name, values) in (given | VARIATIONS).items()
+        if SAMPLE not in values.values()
+    ]
+
+
+def nested(given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as `--params` passes them; `__` in their names stands between groups."""
+    dotlist = [f"{name.replace('__', '.')}={value}" for name, value in given.items()]
+    groups: Any = OmegaConf.to_container(OmegaConf.from_dotlist(dotlist))
+    return groups
+
+
+@pytest.mark.parametrize(
+    "runs", grouped([*documented_runs(), *rehearsed_runs()]), ids=lambda runs: runs[0].command
+)
 def test_runs_have_their_pipelines_nodes_parameters_and_datasets(runs: list[Run], bare: Project) -> None:
     env = runs[0].env
     assert env is None or (ROOT / "conf" / env).is_dir()
     assert [run.command for run in runs if not run.nodes.nodes] == []
     given: dict[str, Any] = reduce(overlaid, (run.given for run in runs), {})
-    resolve_parameters(bare, env, given, set().union(*(run.nodes.inputs() for run in runs)))
+    read = resolve_parameters(bare, env, given, set().union(*(run.nodes.inputs() for run in runs)))
+    assert env != "paper" or {text for text in read if text.startswith(SAMPLE)} == set()
 
 
-def resolve_parameters(project: Project, env: str | None, given: dict[str, Any], inputs: set[str]) -> None:
-    """Load the parameters that nodes read, which validates them by their options classes."""
+def resolve_parameters(
+    project: Project, env: str | None, given: dict[str, Any], inputs: set[str]
+) -> set[str]:
+    """Load the parameters that nodes read, which validates them by their options classes.
+
+    Returns:
+        The texts and paths in them, and in the options of the evaluation tasks that they name.
+    """
     with open_context(project, env, given) as context:
         catalog = context.catalog
         tasks = catalog.load("params:tasks")
         check_tasks([*given.get("tasks", {})], tasks)
-        for value in (catalog.load(name) for name in inputs if is_parameter(name)):
-            if isinstance(value, EvaluateOptions):
-                check_tasks(value.references(()), tasks)
-            if isinstance(value, Setting):
-                check_tasks((*value.dev_tasks, *value.test_tasks), tasks)
+        values = [catalog.load(name) for name in inputs - {"params:tasks"} if is_parameter(name)]
+    texts = {*leaves(values)}
+    for value in values:
+        if isinstance(value, EvaluateOptions):
+            check_tasks(value.references(()), tasks)
+            texts.update(value.references(()))
+        if isinstance(value, Setting):
+            check_tasks((*value.dev_tasks, *value.test_tasks), tasks)
+    return texts | {*leaves([tasks[name] for name in map(task_name, texts) if name in tasks])}
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Yield the texts and paths in nested parameters."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from leaves(inner)
+    elif isinstance(value, str | Path):
+        yield str(value)
 
 
 @pytest.mark.parametrize("words", of_kind("make"))

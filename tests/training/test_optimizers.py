@@ -100,7 +100,7 @@ def test_all_gradients_are_clipped_to_one_norm(model: TrainingModel, limit: floa
 
 
 @pytest.mark.parametrize("steps", [1, 7, 40])
-@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.3, 0.9])
+@pytest.mark.parametrize("warmup", [0.0, 0.1, 0.3, 0.9, 1.0])
 def test_rates_are_those_of_transformers(model: TrainingModel, steps: int, warmup: float) -> None:
     """transformers' warm-up begins with a step at rate 0, so it is compared from its second step."""
     rise = round(warmup * steps)

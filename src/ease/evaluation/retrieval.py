@@ -1,4 +1,4 @@
-"""Retrieval scores between two embedding spaces: parallel sentences, orthogonal maps and CSLS. Ties are misses."""
+"""Retrieval scores between two embedding spaces: parallel sentences, maps of spaces and CSLS. Ties are misses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import orthogonal_procrustes
 
 from ease.errors import EaseError
-from ease.evaluation.metrics import row_lengths
+from ease.evaluation.metrics import Floats, row_lengths
 from ease.evaluation.search import (
     BLOCK,
     TIE_TOLERANCE,
@@ -89,11 +88,11 @@ def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddi
 
     Args:
         embeddings: One row per word.
-        center: Whether to subtract the mean of the scaled rows and scale again (Artetxe et al., 2018).
+        center: Whether to subtract the mean of the scaled rows and scale again.
         name: Name of the matrix in error messages.
 
     Raises:
-        EaseError: If it is not a matrix of finite numbers, or a row is zero before or after centring.
+        EaseError: If it is not a matrix of finite numbers, or a row is zero.
     """
     lengths = row_lengths(embeddings, name)[:, None]
     units: Units = np.empty(embeddings.shape, dtype=np.float32)
@@ -101,28 +100,54 @@ def unit_rows(embeddings: Embeddings, center: bool = False, name: str = "embeddi
     if not center:
         return units
     units -= units.mean(axis=0, dtype=np.float64).astype(np.float32)
-    return unit_rows(units, name=f"centred {name}")
+    return rescaled(units)
 
 
-def orthogonal_map(source: Embeddings, target: Embeddings) -> NDArray[np.float64]:
-    """Return the orthogonal W, (dimension, dimension), that minimises ‖XW - Y‖ (Procrustes; Schönemann, 1966).
+def rescaled(rows: Units) -> Units:
+    """Scale rows to length 1; zero rows, which are similar to none, stay zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    units: Units = np.zeros_like(rows)
+    np.divide(rows, lengths, out=units, where=lengths > 0)
+    return units
+
+
+def common_space(source: Embeddings, target: Embeddings) -> tuple[Floats, Floats]:
+    """Return a map of each side, (dimension, dimension), into a space in which paired rows are near each other.
+
+    VecMap's supervised mapping: both sides are whitened, rotated onto each other, re-weighted by the square roots of
+    their cross-correlations, and de-whitened. Directions that the pairs do not span are mapped to 0.
 
     Args:
-        source: X, (pairs, dimension).
-        target: Y, (pairs, dimension); row i of X is to be mapped to row i of Y.
+        source: (pairs, dimension).
+        target: (pairs, dimension); row i belongs to the source row i.
 
     Raises:
         EaseError: If there is no pair, or the shapes differ.
+
+    References: Artetxe et al. 2018 (AAAI), "Generalizing and improving bilingual word embedding mappings with a
+    multi-step framework of linear transformations"; the settings are those of VecMap's option `--supervised`.
     """
     if source.shape != target.shape or 0 in source.shape:
         raise EaseError(
-            f"{source.shape} source and {target.shape} target embeddings: an orthogonal map is learnt from at least "
-            "one pair, of one dimension."
+            f"{source.shape} source and {target.shape} target embeddings: a map is learnt from at least one pair, of "
+            "one dimension."
         )
-    mapping: NDArray[np.float64] = orthogonal_procrustes(
-        source.astype(np.float64), target.astype(np.float64)
-    )[0]
-    return mapping
+    sides = [side.astype(np.float64) for side in (source, target)]
+    whitening, dewhitening = zip(*map(_whitening, sides), strict=True)
+    first, correlations, second = np.linalg.svd(whitening[0] @ (sides[0].T @ sides[1]) @ whitening[1])
+    left, right = (
+        white @ (rotation * np.sqrt(correlations)) @ rotation.T @ colour @ rotation
+        for white, rotation, colour in zip(whitening, (first, second.T), dewhitening, strict=True)
+    )
+    return left, right
+
+
+def _whitening(rows: Floats) -> tuple[Floats, Floats]:
+    """Return the symmetric matrix after which columns are uncorrelated and of length 1, and its pseudo-inverse."""
+    _, lengths, axes = np.linalg.svd(rows, full_matrices=False)
+    spanned = lengths > lengths[0] * max(rows.shape) * np.finfo(np.float32).eps
+    lengths, axes = lengths[spanned], axes[spanned]
+    return (axes.T / lengths) @ axes, (axes.T * lengths) @ axes
 
 
 def csls_ranks(
@@ -141,8 +166,8 @@ def csls_ranks(
     x and changes no rank, so it is not computed.
 
     Args:
-        queries: (n, dimension), of length 1, mapped into the space of the targets.
-        targets: (m, dimension), of length 1.
+        queries: (n, dimension), of length 1 or 0, in the space of the targets.
+        targets: (m, dimension), of length 1 or 0.
         sources: (s, dimension), the queries' vocabulary, mapped: r(y) is the mean cosine with the nearest sources.
         gold: (pairs, 2), rows of queries and of targets; each query has one or more.
         neighbours: k of r.
@@ -152,7 +177,8 @@ def csls_ranks(
     Raises:
         EaseError: If a query has no gold target; or as `nearest_neighbours`.
     """
-    density = nearest_neighbours(targets, sources, neighbours, block, progress).cosines.mean(axis=1)  # (m,)
+    near = nearest_neighbours(targets, sources, neighbours, block, progress, unit_rows=True)
+    density = near.cosines.mean(axis=1)  # (m,)
     best = np.full(len(queries), -np.inf, dtype=np.float32)
     gold_scores = 2 * np.einsum("pd,pd->p", queries[gold[:, 0]], targets[gold[:, 1]]) - density[gold[:, 1]]
     np.maximum.at(best, gold[:, 0], gold_scores)
@@ -162,7 +188,7 @@ def csls_ranks(
             f"{lacking.size} of {len(best)} queries have no gold target, first query {lacking[0]}."
         )
     ahead = np.zeros(len(queries), dtype=np.int64)
-    for here, there, cosines in similarity_blocks(queries, targets, block, progress):
+    for here, there, cosines in similarity_blocks(queries, targets, block, progress, unit_rows=True):
         scores = 2 * cosines.cpu().numpy() - density[there]
         inside = gold - [here.start, there.start]
         inside = inside[((inside >= 0) & (inside < scores.shape)).all(axis=1)]

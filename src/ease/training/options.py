@@ -82,7 +82,7 @@ class TrainingOptions(StrictModel):
     max_tokens: int = Field(
         32, ge=3, description="tokens per text, special tokens included; longer texts are truncated"
     )
-    warmup: float = Field(0.0, ge=0, lt=1, description="fraction of the steps for linear warm-up")
+    warmup: float = Field(0.0, ge=0, le=1, description="fraction of the steps for linear warm-up")
     schedule: Literal["linear", "constant"] = Field(
         "linear", description="learning rate after the warm-up: decays linearly towards 0, or stays constant"
     )

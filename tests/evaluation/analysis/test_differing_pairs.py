@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +16,11 @@ from ease.evaluation.analysis.differing_pairs import (
     percent_ranks,
     rank_pairs,
 )
-from ease.evaluation.tasks import Encode
+from ease.evaluation.analysis.sentence_pairs import graded_pairs
+from ease.evaluation.tasks import Encode, stsb
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
+from tests.contexts import load_catalog
+from tests.project import Project
 
 
 def at_angles(angles: dict[str, float]) -> Encode:
@@ -35,6 +39,27 @@ def test_percentile_ranks_count_lower_pairs() -> None:
     values = np.random.default_rng(0).integers(0, 12, size=40).astype(float)
     counted = [(sum(values < value) + (sum(values == value) - 1) / 2) / 39 * 100 for value in values]
     assert percent_ranks(values) == pytest.approx(counted)
+
+
+def test_table_8_is_read_from_the_test_set(bare: Project, tmp_path: Path) -> None:
+    table_8 = [
+        ("it's not a good idea .", "it's a good question .", 0.0),
+        ("suicide attack kills eight in baghdad", "suicide attacks kill 24 people in baghdad", 2.4),
+    ]
+    for split, pairs in {"dev": [("a", "b", 1.0), ("c", "d", 2.0)], "test": table_8}.items():
+        lines = (
+            f"main-news\tMSRpar\t2012test\t{n}\t{gold}\t{one}\t{two}\n"
+            for n, (one, two, gold) in enumerate(pairs)
+        )
+        (tmp_path / f"sts-{split}.csv").write_text("".join(lines), encoding="utf-8")
+    options = load_catalog(bare, "paper").load("params:monolingual.analysis.differing_pairs")
+    task, _, subset = options.graded.partition(":")
+    sets = graded_pairs(task, stsb.Options(path=tmp_path, subsets=(subset,)))
+    angles = {text: 90.0 * row for row, (one, two, _) in enumerate(table_8) for text in (one, two)}
+    turned = {**angles, table_8[1][1]: 0.0}
+    found = differing_pairs({"EASE": at_angles(angles), "SimCSE": at_angles(turned)}, sets, options.rows)
+    assert set(found["sentence1"]) <= {one for one, _, _ in table_8}
+    assert set(found["subset"]) == {"test"}
 
 
 PAIRS = [GradedPair(f"s{row}", f"t{row}", gold) for row, gold in enumerate([0.0, 1.0, 2.0, 3.0, 4.0])]

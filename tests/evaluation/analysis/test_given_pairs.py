@@ -35,6 +35,16 @@ def test_cosines_agree_with_scikit_learn() -> None:
     assert table["cosine"].to_numpy() == pytest.approx(expected)
 
 
+def test_printed_cosines_follow_those_of_the_encoders() -> None:
+    options = GivenPairsOptions(pairs=PAIRS, printed={"DuEAM": (0.99, 0.98, 0.97)})
+    table = compare_given_pairs({"a": encode}, options)
+    assert table["model"].tolist() == ["a"] * 3 + ["DuEAM (printed)"] * 3
+    assert table["cosine"].tolist()[3:] == [0.99, 0.98, 0.97]
+    assert table["sentence2"].tolist() == 2 * ["eins", "zwei", "drei"]
+    with pytest.raises(ValidationError, match="2 figures of DuEAM for 3 rows: give one for each"):
+        GivenPairsOptions(pairs=PAIRS, printed={"DuEAM": (0.99, 0.98)})
+
+
 def test_errors_name_the_model_and_the_option() -> None:
     with pytest.raises(EaseError, match="b: 3 of 3 rows of the left embeddings are zero vectors"):
         compare_given_pairs(

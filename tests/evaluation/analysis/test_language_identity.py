@@ -57,6 +57,18 @@ def test_languages_are_identified_only_if_the_encoder_marks_them() -> None:
     assert (table["training"].tolist(), table["test"].tolist()) == ([320] * 2, [80] * 2)
 
 
+def test_printed_accuracies_follow_those_of_the_encoders() -> None:
+    printed = OPTIONS.model_copy(update={"printed": {"XLM-R": (99.2,)}})
+    table = compare_language_identity({"m": encoder(5)}, PARALLEL, printed)
+    assert table[["model", "languages", "accuracy"]].values.tolist() == [
+        ["m", "en, de, ja, sv", 100],
+        ["XLM-R (printed)", "en, de, ja, sv", 99.2],
+    ]
+    assert table["test"].isna().tolist() == [False, True]
+    with pytest.raises(ValidationError, match="2 figures of XLM-R for 1 rows"):
+        LanguageIdentityOptions(**{**OPTIONS.model_dump(), "printed": {"XLM-R": (99.2, 99.8)}})
+
+
 def test_accuracy_equals_scikit_learns_on_the_same_split() -> None:
     encode = encoder(1, noise=0.5)
     (group,) = OPTIONS.groups

@@ -167,11 +167,25 @@ def test_missing_languages_are_listed_and_do_not_prevent_other_scores(tmp_path: 
     ]
 
 
-def test_a_collapsed_encoder_and_equal_targets_score_0(tmp_path: Path, encode: Encode) -> None:
+def test_a_repeated_sentence_is_one_neighbour_and_one_candidate(tmp_path: Path) -> None:
+    options = Options(path=tmp_path, subsets=("fr-en",))
+    splits = {"sample": corpora(1, 40, 60), "training": corpora(2, 70, 150)}
+    for split, parts in splits.items():
+        write_split(tmp_path, "fr", split, *parts)
+    expected = evaluate(encode_rows, options)
+    for split, (queries, targets, gold) in splits.items():
+        # The copies come first; gold pairs name them or the sentences.
+        moved = [(query + 30 * (query % 2), target + 50) for query, target in gold if query < 30]
+        moved += [(query + 30, target + 50) for query, target in gold if query >= 30]
+        write_split(tmp_path, "fr", split, queries[:30] + queries, targets[-50:] + targets, moved)
+    assert evaluate(encode_rows, options) == expected
+    assert 20 < expected[1].value < 95
+
+
+def test_a_collapsed_encoder_scores_0(tmp_path: Path) -> None:
     for split in ("sample", "training"):
-        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "b", "a"], [(0, 0), (1, 1)])
+        write_split(tmp_path, "de", split, ["a", "b"], ["a", "b", "c"], [(0, 0), (1, 1)])
     options = Options(path=tmp_path, subsets=("de-en",))
-    assert [score.value for score in evaluate(encode, options)] == [0] * 8
     collapsed = evaluate(lambda sentences: np.ones((len(sentences), 3), np.float32), options)
     assert [score.value for score in collapsed] == [0] * 8
 

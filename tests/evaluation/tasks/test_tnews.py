@@ -67,7 +67,7 @@ def test_real_titles_equal_scikit_learn_and_counting(test_data: Path) -> None:
             100 * fmean(most / counts.total() for most, counts in zip(greatest, inside, strict=True))
         )
     options = Options(path=folder, subsets=("dev_few_all",), seeds=(5, 6), n_init=1)
-    purity, mean, *averages = evaluate(characters, options)
+    mean, purity, *averages = evaluate(characters, options)
     assert (purity.task, purity.subset, purity.metric) == ("tnews", "dev_few_all", "purity")
     assert purity.value == pytest.approx(fmean(purities), abs=0.1)
     assert purity.deviation == pytest.approx(stdev(purities), abs=0.1)

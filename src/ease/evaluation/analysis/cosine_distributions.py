@@ -15,12 +15,12 @@ POSITIVE, NEGATIVE = "positive", "negative"
 
 
 class CosineOptions(StrictModel):
-    """Which pairs are positive and negative, and how many of each are shown."""
+    """Which pairs are positive and negative, and how many are shown."""
 
     graded: str = Field(description="a task with graded pairs, or one subset of it (`stsb:dev`)")
     above: float = Field(4.0, description="pairs graded higher than this are positive")
     below: float = Field(2.0, description="pairs graded lower than this are negative")
-    pairs: int = Field(1000, ge=2, description="maximum number of pairs of each kind; a sample of more")
+    pairs: int = Field(1000, ge=2, description="maximum number of pairs of both kinds; a sample of more")
     seed: int = Field(0, ge=0, description="seed of the sample")
 
     @model_validator(mode="after")
@@ -34,18 +34,24 @@ class CosineOptions(StrictModel):
 
 def draw_pairs(sets: GradedSets, options: CosineOptions) -> dict[str, list[GradedPair]]:
     """Draw positive and negative pairs over all subsets by the seed, in their order."""
-    graded = [pair for pairs in sets.values() for pair in pairs]
+    graded = [
+        pair
+        for pairs in sets.values()
+        for pair in pairs
+        if pair.gold > options.above or pair.gold < options.below
+    ]
+    drawn = sample(graded, options.pairs, np.random.default_rng(options.seed))
     kinds = {
-        POSITIVE: ([pair for pair in graded if pair.gold > options.above], f"above {options.above:g}"),
-        NEGATIVE: ([pair for pair in graded if pair.gold < options.below], f"below {options.below:g}"),
+        POSITIVE: [pair for pair in drawn if pair.gold > options.above],
+        NEGATIVE: [pair for pair in drawn if pair.gold < options.below],
     }
-    for kind, (pairs, bound) in kinds.items():
-        if not pairs:
+    for kind, bound in ((POSITIVE, f"above {options.above:g}"), (NEGATIVE, f"below {options.below:g}")):
+        if not kinds[kind]:
             raise EaseError(
-                f"{options.graded}: none of {len(graded)} pairs is {kind}, graded {bound}; change that bound."
+                f"{options.graded}: none of {len(drawn)} drawn pairs is {kind}, graded {bound}; change that bound, or "
+                "draw more `pairs`."
             )
-    generator = np.random.default_rng(options.seed)
-    return {kind: sample(pairs, options.pairs, generator) for kind, (pairs, _) in kinds.items()}
+    return kinds
 
 
 def compare_cosines(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:

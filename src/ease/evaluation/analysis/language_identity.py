@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, PositiveFloat, field_validator
+from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from ease.errors import EaseError
-from ease.evaluation.analysis.sentence_pairs import Encoders, ParallelSentences
+from ease.evaluation.analysis.sentence_pairs import PRINTED, Encoders, ParallelSentences, check_printed
 from ease.io.models import StrictModel, Words
 
 
@@ -28,6 +28,9 @@ class LanguageIdentityOptions(StrictModel):
     test_share: float = Field(0.2, gt=0, lt=1, description="share of the sentences to test on")
     strength: PositiveFloat = Field(1.0, description="C of the logistic regression")
     seed: int = Field(0, ge=0, description="seed of the sample and its split")
+    printed: dict[str, tuple[float, ...]] = Field(
+        {}, description="a paper's accuracies of the groups, in points, by its model"
+    )
 
     @field_validator("groups")
     @classmethod
@@ -39,6 +42,11 @@ class LanguageIdentityOptions(StrictModel):
                     "languages, each once."
                 )
         return groups
+
+    @model_validator(mode="after")
+    def _complete(self) -> LanguageIdentityOptions:
+        check_printed(self.printed, len(self.groups))
+        return self
 
     @property
     def pairs(self) -> list[str]:
@@ -103,7 +111,7 @@ def compare_language_identity(
 
     Returns:
         One row per model and group: `languages`; in points, `accuracy` and `chance` (the share of the test's most
-        frequent language); the numbers of `training` and `test` sentences.
+        frequent language); the numbers of `training` and `test` sentences. The printed accuracies follow.
 
     Raises:
         EaseError: With the model, if an embedding is not finite; or if a language has too few sentences.
@@ -111,7 +119,7 @@ def compare_language_identity(
     from ease.evaluation.classifier import LabelledEmbeddings
     from ease.evaluation.logistic_regression import fit
 
-    rows = []
+    rows: list[dict[str, object]] = []
     for model, encode in encoders.items():
         for group in options.groups:
             training, test = (
@@ -132,4 +140,7 @@ def compare_language_identity(
                     "test": len(test.labels),
                 }
             )
-    return pd.DataFrame(rows)
+    for model, accuracies in options.printed.items():
+        for group, accuracy in zip(options.groups, accuracies, strict=True):
+            rows.append({"model": model + PRINTED, "languages": ", ".join(group), "accuracy": accuracy})
+    return pd.DataFrame(rows).astype({"training": "Int64", "test": "Int64"})

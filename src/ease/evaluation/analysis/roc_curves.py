@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from ease.evaluation.analysis.cosine_distributions import POSITIVE, CosineOptions, compare_cosines
 from ease.evaluation.analysis.sentence_pairs import Encoders, GradedSets
 
 POINTS = 201
 """Maximum number of points of a saved curve."""
+
+
+class CurveOptions(CosineOptions):
+    """Which pairs are positive and negative, and further encoders."""
+
+    further: dict[str, str] = Field(
+        {}, description="encoders beside the setting's: the folder or hub name of each, by its title"
+    )
 
 
 def roc_curves(encoders: Encoders, sets: GradedSets, options: CosineOptions) -> pd.DataFrame:

@@ -14,6 +14,8 @@ from ease.evaluation.tasks import AVERAGE, Encode, error_prefix, get_task, task_
 from ease.evaluation.tasks.components.graded_pairs import GradedPair
 
 Item = TypeVar("Item")
+PRINTED = " (printed)"
+"""Ending of the name of a model whose figures a paper prints"""
 Encoders = Mapping[str, Encode]
 """Encoders by the names of their models."""
 GradedSets = Mapping[str, Sequence[GradedPair]]
@@ -60,6 +62,15 @@ def sample(items: Sequence[Item], count: int, generator: np.random.Generator) ->
     if len(items) <= count:
         return list(items)
     return [items[row] for row in np.sort(generator.choice(len(items), count, replace=False))]
+
+
+def check_printed(printed: Mapping[str, Sequence[float]], count: int) -> None:
+    """Refuse a paper's figures of a model that are not one for each of `count` rows."""
+    for model, figures in printed.items():
+        if len(figures) != count:
+            raise EaseError(
+                f"`printed` has {len(figures)} figures of {model} for {count} rows: give one for each."
+            )
 
 
 def measure_subsets(

@@ -1,7 +1,8 @@
 """Bilingual lexicon induction: retrieval of words' translations (Glavaš et al., 2019).
 
-An orthogonal map is learnt from the training dictionary, and CSLS retrieves the test words' translations (Mirror-BERT,
-section 3). Words are encoded singly, as written in the files, by one encoder or by one for each language.
+VecMap maps both languages into one space, learnt from the training dictionary, and CSLS retrieves the test words'
+translations (Mirror-BERT, section 3). Words are encoded singly, as written in the files, by one encoder or by one for
+each language.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pydantic import Field, field_validator
 
 from ease.errors import EaseError
 from ease.evaluation.items import mean_items
-from ease.evaluation.retrieval import csls_ranks, orthogonal_map, unit_rows
+from ease.evaluation.retrieval import common_space, csls_ranks, rescaled, unit_rows
 from ease.evaluation.search import Rows
 from ease.evaluation.tasks import Encode, Files, Score, averages, error_prefix, score_subsets
 from ease.evaluation.tasks.components.languages import encode_of
@@ -55,12 +56,9 @@ class Options(SubsetOptions):
     """The folder of en-de/yacle.{train.freq.5k,test.freq.2k}.en-de.tsv and so on, and the pairs to score."""
 
     training: Literal["500", "1k", "3k", "5k"] = Field(
-        "5k", description="training pairs of words for the map"
+        "5k", description="training pairs of words for the maps"
     )
     neighbours: int = Field(10, ge=1, description="neighbours of CSLS (k)")
-    center: bool = Field(
-        False, description="whether each language's mean vector is subtracted before mapping"
-    )
     vocabulary: str | None = Field(
         None,
         description="file below `path` of a language's candidate words, one per line, the most frequent first, such as "
@@ -78,7 +76,7 @@ class Options(SubsetOptions):
 
 @dataclass(frozen=True)
 class Side:
-    """The words of one language: the first `candidates` are candidates, the others only train the map."""
+    """The words of one language: the first `candidates` are candidates, the others only train the maps."""
 
     words: list[str]
     rows: dict[str, int]
@@ -149,19 +147,18 @@ def rank_translations(
 ) -> Rows:
     """Rank of the best translation of each distinct source word of the test dictionary, (words,), from 1."""
     source, target = sides
-    left, right = (
-        unit_rows(encode(side.words), options.center) for encode, side in zip(encoders, sides, strict=True)
+    units = [unit_rows(encode(side.words), center=True) for encode, side in zip(encoders, sides, strict=True)]
+    maps = common_space(
+        units[0][[source.rows[word] for word, _ in training]],
+        units[1][[target.rows[word] for _, word in training]],
     )
-    mapping = orthogonal_map(
-        left[[source.rows[word] for word, _ in training]], right[[target.rows[word] for _, word in training]]
-    )
-    mapped = left @ mapping.astype(np.float32)
+    left, right = (rescaled(rows @ one.astype(np.float32)) for rows, one in zip(units, maps, strict=True))
     queries = {word: number for number, word in enumerate(dict.fromkeys(word for word, _ in test))}
     gold = np.array([(queries[word], target.rows[translation]) for word, translation in test], dtype=np.int64)
     return csls_ranks(
-        mapped[[source.rows[word] for word in queries]],
+        left[[source.rows[word] for word in queries]],
         right[: target.candidates],
-        mapped[: source.candidates],
+        left[: source.candidates],
         gold,
         options.neighbours,
         progress=progress,

@@ -1,4 +1,8 @@
-"""BUCC 2018: mining of parallel sentences from monolingual corpora (Zweigenbaum et al., 2018; appendix C, Table 11)."""
+"""BUCC 2018: mining of parallel sentences from monolingual corpora (Zweigenbaum et al., 2018; appendix C, Table 11).
+
+A sentence that a corpus repeats is one query or one candidate, so that no neighbour of the margin counts twice (section
+6.2 of DuEAM; likewise in XTREME, which EASE and mSimCSE follow).
+"""
 
 from __future__ import annotations
 
@@ -78,17 +82,16 @@ def _fields(path: Path, what: str) -> Iterator[tuple[str, str, str]]:
 
 
 def read_corpus(path: Path) -> tuple[dict[str, int], list[str]]:
-    """Read lines of an id, a tab and a sentence; return the row number of each id, and the sentences."""
+    """Read lines of an id, a tab and a sentence; return each id's row among the distinct sentences, and these."""
     rows: dict[str, int] = {}
-    sentences: list[str] = []
+    sentences: dict[str, int] = {}
     for place, name, sentence in _fields(path, "an id and a sentence"):
         if name in rows:
             raise EaseError(f"{place}: the id {name} occurs twice; fetch the file again.")
-        rows[name] = len(sentences)
-        sentences.append(sentence)
+        rows[name] = sentences.setdefault(sentence, len(sentences))
     if not sentences:
         raise EaseError(f"{path}: contains no sentence; fetch it again.")
-    return rows, sentences
+    return rows, list(sentences)
 
 
 def read_split(queries: Path, targets: Path, gold: Path) -> Split:

@@ -30,7 +30,7 @@ from ease.evaluation.analysis.given_pairs import GivenPairsOptions, compare_give
 from ease.evaluation.analysis.isotropy import IsotropyOptions, compare_isotropy
 from ease.evaluation.analysis.language_identity import LanguageIdentityOptions, compare_language_identity
 from ease.evaluation.analysis.projection import ProjectionOptions, project_parallel
-from ease.evaluation.analysis.roc_curves import roc_curves
+from ease.evaluation.analysis.roc_curves import CurveOptions, roc_curves
 from ease.evaluation.analysis.sentence_pairs import GradedSets, graded_pairs, parallel_sentences
 from ease.evaluation.scoring import chosen_tasks, task_name, task_options
 from ease.evaluation.sets import at_paths, read_located
@@ -158,12 +158,13 @@ def draw_roc_curves(
     evaluation_data: Located,
     tasks: Configured,
     encoding: EncodingOptions,
-    options: CosineOptions,
+    options: CurveOptions,
     **encoders: Path | None,
 ) -> tuple[pd.DataFrame, go.Figure]:
     """Draw the ROC curves of the cosines of positive and negative pairs."""
     sets = _graded_sets(options.graded, evaluation_data, tasks)
-    table = roc_curves(_encode_each(encoders, encoding), sets, options)
+    further = {title: _encode_named(name, {}, encoding) for title, name in options.further.items()}
+    table = roc_curves(_encode_each(encoders, encoding) | further, sets, options)
     areas = table.groupby("model", sort=False)["auc"].first().reset_index()
     _log(areas, f"Area under the ROC curve of the cosines of {options.graded}", "roc_curves", decimals=3)
     figure = plot_roc_curves(table)
