@@ -28,7 +28,7 @@ def locate_released(source: str, options: AcquireOptions) -> dict[str, Any]:
     """
     if is_mirror(source):
         folder = options.download_folder / "released" / hashlib.sha256(source.encode()).hexdigest()[:16]
-        files = [folder / Path(urlsplit(source).path).name]
+        files = [folder / (Path(urlsplit(source).path).name or "pairs.json")]
         with Client(options.download) as client:
             download(RemoteFile(source, files[0]), client)
     else:
