@@ -69,8 +69,8 @@ def parse_wikipedia(
         part, counts = ingest_released(released, _language(setting), options.folder)
         pages, blank = counts["pairs"], counts["blank"]
         read = {"pages": pages + blank, "articles": pages, "skipped": {"blank": blank}}
-        files = [part / name for name in (SENTENCES_FILE, REDIRECTS_FILE, PAGES_FILE)]
-        return *([file] for file in files), {_language(setting): {**read, "sentences": pages, "links": pages}}
+        of_language = {_language(setting): {**read, "sentences": pages, "links": pages}}
+        return [part / SENTENCES_FILE], [part / REDIRECTS_FILE], [part / PAGES_FILE], of_language
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     found = dict.fromkeys(file.language for file in files)
     if set(found) != set(setting.languages):
