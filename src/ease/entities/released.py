@@ -47,8 +47,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Record(NamedTuple):
     """A sentence, the title of its entity, and other titles, one of which is drawn as the hard negative."""
 
-    place: str
-    """The file's name and the record's number from 1."""
     text: str
     title: str
     negatives: tuple[str, ...]
@@ -87,8 +85,7 @@ def ingest_released(files: Sequence[Path], language: str, folder: Path) -> tuple
     Raises:
         EaseError: With the file and the number of the first record that is broken or incomplete.
     """
-    contents = [(file.name, content_digest(file)) for file in files]
-    part = folder / "released" / part_name(RELEASED_PARTS, language, *contents)
+    part = folder / "released" / part_name(RELEASED_PARTS, language, *map(content_digest, files))
     return part, make_part(part, lambda made: _write_tables(files, language, made))
 
 
@@ -105,16 +102,16 @@ def _write_tables(files: Sequence[Path], language: str, folder: Path) -> Counts:
             blank += len(found) - len(batch)
             if not batch:
                 continue
-            rows, page = len(batch), np.arange(pages + 1, pages + len(batch) + 1)
-            pages += rows
-            places, texts, positives, negatives = zip(*batch, strict=True)
+            page = np.arange(pages + 1, pages + len(batch) + 1)
+            pages += len(batch)
+            texts, positives, negatives = zip(*batch, strict=True)
             numbers = {title: title_number(title) for title in dict.fromkeys(chain(positives, *negatives))}
             links = [
                 [{"start": 0, "end": len(text), "target": title}]
                 for text, title in zip(texts, positives, strict=True)
             ]
-            zeros = [0] * rows
-            sentences.write(_batch(SENTENCES, [language] * rows, page, places, zeros, zeros, texts, links))
+            here, zeros, names = [language] * len(page), 0 * page, [f"#{number}" for number in page]
+            sentences.write(_batch(SENTENCES, here, page, names, zeros, zeros, texts, links))
             titles.write(_batch(SITELINKS, numbers.values(), [language] * len(numbers), numbers))
             members = [numbers[title] for title in chain(*negatives)]
             lists.write(_batch(ENTITY_TYPES, members, page.repeat([len(own) for own in negatives])))
@@ -142,9 +139,9 @@ def read_released(path: Path) -> Iterator[Record]:
         TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape") as text,
     ):
         try:
-            for fields in map(_checked, _iterate_values(text)):
+            for record in map(_checked, _iterate_values(text)):
                 number += 1
-                yield Record(f"{path.name}, record {number}", *fields)
+                yield record
         except (ValueError, RecursionError) as error:
             raise EaseError(
                 f"{path}, record {number + 1}: {error}; correct or remove the record, or fetch the file again."
@@ -183,8 +180,8 @@ def _iterate_values(file: IO[str]) -> Iterator[Any]:
             yield value
 
 
-def _checked(value: Any) -> tuple[str, str, tuple[str, ...]]:
-    """Return the fields of a record, with spaces for the titles' underscores.
+def _checked(value: Any) -> Record:
+    """Return a record, with spaces for the titles' underscores.
 
     Raises:
         ValueError: If a field is missing, empty or of another type, or there is no negative beside the positive entity.
@@ -205,7 +202,7 @@ def _checked(value: Any) -> tuple[str, str, tuple[str, ...]]:
         raise ValueError(
             f"`negative_entity` is {listed!r:.60}, without a title other than the positive entity's"
         )
-    return text, title, negatives
+    return Record(text, title, negatives)
 
 
 def _is_text(value: Any) -> bool:
