@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ease.encoders.encoding import encode_with
+from ease.entities.released import ingest_released
 from ease.io import result_versions
 from ease.io.code_digest import code_digest
 from ease.sample import write_sample, write_sample_news
@@ -26,6 +27,7 @@ CODE: dict[str, tuple[Callable[..., Any], ...]] = {
     "WIKIDATA_PARTS": (ingest_wikidata,),
     "TRUTHY_PARTS": (ingest_truthy,),
     "PAGE_PROPS_PARTS": (ingest_page_props,),
+    "RELEASED_PARTS": (ingest_released,),
     "SAMPLE_WIKI": (write_sample,),
     "SAMPLE_NEWS": (write_sample_news,),
     "TRAINING": (run_job,),

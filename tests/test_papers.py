@@ -25,7 +25,7 @@ from tests.project import ROOT, Project
 from tests.reporting.made import published
 
 DOCUMENT = "papers.md"
-COMMAND = re.compile(r"`kedro run --env=paper --pipelines=(\w+)( --params [\w.=,]+)?`")
+COMMAND = re.compile(r"`kedro run --env=paper --pipelines=(\w+)( --params [\w.=,:/-]+)?`")
 NONE = "—"
 TEXTS = "data/01_raw/texts/"
 

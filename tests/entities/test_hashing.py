@@ -11,7 +11,7 @@ import pytest
 from ibis.backends.sql import SQLBackend
 from scipy.stats import chisquare
 
-from ease.entities.hashing import DRAW_RANGE, draw, draw_each, hash_text
+from ease.entities.hashing import DRAW_RANGE, draw, draw_each, hash_text, title_number
 
 PRIME = 2_147_483_629
 
@@ -77,3 +77,4 @@ def test_texts_are_hashed_to_63_bits_of_md5(engine: SQLBackend) -> None:
     hashed = engine.to_pyarrow(table.mutate(hash=hash_text(table.text))).to_pylist()
     for row in hashed:
         assert row["hash"] == int(hashlib.md5(row["text"].encode()).hexdigest(), 16) % 2**63
+        assert title_number(row["text"]) == -row["hash"]

@@ -28,6 +28,7 @@ from tests.evaluation.tasks import (
     test_xnli,
 )
 from tests.evaluation.tasks.test_tasks import CONFIGURATION
+from tests.made_pairs import make_records, write_array
 
 LINES = 40
 """Lines kept of a file of a real evaluation set."""
@@ -48,6 +49,8 @@ WORD_LISTS = (
     *(f"{language}.txt" for language in ("hebrew", "italian", "spanish", "turkish")),
 )
 """Mirror-BERT's words by language."""
+RELEASED = "data/01_raw/texts/ease-dataset-18-langs.json"
+"""Pairs in the form of those that EASE's authors released."""
 WIKIMATRIX_LISTS = tuple(f"{name}_wikimatrix_10k_sents_random_sampled.txt" for name in ("arabic", "russian"))
 SAMPLE = {
     "territories": 60,
@@ -106,6 +109,7 @@ def write_texts(folder: Path, train: Path, sentences: Sequence[str]) -> None:
         folder / "wiki-100k.txt", ["#!comment: by frequency", *(f"word{row}" for row in range(100_000))]
     )
     scored = "".join(f"1.1\tsentence {row}\tfrase número {row}\n" for row in range(10_050))
+    write_array(folder / Path(RELEASED).name, make_records())
     (folder / "WikiMatrix.en-es.tsv.gz").write_bytes(gzip.compress(scored.encode()))
     for language in ("sw", "fr"):
         for side, first in ((language, 0), ("en", 100)):

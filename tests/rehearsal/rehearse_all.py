@@ -16,6 +16,7 @@ import pytest
 from ease.pipeline_registry import LANGUAGES_SWEEP, SETTINGS, register_pipelines
 from tests.documented import documented_commands
 from tests.project import Project
+from tests.rehearsal.made_inputs import RELEASED
 from tests.rehearsal.rehearsed import make_rehearsed, rehearse
 
 FIRST = ("train_multilingual", "train_monolingual", "train", "evaluate")
@@ -49,6 +50,7 @@ VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
             "monolingual__setting__encoder__pooling": "cls",
         },
     ),
+    "released pairs": ("train_multilingual", {"multilingual__pairs__released": RELEASED}),
     "the sample as dumps": (
         "train_monolingual",
         {"acquire__wikipedia": "sample:", "acquire__wikidata": "sample:"},

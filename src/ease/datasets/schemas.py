@@ -99,8 +99,8 @@ SCHEMAS: dict[str, DataFrameSchema] = {
     "pages": _schema(
         {"language": _language(), "page_id": _number(), "title": _text()}, unique=["language", "page_id"]
     ),
-    "sitelinks": _schema({"qid": _number(), "language": _language(), "title": _text()}),
-    "entity_types": _schema({"qid": _number(), "type_qid": _number()}),
+    "sitelinks": _schema({"qid": _entity(), "language": _language(), "title": _text()}),
+    "entity_types": _schema({"qid": _entity(), "type_qid": _number()}),
     "links": _schema(
         {
             "language": _language(),

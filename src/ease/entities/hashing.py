@@ -69,3 +69,9 @@ def hash_text(text: ir.StringValue) -> ir.IntegerValue:
         # Without the top bit: signed integers have 63.
         value = digit % 8 if value is None else value * 16 + digit
     return value
+
+
+def title_number(title: str) -> int:
+    """Return the number of an entity that only its title identifies: minus `hash_text` of the title."""
+    digest = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
+    return -(int(digest[-_HEX_DIGITS_OF_63_BITS:], 16) & ((1 << 63) - 1))

@@ -118,6 +118,24 @@ def mine_hard_negatives(
     return mined.select(*pairs.columns, "hard_negative").order_by("pair_id")
 
 
+def draw_hard_negatives(pairs: ir.Table, lists: ir.Table, seed: int) -> ir.Table:
+    """Add to each released pair a random entity of its own list of negatives.
+
+    Args:
+        pairs: As `select_pairs` returns them.
+        lists: The table `entity_types` that `ingest_released` writes: the members of each page's list.
+        seed: Seed of the draws.
+
+    Returns:
+        The pairs with the column hard_negative, ordered by pair_id.
+    """
+    listed = lists.select(page_id="type_qid", candidate="qid")
+    drawn = pairs.select("pair_id", "page_id").inner_join(listed, "page_id")
+    drawn = drawn.mutate(type_rank=0, turn=draw(seed, drawn.page_id, drawn.candidate))
+    mined = pairs.inner_join(_pick_first(drawn), "pair_id")
+    return mined.select(*pairs.columns, "hard_negative").order_by("pair_id")
+
+
 def count_hard_negatives(pairs: ir.Table, training_pairs: ir.Table) -> ir.Table:
     """Count the pairs of each language with a hard negative, kept without one, and dropped.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -45,11 +46,20 @@ class PairOptions(StrictModel):
         0, ge=0, description="a run is refused if fewer pairs of a language are left"
     )
     seed: int = Field(0, ge=0, description="seed of the pairs that the maximum and the sampling keep")
+    released: str | None = Field(
+        None,
+        description="pairs in the form of those that EASE's authors released, instead of dumps: a file, a glob or an "
+        "https address; all of them are kept",
+    )
 
     @model_validator(mode="after")
     def _check_limits(self) -> PairOptions:
         check_limits(self, "characters")
         return self
+
+    def without_limits(self) -> PairOptions:
+        """Return the options that keep all released pairs, which their authors have filtered and sampled."""
+        return PairOptions(min_characters=1, max_characters=sys.maxsize, max_pairs_per_language=None)
 
 
 def select_pairs(

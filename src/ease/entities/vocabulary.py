@@ -76,6 +76,28 @@ def build_vocabulary(
     return labelled.select("entity", "label", "link_count", row=row).relocate("row").order_by("row")
 
 
+def number_titles(links: ir.Table, titles: ir.Table) -> ir.Table:
+    """Number all titles of released pairs, also those that are only negatives, as the authors' code does.
+
+    Args:
+        links: Positive entities, as `resolve_links` returns them.
+        titles: The table `sitelinks` that `ingest_released` writes.
+
+    Returns:
+        Columns row, entity, label, link_count (0 for a title that is only a negative), as `build_vocabulary`.
+    """
+    labels = titles.group_by("qid").agg(label=titles.title.min())
+    counts = links.group_by("entity").agg(link_count=links.count())
+    joined = labels.select("label", entity="qid").left_join(counts, "entity")
+    numbered = joined.select(
+        "entity",
+        "label",
+        link_count=joined.link_count.fill_null(0),
+        row=as_int64(ibis.row_number().over(order_by=joined.entity)),
+    )
+    return numbered.relocate("row").order_by("row")
+
+
 def _label(sitelinks: ir.Table, languages: Sequence[str]) -> ir.Table:
     """Label each entity: its English title, else its title in the first language that has one."""
     preference = ["en", *(language for language in languages if language != "en")]

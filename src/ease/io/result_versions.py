@@ -16,6 +16,9 @@ TRUTHY_PARTS = 1
 PAGE_PROPS_PARTS = 1
 """Items of pages, parsed from a table page_props."""
 
+RELEASED_PARTS = 1
+"""Tables read from released pairs."""
+
 SAMPLE_WIKI = 1
 """The sample wiki with its Wikidata, its test sentences and its training texts."""
 

@@ -16,6 +16,7 @@ from ease.encoders.options import check_rank
 from ease.entities.bitext import language_pairs
 from ease.entities.embeddings import EmbeddingOptions
 from ease.entities.pairs import PairOptions
+from ease.entities.released import find_released
 from ease.errors import EaseError
 from ease.evaluation.scoring import task_name
 from ease.io.addresses import is_remote
@@ -107,7 +108,12 @@ def _check_disk(steps: list[Step], catalog: Catalog, data: Path, free: int) -> N
 def _dump_bytes(step: Step, catalog: Catalog) -> int:
     """Return the size of the Wikipedia dumps on this machine that no run has parsed yet."""
     setting, source = step.get(Setting), step.get(AcquireOptions).wikipedia
-    if source == SAMPLE or is_mirror(source) or catalog.exists(f"{setting.name}.sentences"):
+    if (
+        _released(step)
+        or source == SAMPLE
+        or is_mirror(source)
+        or catalog.exists(f"{setting.name}.sentences")
+    ):
         return 0
     dumps = find_dumps(source, setting.languages)
     return sum(dump.path.stat().st_size for dump in dumps if not is_remote(dump.path))
@@ -189,6 +195,11 @@ def _publish_checks(step: Step) -> Iterator[Check]:
         yield partial(check_token, options)
 
 
+def _released(step: Step) -> str | None:
+    """Return the released pairs that are read in place of dumps."""
+    return step.get(PairOptions).released if step.has(PairOptions) else None
+
+
 def _language_checks(step: Step) -> Iterator[Check]:
     """Yield a check of the languages whose dumps a node locates."""
     if step.name == "locate_dumps" and f"{TEACH}.language" in step.parameters:
@@ -196,6 +207,9 @@ def _language_checks(step: Step) -> Iterator[Check]:
         yield partial(
             check_taught_sources, language, companions, step.get(AcquireOptions), step.get(Setting).languages
         )
+    elif step.name == "locate_dumps" and (released := _released(step)):
+        if not is_mirror(released):
+            yield partial(find_released, released)
     elif step.name == "locate_dumps":
         source, languages = step.get(AcquireOptions).wikipedia, step.get(Setting).languages
         yield partial(_check_languages, source, languages, "wiki")
@@ -221,7 +235,7 @@ def _folder_checks(step: Step) -> Iterator[Check]:
     if not step.has(AcquireOptions):
         return
     options = step.get(AcquireOptions)
-    sources = (options.wikipedia, options.wikidata or "")
+    sources = (released,) if (released := _released(step)) else (options.wikipedia, options.wikidata or "")
     if SAMPLE in sources:
         yield partial(check_writable, options.sample_folder)
     if any(map(is_mirror, sources)):

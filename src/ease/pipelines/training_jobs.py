@@ -24,6 +24,7 @@ from ease.io.addresses import is_remote
 from ease.io.lazy import ibis
 from ease.io.locks import FolderLock
 from ease.io.parquet import files_of, write_parquet
+from ease.pipelines.acquire.located import released_files
 from ease.pipelines.acquire.options import SAMPLE
 from ease.pipelines.mlflow_runs import (
     RunReport,
@@ -171,6 +172,9 @@ def _sources(text: SourceOptions, dumps: Mapping[str, Any]) -> list[DataSource]:
 
 
 def _dump_sources(dumps: Mapping[str, Any]) -> list[DataSource]:
+    if released := released_files(dumps):
+        names = " and ".join(file.name for file in released)
+        return [DataSource(name=f"Released training pairs: {names}", licence=TEXT_LICENCE)]
     made_here = dumps["source"] == SAMPLE
     wiki, licence = ("Sample wiki", SAMPLE_LICENCE) if made_here else ("Wikipedia", WIKIPEDIA_LICENCE)
     sources = [

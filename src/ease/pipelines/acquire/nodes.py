@@ -6,8 +6,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.io.addresses import address_of
+from ease.pipelines.acquire.located import locate_released
 from ease.pipelines.acquire.options import SAMPLE, AcquireOptions
 from ease.pipelines.acquire.sample_wiki import make_sample
 from ease.pipelines.setting import Setting
@@ -18,15 +20,17 @@ from ease.wikimedia.wikidata.page_props import find_page_props
 logger = logging.getLogger(__name__)
 
 
-def locate_dumps(options: AcquireOptions, setting: Setting) -> dict[str, Any]:
+def locate_dumps(options: AcquireOptions, setting: Setting, pairs: PairOptions) -> dict[str, Any]:
     """List the dump files of the setting's languages, their page_props and the Wikidata dump, with their dates.
 
-    Missing files of a mirror are downloaded.
+    Missing files of a mirror are downloaded. If the options of the pairs name released ones, these are listed instead.
 
     Raises:
         EaseError: If a source does not exist or lacks a language, or several languages have no Wikidata dump, or a
             mirror's files cannot be fetched.
     """
+    if pairs.released:
+        return locate_released(pairs.released, options)
     own_items = options.wikidata_titles == "page_props"
     if not options.wikidata and not own_items and len(setting.languages) > 1:
         raise EaseError(

@@ -11,7 +11,7 @@ def create_pipeline(setting: str) -> Pipeline:
         [
             node(
                 locate_dumps,
-                ["params:acquire", "params:setting"],
+                ["params:acquire", "params:setting", "params:pairs"],
                 "dumps",
                 name="locate_dumps",
             )

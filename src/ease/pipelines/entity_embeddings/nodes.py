@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from ease.entities.embeddings import EmbeddingOptions, name_entities
 from ease.entities.embeddings import embed_entities as embed
 from ease.io.files import report_write_errors
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.located import has_items
+from ease.pipelines.acquire.located import has_items, released_files
 from ease.pipelines.setting import Setting
 from ease.pipelines.work import scratch_for_run
 from ease.wikimedia.dumps.files import DumpFile
+
+logger = logging.getLogger(__name__)
 
 
 def embed_entities(
@@ -29,11 +32,19 @@ def embed_entities(
 ) -> tuple[Path, dict[str, Any]]:
     """Make the initial entity embeddings, and report how many entities have a vector.
 
+    Released pairs have no dump to train Wikipedia2Vec on: `source: train` then means random embeddings.
+
     Returns:
         A safetensors file with `embeddings`, (rows of the vocabulary, dimension of the encoder) float32; the report.
     """
     from transformers import AutoConfig
 
+    if options.source == "train" and released_files(dumps):
+        logger.warning(
+            "Released pairs have no dump to train Wikipedia2Vec on: the entity embeddings are random. "
+            "`entity_embeddings.source=file` reads published vectors."
+        )
+        options = options.model_copy(update={"source": "random"})
     # The paper uses vectors of the English Wikipedia; a setting without English uses its first language.
     language = "en" if "en" in setting.languages else setting.languages[0]
     links = sitelinks if has_items(dumps) else None

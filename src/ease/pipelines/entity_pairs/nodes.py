@@ -13,11 +13,11 @@ from ease.entities.links import first_sentences
 from ease.entities.negatives import HardNegativeOptions, Mining
 from ease.entities.pairs import PairOptions, check_pairs_left, count_filters
 from ease.entities.pairs import select_pairs as select
-from ease.entities.vocabulary import VocabularyOptions, with_min_link_count
+from ease.entities.vocabulary import VocabularyOptions, number_titles, with_min_link_count
 from ease.entities.vocabulary import build_vocabulary as build
 from ease.errors import EaseError
 from ease.io.lazy import ibis
-from ease.pipelines.acquire.located import has_items
+from ease.pipelines.acquire.located import has_items, released_files
 from ease.pipelines.hard_negatives.nodes import mining_tables
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_losses
@@ -30,13 +30,19 @@ logger = logging.getLogger(__name__)
 
 
 def build_vocabulary(
-    links: ibis.Table, sitelinks: ibis.Table, options: VocabularyOptions, setting: Setting
+    links: ibis.Table,
+    sitelinks: ibis.Table,
+    dumps: dict[str, Any],
+    options: VocabularyOptions,
+    setting: Setting,
 ) -> ibis.Table:
-    """Number the entities above `min_link_count`.
+    """Number the entities above `min_link_count`, or all titles of released pairs.
 
     Raises:
         EaseError: If there is no such entity.
     """
+    if released_files(dumps):
+        return number_titles(links, sitelinks)
     options = with_min_link_count(options, links)
     vocabulary = build(links, sitelinks, options, setting.languages)
     if not vocabulary.count().execute():
@@ -65,6 +71,7 @@ def select_pairs(
     Args:
         audit_pages: The pages that `without_audit` excludes; None if there is no audit yet.
     """
+    options = _applied(options, dumps)
     mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
     linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
     linked = _without_audit(linked, options, setting, audit_pages)
@@ -90,6 +97,7 @@ def report_filters(
     Raises:
         EaseError: If no pair is left, with the number of pairs that each filter removed.
     """
+    options = _applied(options, dumps)
     mining = _mining(links, sentences, sitelinks, entity_types, dumps, negatives)
     linked = _entities_of_sentences(sentences, links, sitelinks, dumps, options, setting)
     linked = _without_audit(linked, options, setting, audit_pages)
@@ -102,6 +110,21 @@ def report_filters(
         format_losses(funnel, "pairs", "left"),
     )
     return funnel, plot_pair_funnel(funnel)
+
+
+def _applied(options: PairOptions, dumps: dict[str, Any]) -> PairOptions:
+    """Return the options, or those that keep all released pairs.
+
+    Raises:
+        EaseError: If the options name other released pairs than `acquire` has located, or only one of both does.
+    """
+    located = dumps["source"] if released_files(dumps) else None
+    if options.released != located:
+        raise EaseError(
+            f"`pairs.released` is {options.released}, and `acquire` has located "
+            f"{located or 'dumps'}: give every stage the same `pairs.released`, or run `acquire` and `ingest` again."
+        )
+    return options.without_limits() if located else options
 
 
 def _mining(

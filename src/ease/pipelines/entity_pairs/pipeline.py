@@ -15,7 +15,7 @@ def create_pipeline(setting: str) -> Pipeline:
         [
             node(
                 build_vocabulary,
-                ["links", "sitelinks", "params:vocabulary", "params:setting"],
+                ["links", "sitelinks", "dumps", "params:vocabulary", "params:setting"],
                 "entity_vocabulary",
                 name="build_vocabulary",
             ),

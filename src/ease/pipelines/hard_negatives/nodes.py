@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ease.entities.further import add_further_entities
 from ease.entities.links import page_subjects
-from ease.entities.negatives import HardNegativeOptions, Mining
+from ease.entities.negatives import HardNegativeOptions, Mining, draw_hard_negatives
 from ease.entities.negatives import count_hard_negatives as count
 from ease.entities.negatives import mine_hard_negatives as mine
 from ease.io.lazy import ibis
+from ease.pipelines.acquire.located import released_files
 from ease.reporting.markdown_tables import format_losses
 
 if TYPE_CHECKING:
@@ -46,11 +47,15 @@ def mine_hard_negatives(
 ) -> ibis.Table:
     """Add to each pair an entity of the same type that is not on the page; null without Wikidata's types.
 
+    Of released pairs, it is drawn from the pair's own list.
+
     The pairs also get the other entities of their sentences and the subjects of their pages.
     """
     subjects = page_subjects(sentences, sitelinks)
     mining = mining_tables(links, sentences, sitelinks, entity_types, dumps, options)
-    if mining is None:
+    if released_files(dumps):
+        mined = draw_hard_negatives(pairs, entity_types, options.seed)
+    elif mining is None:
         mined = mine(pairs, links, None, vocabulary, options)
     else:
         mined = mine(pairs, mining.appearing, mining.entity_types, vocabulary, options)

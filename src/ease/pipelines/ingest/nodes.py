@@ -13,13 +13,14 @@ from pydantic import Field
 
 from ease.entities.links import resolve_links as resolve
 from ease.entities.links import summarize_links
+from ease.entities.released import UNDETERMINED, ingest_released
 from ease.entities.sitelinks import join_sitelinks, types_of_linked
 from ease.errors import EaseError
 from ease.io.addresses import located
 from ease.io.lazy import ibis
 from ease.io.parquet import read_parquet
 from ease.io.result_versions import WIKIDATA_PARTS
-from ease.pipelines.acquire.located import has_items
+from ease.pipelines.acquire.located import has_items, released_files
 from ease.pipelines.engine import shard_map
 from ease.pipelines.setting import Setting
 from ease.reporting.markdown_tables import format_table
@@ -31,6 +32,7 @@ from ease.wikimedia.wikidata.items import ENTITY_TYPES, SITELINKS
 from ease.wikimedia.wikidata.json_dump import SITELINKS_FILE, TYPES_FILE, ingest_wikidata
 from ease.wikimedia.wikidata.page_props import ingest_page_props
 from ease.wikimedia.wikidata.truthy import ingest_truthy
+from ease.wikimedia.wikipedia.articles import PAGES_FILE, REDIRECTS_FILE, SENTENCES_FILE
 from ease.wikimedia.wikipedia.ingestion import ingest_wikipedia
 
 logger = logging.getLogger(__name__)
@@ -58,9 +60,17 @@ def parse_wikipedia(
 ) -> tuple[list[Path], list[Path], list[Path], dict[str, Any]]:
     """Parse the dumps into parts of `sentences`, `redirects` and `pages`; count kept and skipped pages.
 
+    Each released pair is a page of one sentence.
+
     Raises:
-        EaseError: If the dumps are of other languages than the setting's.
+        EaseError: If the dumps are of other languages than the setting's, or a released pair is incomplete.
     """
+    if released := released_files(dumps):
+        part, counts = ingest_released(released, _language(setting), options.folder)
+        pages, blank = counts["pairs"], counts["blank"]
+        read = {"pages": pages + blank, "articles": pages, "skipped": {"blank": blank}}
+        of_language = {_language(setting): {**read, "sentences": pages, "links": pages}}
+        return [part / SENTENCES_FILE], [part / REDIRECTS_FILE], [part / PAGES_FILE], of_language
     files = [DumpFile.from_json(file) for file in dumps["wikipedia"]]
     found = dict.fromkeys(file.language for file in files)
     if set(found) != set(setting.languages):
@@ -77,8 +87,12 @@ def read_wikidata(
 ) -> tuple[Table, Table, dict[str, Any]]:
     """Read sitelinks and entity types of the setting's languages; without a Wikidata dump both are empty.
 
-    If `acquire` listed page_props tables, the sitelinks come from these.
+    If `acquire` listed page_props tables, the sitelinks come from these. Of released pairs, both are its titles and
+    lists of negatives.
     """
+    if released := released_files(dumps):
+        part, _ = ingest_released(released, _language(setting), options.folder)
+        return [part / SITELINKS_FILE], [part / TYPES_FILE], {}
     if dumps["page_props"]:
         return _join_page_props(dumps, pages, options, engine)
     if dumps["wikidata"]:
@@ -136,7 +150,13 @@ def resolve_links(
     sentences: ibis.Table, redirects: ibis.Table, sitelinks: ibis.Table, dumps: Dumps, setting: Setting
 ) -> ibis.Table:
     """Follow redirects and resolve link targets to Wikidata items, or to titles if there is no Wikidata."""
-    return resolve(sentences, redirects, sitelinks if has_items(dumps) else None, setting.languages)
+    languages = [_language(setting)] if released_files(dumps) else setting.languages
+    return resolve(sentences, redirects, sitelinks if has_items(dumps) else None, languages)
+
+
+def _language(setting: Setting) -> str:
+    """Return the language of released pairs, whose files name none: the setting's, if it has a single one."""
+    return setting.languages[0] if len(setting.languages) == 1 else UNDETERMINED
 
 
 def summarize_ingest(

@@ -74,6 +74,8 @@ def plan_job(
     check_name(options.of, _jobs(of_settings), "job of `plan.of`")
     name = options.of.removeprefix("train_")
     own = _validated(name, of_settings)
+    if own["pairs"].released:
+        raise EaseError("`plan` measures dumps: set `pairs.released` to null.")
     setting: Setting = own["setting"]
     if name == TEACH:
         check_taught_sources(language, companions, acquire, setting.languages)

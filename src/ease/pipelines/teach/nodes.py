@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ease.encoders.options import RANDOM
+from ease.entities.pairs import PairOptions
 from ease.errors import EaseError
 from ease.io.lazy import ibis
 from ease.pipelines.acquire.nodes import locate_dumps as locate
@@ -50,7 +51,7 @@ def locate_taught_dumps(
     check_taught_language(language, companions, acquire)
     others = [code for code in setting.languages if code != language]
     logger.info("Teaching %s beside its companions %s", language, ", ".join(others) or "(none)")
-    return locate(with_page_props(acquire), setting)
+    return locate(with_page_props(acquire), setting, PairOptions())
 
 
 def locate_taught_sets(

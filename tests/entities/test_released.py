@@ -1,0 +1,164 @@
+"""Released pairs are read in any of their forms, in pieces; a wrong record is named."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from ibis.backends.sql import SQLBackend
+
+from ease.entities import released
+from ease.entities.negatives import draw_hard_negatives
+from ease.entities.released import ingest_released, read_released
+from ease.entities.vocabulary import number_titles
+from ease.errors import EaseError
+from tests.made_pairs import make_records, write_array, write_lines
+
+RECORDS = make_records(60)
+GOOD = {"text": "Aa bb.", "positive_entity": "Aa", "negative_entity": ["Bb", "Cc"]}
+FORMS = {
+    "array": json.dumps(RECORDS),
+    "indented array": json.dumps(RECORDS, indent=2),
+    "lines": "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in RECORDS),
+    "lines of Windows": "\r\n".join(map(json.dumps, RECORDS)),
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress], ids=["plain", "gzip", "bzip2"])
+@pytest.mark.parametrize("chunk", [7, 1000, 1 << 22])
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_give_the_same_records(
+    form: str, chunk: int, pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(released, "_CHUNK", chunk)
+    file = tmp_path / "pairs.json"
+    file.write_bytes(pack(f"\ufeff{FORMS[form]}".encode()))
+    assert [tuple(record) for record in read_released(file)] == [
+        (own["text"], own["positive_entity"], tuple(own["negative_entity"])) for own in RECORDS
+    ]
+
+
+BAD = {
+    "missing field": (
+        [GOOD, {"text": "A", "positive_entity": "B"}],
+        "record 2: a record needs the fields text, ",
+    ),
+    "empty list": (
+        [GOOD, {**GOOD, "negative_entity": []}],
+        r"record 2: `negative_entity` is \[\], without a title",
+    ),
+    "only the entity itself": (
+        [{**GOOD, "negative_entity": ["Aa"]}],
+        r"record 1: `negative_entity` is \['Aa'\], w",
+    ),
+    "null for a list": (
+        [{**GOOD, "negative_entity": None}],
+        "record 1: `negative_entity` is None, not a list",
+    ),
+    "one title for a list": (
+        [GOOD, GOOD, {**GOOD, "negative_entity": "Bb"}],
+        "record 3: `negative_entity` is 'Bb'",
+    ),
+    "blank title": ([{**GOOD, "positive_entity": " _"}], "record 1: `positive_entity` is ' _', not a title"),
+    "number for a text": ([{**GOOD, "text": 5}], "record 1: `text` is 5, not a text"),
+    "half a surrogate pair": ([{**GOOD, "text": "\ud800"}], "record 1: `text` is .*, not a text in UTF-8"),
+    "no object": ([GOOD, None], "record 2: .*it is not an object"),
+    "no record": ([], "has no record: give a JSON array or JSON lines of text"),
+    "not JSON": (
+        "version https://git-lfs.github.com/spec/v1\n",
+        r"record 1: cut or broken JSON \(Expecting value\)",
+    ),
+    "array cut in a record": (json.dumps([GOOD, GOOD])[:-9], r"record 2: cut or broken JSON \(Expecting ','"),
+    "array cut between records": (
+        json.dumps([GOOD, GOOD])[:-1],
+        "record 3: the file is cut: its array has no end",
+    ),
+    "lines cut": (f"{json.dumps(GOOD)}\n{json.dumps(GOOD)[:20]}", r"record 2: cut or broken JSON"),
+    "two arrays": (json.dumps([GOOD]) * 2, "record 2: the file goes on behind the end of the array"),
+    "nested for ever": ("[" * 200_000, "record 1: "),
+    "not UTF-8": (
+        json.dumps(GOOD, ensure_ascii=False).replace("bb", "é").encode("latin-1"),
+        "record 1: `text` is ",
+    ),
+    "gzip cut": (
+        gzip.compress(json.dumps(RECORDS).encode())[:-20],
+        "is cut or damaged .*: fetch the file again",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_wrong_record_is_named_with_the_remedy(case: str, tmp_path: Path) -> None:
+    given, expected = BAD[case]
+    file = tmp_path / "pairs.json"
+    text = json.dumps(given) if isinstance(given, list) else given
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(EaseError, match=expected) as error:
+        list(read_released(file))
+    assert str(error.value).startswith(str(file))
+    assert "\n" not in str(error.value)
+
+
+def test_json_that_never_ends_is_not_read_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(released, "_CHUNK", 100)
+    monkeypatch.setattr(released, "_LONGEST_RECORD", 1000)
+    file = write_array(tmp_path / "pairs.json", [GOOD, {**GOOD, "text": "a" * 5000}])
+    with pytest.raises(EaseError, match=r"record 2: cut or broken JSON \(Unterminated string"):
+        list(read_released(file))
+
+
+def test_titles_get_spaces_and_blank_texts_are_dropped(tmp_path: Path) -> None:
+    given = [{**GOOD, "positive_entity": "New_York", "negative_entity": ["New York", "A_b", "A b"]}]
+    file = write_lines(tmp_path / "pairs.json", [{**GOOD, "text": " "}, *given])
+    part, counts = ingest_released([file], "und", tmp_path)
+    assert counts == {"pairs": 1, "blank": 1}
+    assert pq.read_table(part / "sitelinks.parquet")["title"].to_pylist() == ["New York", "A b"]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> dict[str, pa.Table]:
+    """The tables of two files of pairs."""
+    files = [
+        write_array(tmp_path / "a.json", RECORDS[:25]),
+        write_lines(tmp_path / "b.json", RECORDS[25:]),
+    ]
+    part, counts = ingest_released(files, "und", tmp_path)
+    assert counts == {"pairs": len(RECORDS), "blank": 0}
+    return {file.stem: pq.read_table(file) for file in part.glob("*.parquet")}
+
+
+def test_a_negative_is_drawn_from_the_pairs_own_list(engine: SQLBackend, read: dict[str, pa.Table]) -> None:
+    titles = {row["qid"]: row["title"] for row in read["sitelinks"].to_pylist()}
+    pairs = ibis.memtable(pa.table({"pair_id": range(60), "page_id": range(1, 61)}))
+    lists = read["entity_types"]
+    drawn = []
+    for seed, stored in ((0, lists), (0, lists.take([*range(len(lists))][::-1])), (1, lists)):
+        mined = engine.to_pyarrow(draw_hard_negatives(pairs, ibis.memtable(stored), seed)).to_pylist()
+        drawn.append([titles[row["hard_negative"]] for row in mined])
+    assert all(title in own["negative_entity"] for title, own in zip(drawn[0], RECORDS, strict=True))
+    assert drawn[0] == drawn[1] != drawn[2]
+    places = Counter(
+        own["negative_entity"].index(title) for title, own in zip(drawn[0], RECORDS, strict=True)
+    )
+    assert sorted(places) == [0, 1, 2, 3, 4]
+
+
+def test_the_vocabulary_has_all_titles(engine: SQLBackend, read: dict[str, pa.Table], saved: Any) -> None:
+    numbers = {row["title"]: row["qid"] for row in read["sitelinks"].to_pylist()}
+    links = ibis.memtable({"entity": [numbers[own["positive_entity"]] for own in RECORDS]})
+    built = saved(engine, number_titles(links, ibis.memtable(read["sitelinks"]))).to_pylist()
+    counts = Counter(own["positive_entity"] for own in RECORDS)
+    assert [row["row"] for row in built] == list(range(len(numbers)))
+    assert [row["entity"] for row in built] == sorted(numbers.values())
+    assert {row["label"]: row["link_count"] for row in built} == {title: counts[title] for title in numbers}
+    assert "Other town" in numbers.keys() - counts.keys()

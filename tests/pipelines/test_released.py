@@ -1,0 +1,103 @@
+"""The complete job trains on released pairs without a dump; wrong pairs stop it before anything is trained."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import load_file
+
+from tests.file_server import Answer, FileServer, running_server
+from tests.made_pairs import make_records, write_array, write_lines, write_vectors
+from tests.project import Project, make_project
+
+pytestmark = pytest.mark.slow
+
+RECORDS = make_records()
+WITHOUT_DUMPS = {"acquire__wikipedia": "nowhere", "acquire__wikidata": "nowhere"}
+"""The sources of dumps are not read."""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Project:
+    """A project without any run."""
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with running_server() as running:
+        yield running
+
+
+def test_every_stage_runs_on_pairs_of_several_languages(bare: Project, server: FileServer) -> None:
+    server.files["/resolve/main/pairs.json"] = json.dumps(RECORDS).encode()
+    server.answers["/resolve/main/pairs.json"] = [Answer(break_after=1000)]
+    address = f"{server.address}/resolve/main/pairs.json"
+    bare.run("train_multilingual", multilingual__pairs__released=address, **WITHOUT_DUMPS)
+    rows = pq.read_table(bare.latest("05_model_input/multilingual/training_pairs.parquet")).to_pylist()
+    vocabulary = pq.read_table(bare.latest("03_primary/multilingual/entity_vocabulary.parquet")).to_pylist()
+    labels = {row["entity"]: row["label"] for row in vocabulary}
+    assert {row["language"] for row in rows} == {"und"}
+    given = {record["text"]: record for record in RECORDS}
+    assert {row["sentence"]: labels[row["entity"]] for row in rows} == {
+        text: record["positive_entity"] for text, record in given.items()
+    }
+    assert all(labels[row["hard_negative"]] in given[row["sentence"]]["negative_entity"] for row in rows)
+    assert bare.json("08_reporting/multilingual/embedding_coverage.json")["source"] == "random"
+    for method in ("ease", "ease_plus", "simcse"):
+        assert bare.json(f"07_model_output/multilingual/{method}/scores.json")
+        card = (bare.folder / "data/06_models/multilingual" / method / "latest/README.md").read_text("utf-8")
+        assert "| Released training pairs: pairs.json |  | as its publisher says |" in card
+    listed = bare.json("01_raw/multilingual/dumps.json")
+    assert listed["source"] == address
+    assert listed["wikipedia"] == []
+    requests = len(server.asked)
+    bare.run("acquire", multilingual__pairs__released=address, **WITHOUT_DUMPS)
+    assert len(server.asked) == requests, "a downloaded file is kept"
+    done = bare.run("entity_pairs", check=False)
+    assert f"`pairs.released` is None, and `acquire` has located {address}" in done.stderr
+
+
+def test_published_vectors_are_found_by_title(bare: Project) -> None:
+    given = bare.folder / "given"
+    given.mkdir()
+    write_array(given / "1.json", RECORDS[:100])
+    write_lines(given / "2.json", RECORDS[100:])
+    write_vectors(bare.folder / "enwiki.vec", ["New ham", "Other lake"], 32)
+    vectors = {"entity_embeddings__source": "file", "entity_embeddings__file": "enwiki.vec"}
+    bare.run("train_monolingual", monolingual__pairs__released="given/*.json", **vectors, **WITHOUT_DUMPS)
+    vocabulary = pq.read_table(bare.latest("03_primary/monolingual/entity_vocabulary.parquet")).to_pylist()
+    table = load_file(bare.latest("05_model_input/monolingual/entity_embeddings.safetensors"))["embeddings"]
+    found = [row["label"] for row, own in zip(vocabulary, table, strict=True) if (own == 0.25).all()]
+    assert sorted(found) == ["New ham", "Other lake"]
+    pairs = pq.read_table(bare.latest("03_primary/monolingual/pairs.parquet"))
+    assert len(pairs) == len(RECORDS)
+    assert set(pairs["language"].to_pylist()) == {"en"}
+    assert bare.json("07_model_output/monolingual/ease/scores.json")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (None, r"`pairs.released` pairs.json is not a file: give a file of released pairs, a glob"),
+        (
+            [*RECORDS, {"text": "A"}],
+            r"pairs.json, record 241: a record needs the fields text, .*, or fetch the file",
+        ),
+    ],
+    ids=["wrong path", "missing field"],
+)
+def test_wrong_pairs_stop_the_run_before_it_trains(bare: Project, written: object, expected: str) -> None:
+    if written:
+        (bare.folder / "pairs.json").write_text(json.dumps(written), encoding="utf-8")
+    done = bare.run("train_multilingual", check=False, multilingual__pairs__released="pairs.json")
+    assert done.returncode == 1
+    assert re.search(f"Error: .*{expected}", done.stderr), done.stderr
+    assert not (bare.folder / "data" / "03_primary").exists()
+    assert not (bare.folder / "data" / "06_models" / "multilingual" / "ease").exists()
