@@ -96,11 +96,6 @@ def test_a_model_opens_by_its_link(project: Project) -> None:
     assert model.encode(["A sentence."]).shape == (1, 32)
 
 
-def test_a_run_logs_the_former_duration_of_its_steps(copy: Project) -> None:
-    done = copy.run("report", "--namespaces=multilingual")
-    assert re.search(r"report: \d+ steps, \d+ s when they last ran here", done.stderr), done.stderr
-
-
 @pytest.mark.parametrize("plot", ["ingest_plot", "pair_funnel_plot", "comparison_plot", "curves_plot"])
 def test_every_plot_holds_data(project: Project, plot: str) -> None:
     figure = project.json(f"08_reporting/multilingual/{plot}.json")
