@@ -76,6 +76,7 @@ def test_a_mistake_in_yaml_names_the_file_and_the_line(tmp_path: Path) -> None:
         ("parameters.yml", b"- a\n", "parameters.yml is a list: write names with their values"),
         ("parameters.yml", b"\xff\xfe", "parameters.yml is not in UTF-8"),
         ("globals.yml", b"a: [\n", "globals.yml, line 2, column 1: "),
+        ("parameters.yml", b"engine: sprak", "Unknown `engine` 'sprak': choose duckdb or spark"),
         ("parameters.yml", b"multilingul: {setting: {seed: 1}}", "did you mean multilingual.setting.seed"),
     ],
 )

@@ -11,9 +11,10 @@ from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
 
 from ease.errors import EaseError
+from ease.pipelines.engine import check_engine
 from ease.pipelines.teach.options import complete_taught_setting
 
-LANGUAGES = ("language", "languages", "companions")
+LANGUAGES = ("language", "languages", "companions", "pivot", "groups", "subsets")
 """Names of parameters that are language codes."""
 
 
@@ -49,6 +50,7 @@ class ConfigLoader(OmegaConfigLoader):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._resolved: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         super().__init__(*arguments, **options)
+        OmegaConf.register_new_resolver("engine", self._engine, replace=True)
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since.
@@ -71,6 +73,10 @@ class ConfigLoader(OmegaConfigLoader):
                 complete_taught_setting(resolved)
             self._resolved[key] = deepcopy(given), resolved
         return deepcopy(self._resolved[key][1])
+
+    def _engine(self) -> str:
+        """Return the engine of the parameters, by which the catalog chooses the connection of its tables."""
+        return check_engine(self["parameters"].get("engine"))
 
     def _first_fault(self) -> str | None:
         """Return the fault of the first broken file in the environments of the run."""
