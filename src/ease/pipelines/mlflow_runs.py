@@ -27,6 +27,7 @@ from pydantic import BaseModel, Field, model_validator
 from ease.encoders.model_card import with_test_scores
 from ease.evaluation.tasks import AVERAGE, Score, get_task
 from ease.io.atomic import write_text_atomically
+from ease.io.locks import writing
 from ease.io.models import StrictModel
 from ease.io.names import RUN_FILE, safe_name
 from ease.io.nested import dotted
@@ -210,8 +211,9 @@ def add_to_card(encoder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     file, scores = encoder / "README.md", headline(rows)
     if not scores or not file.is_file() or not (encoder / RUN_FILE).is_file():
         return
-    card = with_test_scores(file.read_text(encoding="utf-8"), scores)
-    write_text_atomically(file, card)
+    with writing(encoder):  # another run may score the same encoder
+        card = with_test_scores(file.read_text(encoding="utf-8"), scores)
+        write_text_atomically(file, card)
     run_id = run_of(encoder)
     if run_id and _has_run(run_id):
         MlflowClient().log_text(run_id, card, "model_card.md")
