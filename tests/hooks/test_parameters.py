@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,8 +44,8 @@ def test_one_word_or_number_is_a_list_of_one(bare: Project) -> None:
     }
     catalog = load_catalog(bare, **given)
     tasks = catalog.load("params:tasks")
-    assert get_task("tnews").Options(**tasks["tnews"]).subsets == ("test_public",)
-    assert get_task("pawsx").Options(**tasks["pawsx"]).learning_rates == (0.1,)
+    assert dict(get_task("tnews").Options(**tasks["tnews"]))["subsets"] == ("test_public",)
+    assert dict(get_task("pawsx").Options(**tasks["pawsx"]))["learning_rates"] == (0.1,)
     assert catalog.load("params:publish").forms == ("onnx",)
     assert catalog.load("params:multilingual.setting").languages == ("en",)
 
@@ -52,7 +53,8 @@ def test_one_word_or_number_is_a_list_of_one(bare: Project) -> None:
 def test_the_engine_of_a_file_computes_the_tables_too(tmp_path: Path) -> None:
     made = make_project(tmp_path)
     (tmp_path / "conf" / "local" / "parameters.yml").write_text("engine: spark", encoding="utf-8")
-    assert load_catalog(made).get("multilingual.pairs")._connection_config["backend"] == "pyspark"
+    pairs: Any = load_catalog(made).get("multilingual.pairs")
+    assert pairs._connection_config["backend"] == "pyspark"
 
 
 def test_a_null_is_a_null(bare: Project) -> None:

@@ -49,9 +49,9 @@ def test_the_next_run_closes_those_whose_process_was_killed(client: MlflowClient
     with subprocess.Popen([*command, "alive"], stdin=-1, stdout=-1) as alive:
         assert alive.stdout is not None
         alive.stdout.readline()
-        with mlflow.start_run(tags={**process_tags(), HOST: "elsewhere", PID: "1"}):
-            close_killed_runs(mlflow.active_run())
-            runs = client.search_runs([mlflow.active_run().info.experiment_id])
+        with mlflow.start_run(tags={**process_tags(), HOST: "elsewhere", PID: "1"}) as active:
+            close_killed_runs(active)
+            runs = client.search_runs([active.info.experiment_id])
         alive.communicate()
     assert sorted(run.info.status for run in runs) == ["KILLED"] * 2 + ["RUNNING"] * 3
 
