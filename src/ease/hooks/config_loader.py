@@ -50,7 +50,6 @@ class ConfigLoader(OmegaConfigLoader):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._resolved: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         super().__init__(*arguments, **options)
-        OmegaConf.register_new_resolver("engine", self._engine, replace=True)
 
     def __getitem__(self, key: str) -> dict[str, Any]:
         """Return a copy of a kind of configuration, read anew if the runtime parameters have changed since.
@@ -62,6 +61,8 @@ class ConfigLoader(OmegaConfigLoader):
         if key in self:  # set explicitly
             return super().__getitem__(key)
         if key not in self._resolved or self._resolved[key][0] != given:
+            # Of this loader: OmegaConf's resolvers are global.
+            OmegaConf.register_new_resolver("engine", self._engine, replace=True)
             try:
                 resolved = super().__getitem__(key)
             except (YAMLError, UnicodeDecodeError, AttributeError) as error:
